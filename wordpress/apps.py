@@ -1,6 +1,19 @@
+from typing import Any
+
+from bson import ObjectId
 from django.apps import AppConfig
 
 
 class WordpressConfig(AppConfig):
     name = "wordpress"
     verbose_name = "WordPress import"
+
+    def ready(self) -> None:
+        """Forget the sources of texts that are deleted permanently."""
+        from nodes.signals import node_deleted
+        from wordpress import brought
+
+        def forget(*, node_id: ObjectId, **kwargs: Any) -> None:
+            brought.forget(node_id)
+
+        node_deleted.connect(forget, weak=False, dispatch_uid="wordpress.brought")

@@ -1,10 +1,11 @@
-"""What an import leaves beside nodes and comments: the old addresses of what it brought."""
+"""What an import leaves beside nodes and comments: old addresses, and what the next run of the same source has to know."""
 
 from mongo.collections import Collection, Index, ShardKey
-from mongo.schemas import ID, TEXT, document
+from mongo.schemas import ID, INTEGER, TEXT, document, listed, one_of
 
 LINKS = "wordpress.links"
 PLACE = (("path", 1), ("source", 1))
+ITEMS = "wordpress.items"
 
 COLLECTIONS = (
     Collection(
@@ -12,5 +13,19 @@ COLLECTIONS = (
         (Index("by_path", PLACE, unique=True),),
         shard_key=ShardKey(PLACE, unique=True, reason="Read by the path that was asked for, where nothing is found."),
         validator=document({"path": TEXT, "source": TEXT, "host": TEXT, "node_id": ID}),
+    ),
+    Collection(
+        ITEMS,
+        (Index("by_source", (("source", 1), ("number", 1))),),
+        unsharded_because="only imports read it",
+        validator=document(
+            {
+                "source": TEXT,
+                "number": INTEGER,
+                "kind": one_of("post", "page", "attachment", "wp_block"),
+                "record": document({}),
+            },
+            {"waiting": document({"wants": listed(TEXT)})},
+        ),
     ),
 )

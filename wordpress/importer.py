@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
@@ -17,12 +18,13 @@ from comments.types import Target
 from markup import html, text
 from mongo.clock import now
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
-from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
+from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
 from nodes.models import Node, site
-from nodes.services import editing
+from nodes.selectors import imports
+from nodes.services import editing, placement
 from nodes.texts import tags
 from nodes.types import Actor
-from wordpress import old_links
+from wordpress import brought, old_links
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
 from wordpress.export.old_site import View
@@ -31,7 +33,7 @@ from wordpress.export.records import Item, Term, WxrError
 from wordpress.export.scan import Entry, Export, scan
 from wordpress.media import pictures
 from wordpress.media.download import Downloader, Limits
-from wordpress.places.arranging import Home, arrange
+from wordpress.places.arranging import Home, arrange, lacks_parent
 from wordpress.places.earlier import find_known
 from wordpress.places.sections import LONGEST_TITLE, Sections
 from wordpress.report import Report
@@ -43,6 +45,10 @@ SUMMARY_WORDS = 80
 TITLE_WORDS = 8
 # How often the importer replaces a slug that a concurrent writer has taken.
 ATTEMPTS = 5
+# How what a text lost of synced patterns begins.
+PATTERN = "the synced pattern"
+# Categories and tags become tags. The others only chose how a theme showed a post.
+TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
 
@@ -92,6 +98,7 @@ class Importer:
         sections = Sections(export, self.report, self.moment, pretend=self.options.pretend)
         top = sections.top(self.options.section)
         blog = sections.blog(top)
+        brought.load(export, self.options.media)
         find_known(export)
         arrange(export, top, blog, self.report, self.moment)
         entries = export.entries.values()
@@ -99,8 +106,9 @@ class Importer:
         self.actors = self._find_users(export)
         self._pictures(export, sections, top)
         if not self.options.pretend:
-            old_links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries))
-        self.begin(len(entries), "")
+            brought.remember(export)
+            old_links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries if entry.is_here))
+        self.begin(sum(entry.is_here for entry in entries), "")
         self._write_all(export, sections)
         if export.error:
             raise export.error
@@ -108,7 +116,9 @@ class Importer:
 
     def _pictures(self, export: Export, sections: Sections, top: Home) -> None:
         """Make photos of the pictures, in a gallery of their own: before the texts that show them."""
+        there = pictures.show_known(export, self.report, self.moment)
         local, distant = pictures.local(export), pictures.absent(export) if self.options.download else []
+        distant = [attachment for attachment in distant if attachment.id not in there]
         if not local and not distant:
             return
         gallery = sections.gallery(top)
@@ -148,7 +158,8 @@ class Importer:
         """Go over the file until every entry is written, or none more can be: parents first, in however many passes."""
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, pretend=self.options.pretend)
-        waiting = {entry.id for entry in export.entries.values()}
+        self._make_folders(export)
+        waiting = {entry.id for entry in export.entries.values() if entry.is_here}
         before = -1
         while waiting and len(waiting) != before:
             before = len(waiting)
@@ -161,13 +172,74 @@ class Importer:
                     if self._write(export, sections, entry, item, paths):
                         discussions.write(Target(Node._meta.label_lower, str(entry.id)), entry, item)
                     self.step(1)
+        self._complete(export, paths)
+
+    def _make_folders(self, export: Export) -> None:
+        """Make folders of pages of earlier runs that pages stand in now."""
+        for entry in export.entries.values():
+            nonce = imports.untouched(entry.id, brought.importer()) if entry.becomes_folder else None
+            if nonce and not self.options.pretend:
+                placement.make_folder(brought.importer(), entry.id, nonce)
+            if entry.becomes_folder:
+                self.report.note("Made folders, as pages stand in them now", entry.label)
+
+    def _complete(self, export: Export, paths: dict[int, str]) -> None:
+        """Bring into texts of earlier runs what was not there then: pictures, links, patterns, the page above."""
+        for source in brought.waiting(export):
+            entry = export.entries[source.number]
+            if entry.known is None or entry.known.trashed:
+                continue
+            view = View(export.old, paths, source.number)
+            body = convert(source.body, source.link or export.site.url, view, source.footnotes)
+            wants = self._wants(entry, body, view, source.picture)
+            if wants == source.wants:
+                continue
+            nonce = imports.untouched(entry.id, brought.importer())
+            if nonce is None:
+                self.report.note("Not completed, as somebody changed it since", entry.label)
+                wants = set()
+            elif not self._save(entry, nonce, body, export.old.photo(source.picture)):
+                continue
+            else:
+                self._note_body(entry, body, view, source.picture, export)
+            if not self.options.pretend:
+                brought.still_waits(entry.id, wants)
+
+    def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
+        """Save what completes a text of an earlier run; return whether that was possible."""
+        fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
+        if picture:
+            fields["detail.picture"] = picture
+        if entry.moves:
+            fields |= {"parent_id": entry.parent_id, "slug": entry.slug}
+        try:
+            if not self.options.pretend:
+                editing.save(brought.importer(), entry.id, nonce, fields, merges=False)
+        except NodeError as error:
+            self.report.note("Not completed", f"{entry.label}: {error}")
+            self.report.failed += 1
+            return False
+        self.report.written[f"completed {entry.type}"] += 1
+        return True
+
+    @staticmethod
+    def _wants(entry: Entry, body: Body, view: View, picture: int) -> set[str]:
+        """What a text lacks that another file of the same source may have, in words."""
+        wants = {*body.missing, *view.stayed, *(lost for lost in body.lost if lost.startswith(PATTERN))}
+        if picture and not view.site.photo(picture):
+            wants.add(f"picture {picture}")
+        if entry.orphan_of:
+            wants.add(lacks_parent(entry.orphan_of))
+        return wants
 
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
         """Create the entry unless it is there; return whether it has a place where it can be discussed."""
         if entry.known:
             return not entry.known.trashed
-        body = convert(item.body, item.link or export.site.url, View(export.old, paths, item.id), item.footnotes)
-        self._note_body(entry, body, export)
+        view = View(export.old, paths, item.id)
+        body = convert(item.body, item.link or export.site.url, view, item.footnotes)
+        self._note_body(entry, body, view, item.picture, export)
+        self._note_item(entry, item)
         clean = html.clean(body.html, "article")
         title = self._title(entry, clean)
         fields = {
@@ -192,8 +264,10 @@ class Importer:
         if entry.posted is None and entry.is_public:
             self.report.note("Dated today, as there was no usable date", entry.label)
         sections.make(entry.parent_id)
-        if not self.options.pretend and not self._create(entry, item, title, fields):
-            return False
+        if not self.options.pretend:
+            brought.wait(entry.id, item, self._wants(entry, body, view, item.picture))
+            if not self._create(entry, item, title, fields):
+                return False
         self.report.written[WRITTEN[entry.kind]] += 1
         return True
 
@@ -259,12 +333,35 @@ class Importer:
             source["state"] = "password" if item.protected else entry.state
         return source
 
-    def _note_body(self, entry: Entry, body: Body, export: Export) -> None:
+    def _note_body(self, entry: Entry, body: Body, view: View, picture: int, export: Export) -> None:
+        """Report what a text lacks."""
         for url in body.missing:
             why = "their files are not there" if export.old.find_file(url) else "they are not in the media library"
             self.report.note(f"Shown as links, as {why}", f"{url} in {entry.label}")
-        for name in body.lost:
-            self.report.note("Left out of texts", f"{name} in {entry.label}")
+        for url in view.stayed:
+            if url not in body.missing:
+                self.report.note("Links that lead to the old site still", f"{url} in {entry.label}")
+        if body.lost:
+            self.report.note("Left out of texts", f"{entry.label}: {', '.join(body.lost)}")
+        if picture and not export.old.photo(picture):
+            url = export.old.by_id[picture].url if picture in export.old.by_id else f"attachment {picture}"
+            self.report.note("Pictures of posts that are not there", f"{entry.label}: {url}")
+
+    def _note_item(self, entry: Entry, item: Item) -> None:
+        """Report what a post or page had besides its text that this site has no place for."""
+        if item.custom:
+            self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
+        unusable = [name for key, name in _named(item.terms).items() if not key or tags.has_no_address(key)]
+        if unusable:
+            self.report.note("Tags left out, as they have no letters", f"{entry.label}: {', '.join(unusable)}")
+        terms = [f"{term.taxonomy} “{plain(term.name)}”" for term in item.terms if term.taxonomy not in TAXONOMIES]
+        if terms:
+            self.report.note("Terms left out, which are no categories or tags", f"{entry.label}: {', '.join(terms)}")
+        if item.sticky:
+            self.report.note("No longer sticky, as posts are listed by date", entry.label)
+        if not entry.appears(self.moment) and (item.status in ("publish", "future", "private")):
+            why = "password-protected" if item.protected else entry.state
+            self.report.note("Unpublished here", f"{entry.label}, {why}")
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
@@ -280,6 +377,10 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
     """Categories and tags as tags."""
+    return [name for key, name in _named(terms).items() if key and not tags.has_no_address(key)]
+
+
+def _named(terms: tuple[Term, ...]) -> dict[str, str]:
+    """The names of categories and tags, by what tells tags apart."""
     named = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
-    found = {tags.normalized(name).casefold(): name for name in named}
-    return [name for key, name in found.items() if key and not tags.has_no_address(key)]
+    return {tags.normalized(name).casefold(): name for name in named}

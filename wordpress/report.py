@@ -8,7 +8,7 @@ __all__ = ["Report"]
 
 STATES = ("published", "scheduled", "draft", "private")
 # What is written, by the names under which it is counted.
-WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo")
+WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
 # Lines shown under one heading unless everything is asked for.
 SHOWN = 50

@@ -7,7 +7,8 @@ from datetime import datetime
 from bson import ObjectId
 
 from mongo.connection import batched, database
-from nodes.collections import NODES, TRASH
+from nodes.collections import NODES, REVISIONS, TRASH
+from nodes.types import Actor
 
 # Ids or slugs in one query.
 BATCH = 1_000
@@ -54,6 +55,17 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
                     ),
                 )
     return found
+
+
+def untouched(node_id: ObjectId, importer: Actor) -> ObjectId | None:
+    """Return the nonce of a node that nobody but `importer` changed since it was made; None if somebody did, has a draft of
+    it, or moved it to the trash."""
+    node = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": False}}, {"metadata.nonce": 1})
+    if node is None:
+        return None
+    nonce: ObjectId = node["metadata"]["nonce"]
+    by = {"$or": [{"parent": None}, {"saved_by": importer.as_document()}]}
+    return nonce if database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id, **by}, {"_id": 1}) else None
 
 
 def taken(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:

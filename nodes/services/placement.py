@@ -1,4 +1,7 @@
-"""Moving sections: one transaction on the counter of moves and the section, so that two moves cannot make a cycle."""
+"""Moving sections: one transaction on the counter of moves and the section, so that two moves cannot make a cycle.
+
+Also making a section of a page, which then holds others.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +11,15 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 
 from mongo.connection import Document, database, transaction
-from nodes.collections import SITE
-from nodes.errors import InvalidPlace
+from nodes.collections import NODES, SITE
+from nodes.content import Folder, upgrading
+from nodes.errors import EditConflict, InvalidPlace, NodeGone
+from nodes.merging import Merge
 from nodes.models import site as stored_site
 from nodes.models import tree
 from nodes.models.site import SITE_ID
 from nodes.services.site import touch
-from nodes.services.write import compare_and_set
+from nodes.services.write import STORED, check_place, compare_and_set
 from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 
 
@@ -48,6 +53,22 @@ def move_section(
     nonce = transaction(work)
     if nonce:
         touch()
+    return nonce
+
+
+def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
+    """Make a folder of a page that still has the nonce `seen_nonce`, and return its new nonce. It keeps its text and place.
+
+    Raises NodeGone, EditConflict, InvalidPlace.
+    """
+    stored = database()[NODES].find_one({"_id": node_id}, STORED)
+    if stored is None:
+        raise NodeGone(node_id)
+    check_place(stored["metadata"]["parent_id"], Folder.type_name)
+    changes = {"type": Folder.type_name, **upgrading.stamp(Folder.type_name)}
+    nonce = compare_and_set(actor, stored, changes) if stored["metadata"]["nonce"] == seen_nonce else None
+    if nonce is None:
+        raise EditConflict(None, stored["metadata"], Merge({}, (), ()))
     return nonce
 
 

@@ -124,19 +124,23 @@ class OldSite:
 @dataclass(frozen=True, slots=True)
 class View:
     """The old site as one post sees it: a `content.Library`. `paths` are the new addresses by id, of what
-    visitors may see."""
+    visitors may see; `stayed` gathers the links that lead to the old site still."""
 
     site: OldSite
     paths: dict[int, str]
     number: int
+    stayed: dict[str, None] = field(default_factory=dict)
 
     def page(self, url: str) -> str:
         """The new address of an old page that visitors may see, with the place in it, or of a picture's page; "" for any
         other."""
         found = self.site.find_page(url)
-        if found is None and (file := self.site.find_file(url)):
-            return file.page
-        path = "" if found is None else self.paths.get(found, "")
+        file = self.site.find_file(url) if found is None else None
+        path = file.page if file else self.paths.get(found or 0, "")
+        if not path and (file or host_of(url) in self.site.hosts):
+            self.stayed.setdefault(url)
+        if found is None:
+            return path
         fragment = urlsplit(url).fragment
         if not path or not fragment or DEAD_FRAGMENTS.match(fragment):
             return path

@@ -47,7 +47,7 @@ RECORDS = {
         *("title", "link", "pubDate", "guid", "category", "dc:creator", "content:encoded", "excerpt:encoded"),
         *("wp:post_id", "wp:post_date", "wp:post_date_gmt", "wp:post_modified", "wp:post_modified_gmt"),
         *("wp:post_name", "wp:status", "wp:post_parent", "wp:post_type", "wp:post_password"),
-        *("wp:comment_status", "wp:attachment_url"),
+        *("wp:comment_status", "wp:attachment_url", "wp:is_sticky"),
     },
 }
 PARTS = {
@@ -58,6 +58,10 @@ PARTS = {
     },
 }
 META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
+# Names of custom fields: WordPress hides from editors what begins with an underscore. Plugins keep descriptions there.
+CUSTOM = re.compile(
+    r"\s*(?:[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
+)
 # The standard library takes the year -0001 for 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
@@ -162,7 +166,11 @@ class _Handler(ContentHandler):
             return
         if self.depth == 3 and key in RECORDS:
             self._open_site()
-            self.record, self.record_name, self.size = {"line": self._line(), "parts": [], "terms": []}, key, 0
+            self.record, self.record_name, self.size = (
+                {"line": self._line(), "parts": [], "terms": [], "custom": []},
+                key,
+                0,
+            )
         elif self.depth == 3 and key in CHANNEL and key not in self.channel:
             self._open_leaf(key, attrs)
         elif self.depth == 4 and self.record_name == "item" and key in PARTS:
@@ -234,6 +242,8 @@ class _Handler(ContentHandler):
             self.record["parts"].append(part)
         elif part.get("wp:meta_key", "") in META:
             self.record.setdefault(part["wp:meta_key"], part.get("wp:meta_value", ""))
+        elif CUSTOM.match(part.get("wp:meta_key", "")) and part.get("wp:meta_value", "").strip():
+            self.record["custom"].append(part["wp:meta_key"].strip())
         self.part = None
 
     def _open_site(self) -> None:
@@ -303,6 +313,8 @@ class _Handler(ContentHandler):
             comments=tuple(self._comment(part) for part in record["parts"]),
             picture=_number(text("_thumbnail_id")),
             footnotes=text("footnotes"),
+            custom=tuple(dict.fromkeys(record["custom"])),
+            sticky=text("wp:is_sticky") == "1",
         )
 
     def _comment(self, part: dict[str, str]) -> Comment:

@@ -64,7 +64,8 @@ class Comment:
 class Item:
     """A post, page or anything else that is no attachment. `type` and `status` are WordPress's own words. Times are
     aware UTC; `posted` is None when no usable date is given. `protected` says that WordPress asked for a password. `picture` is
-    the id of its featured image, 0 without one; `footnotes` are those of the block editor, as JSON."""
+    the id of its featured image, 0 without one; `footnotes` are those of the block editor, as JSON; `custom` names the custom
+    fields that have a value."""
 
     id: int
     type: str
@@ -85,6 +86,8 @@ class Item:
     comments: tuple[Comment, ...]
     picture: int
     footnotes: str
+    custom: tuple[str, ...]
+    sticky: bool
     line: int
 
     @property

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from bson import ObjectId
 
 from nodes.selectors.imports import Known
+from nodes.services import photo_import
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Item, Site, WxrError
@@ -19,13 +20,26 @@ from wordpress.export.source import Repairs
 from wordpress.report import Report
 from wordpress.texts.content import plain, slug_of
 
-__all__ = ["Entry", "Export", "identifier", "scan"]
+__all__ = ["Entry", "Export", "identifier", "scan", "take_file"]
 
 # WordPress's words for what an editor would call published, planned, unfinished or kept to oneself.
 STATES = {"publish": "published", "future": "scheduled", "private": "private"}
 # Thrown away, or never saved; made by WordPress itself.
 GONE = {"trash", "auto-draft"}
 NOT_IMPORTED = {*GONE, "inherit"}
+# Types of items that no reader saw as such.
+INTERNAL = {
+    *(
+        "nav_menu_item",
+        "revision",
+        "custom_css",
+        "customize_changeset",
+        "oembed_cache",
+        "user_request",
+        "wp_navigation",
+    ),
+    *("wp_global_styles", "wp_template", "wp_template_part", "wp_font_family", "wp_font_face"),
+}
 # Synced patterns ("reusable blocks"), whose contents stand in the texts that use them.
 PATTERN = "wp_block"
 # By which texts name pictures: classes, blocks, galleries. The "id" of another block may be a category's.
@@ -53,6 +67,12 @@ class Entry:
     above: int
     posted: datetime | None
     approved: int
+    guid: str = ""
+    old_slug: str = ""
+    # Pictures that it showed to every visitor, as it spells them.
+    shown: tuple[str, ...] = ()
+    # Read from the file in this run, not known from an earlier one only.
+    is_here: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
     kind: str = ""
@@ -61,11 +81,21 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: Known | None = None
+    # The number of the page that it stands in, if that is neither here nor known from an earlier run.
+    orphan_of: int = 0
+    # What an earlier run has made goes to `parent_id` now, or becomes a folder.
+    moves: bool = False
+    becomes_folder: bool = False
 
     @property
     def label(self) -> str:
         """How to name it to the operator."""
-        return f"{'page' if self.is_page else 'post'} {self.number}" + (f" “{self.title}”" if self.title else "")
+        return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
+
+    @property
+    def type(self) -> str:
+        """WordPress's word for what it is."""
+        return "page" if self.is_page else "post"
 
     def appears(self, moment: datetime) -> datetime | None:
         """When it is published here: a plan that is still ahead is kept, one that was missed is for an editor."""
@@ -91,6 +121,8 @@ class Export:
     # Items of any type that not every visitor could see, and pictures that every visitor saw in another, as it spells them.
     hidden: set[int] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
+    # By number, what the texts of earlier runs still wait for.
+    waiting: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
     def appears(self, attachment: Attachment, moment: datetime) -> datetime | None:
@@ -158,26 +190,40 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
     if attachment.status in GONE:
         report.left_out[f"attachment in the state {attachment.status}"] += 1
         return
+    path = take_file(export, attachment, media, report)
+    if path and path.suffix.lower() not in photo_import.ENDINGS:
+        report.note("Files left out, as only pictures become photos", path.name)
+
+
+def take_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
+    """Take note of an attachment and return where its file is; None if it is not there."""
     export.old.add_file(attachment)
-    if media and (path := locate(media, attachment)):
+    path = locate(media, attachment) if media else None
+    if path:
         report.found += 1
         export.found.append((attachment, path))
     else:
         if attachment.url:
             export.absent.append(attachment)
         report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
+    return path
 
 
 def _take_item(export: Export, item: Item, report: Report) -> None:
+    shown: set[str] = set()
     if item.is_public:
         named = (number.strip() for found in _PICTURES.findall(item.body) for number in "".join(found).split(","))
-        export.shown |= {str(item.picture), *named}
+        shown = {str(item.picture), *named} - {"", "0"}
+        export.shown |= shown
     elif item.id:
         export.hidden.add(item.id)
     if item.type == PATTERN and item.is_public:
         export.old.patterns[item.id] = item.body
     elif item.type not in ("post", "page"):
         report.left_out[item.type] += 1
+        if item.type not in INTERNAL and item.status not in GONE:
+            title = plain(item.title)
+            report.note("Left out, as they are neither posts nor pages", f"{item.type} {item.id} “{title}”")
     elif item.status in NOT_IMPORTED:
         report.left_out[f"{item.type} in the state {item.status}"] += 1
     elif not item.id:
@@ -185,9 +231,9 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
     elif item.id in export.entries:
         report.note("Left out as it is there twice", f"line {item.line}: {item.type} {item.id}")
     else:
-        entry = _entry(export, item)
+        entry = _entry(export, item, shown)
         export.entries[item.id] = entry
-        export.old.add_page(item.id, item.link, item.guid, unquote(item.slug))
+        export.old.add_page(item.id, item.link, item.guid, entry.old_slug)
         (report.pages if entry.is_page else report.posts)[entry.state] += 1
         report.protected[item.type] += item.status == "publish" and item.protected
         for comment in item.comments:
@@ -196,7 +242,7 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
             report.replies += comment.parent > 0
 
 
-def _entry(export: Export, item: Item) -> Entry:
+def _entry(export: Export, item: Item, shown: set[str]) -> Entry:
     title, slug = plain(item.title), slug_of(item.slug)
     return Entry(
         number=item.id,
@@ -212,5 +258,8 @@ def _entry(export: Export, item: Item) -> Entry:
         above=item.parent,
         posted=item.posted,
         approved=sum(comment.status == "approved" for comment in item.comments),
+        guid=item.guid,
+        old_slug=unquote(item.slug),
+        shown=tuple(sorted(shown)),
         id=identifier(export.key, item.type, item.id),
     )

@@ -9,13 +9,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from bson import ObjectId
-from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError
 from nodes.selectors import photos
 from nodes.services import photo_import
-from nodes.types import Actor
 from wordpress import old_links
+from wordpress.brought import importer
 from wordpress.export.old_site import PHOTO
 from wordpress.export.records import Attachment
 from wordpress.export.scan import Export
@@ -25,7 +24,7 @@ from wordpress.places.sections import Sections
 from wordpress.report import Report
 from wordpress.texts.content import plain
 
-__all__ = ["Pictures", "absent", "local"]
+__all__ = ["Pictures", "absent", "local", "show_known"]
 
 LONGEST_TITLE, LONGEST_ALT = 300, 500
 LONGEST_NAME = 200  # bytes
@@ -53,7 +52,7 @@ class Pictures:
 
     def __init__(self, export: Export, sections: Sections, gallery: Home, report: Report, moment: datetime) -> None:
         self.export, self.sections, self.gallery, self.report, self.moment = export, sections, gallery, report, moment
-        self.actor = Actor(None, _("WordPress import"))
+        self.actor = importer()
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
         """Upload a picture into the gallery, unless the gallery has it. None, and a note, if it is refused."""
@@ -76,20 +75,16 @@ class Pictures:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
         old_links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
-        self.show(attachment, photo_id)
+        show(self.export, attachment, photo_id, self.report, self.moment)
         return photo_id
 
     def download(self, wanted: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
-        """Fetch pictures of the old site and upload them, but for those that an earlier run has brought.
+        """Fetch pictures of the old site and upload them.
 
         Raises DownloadsStopped when no more can be fetched in this run.
         """
-        there = photo_import.existing(old_links.known(self.export, [attachment.id for attachment in wanted]))
         for attachment in wanted:
-            if attachment.id in there:
-                self.show(attachment, there[attachment.id])
-            else:
-                self._fetch(attachment, downloader)
+            self._fetch(attachment, downloader)
             step(1)
 
     def _fetch(self, attachment: Attachment, downloader: Downloader) -> None:
@@ -104,11 +99,21 @@ class Pictures:
             self.report.downloaded, self.report.downloaded_bytes = downloader.files, downloader.bytes
             self.upload(attachment, path)
 
-    def show(self, attachment: Attachment, photo_id: ObjectId) -> None:
-        """Tell the texts that a picture of the old site is this photo."""
-        photo = photos.get(photo_id)
-        page = photo.get_absolute_url() if photo and photo.is_live(self.moment) else ""
-        self.export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)
-        if attachment.url in self.report.missing:
-            self.report.missing.remove(attachment.url)
-            self.report.found += 1
+
+def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
+    """Tell the texts where the pictures are that earlier runs brought; return the numbers of those whose files are not here."""
+    there = photo_import.existing(old_links.known(export, [attachment.id for attachment in export.absent]))
+    for attachment in export.absent:
+        if attachment.id in there:
+            show(export, attachment, there[attachment.id], report, moment)
+    return set(there)
+
+
+def show(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
+    """Tell the texts that a picture of the old site is this photo."""
+    photo = photos.get(photo_id)
+    page = photo.get_absolute_url() if photo and photo.is_live(moment) else ""
+    export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)
+    if attachment.url in report.missing:
+        report.missing.remove(attachment.url)
+        report.found += 1

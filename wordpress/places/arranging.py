@@ -11,10 +11,11 @@ from nodes.content import BasicPage, BlogEntry, Folder
 from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
+from wordpress.brought import importer
 from wordpress.export.scan import Entry, Export
 from wordpress.report import Report
 
-__all__ = ["Home", "arrange"]
+__all__ = ["Home", "arrange", "lacks_parent"]
 
 # A slug as long as the site allows, less what a number may add.
 LONGEST = slugs.LONGEST - 10
@@ -32,7 +33,7 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
     run has made stays where it is now."""
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
-    _choose_kinds(pages)
+    _choose_kinds(pages, export)
     homes: dict[ObjectId | None, Home] = {top.id: top, blog.id: blog}
     for entry in order:
         entry.parent_id = _parent(entry, pages, top)
@@ -41,7 +42,12 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
         entry.kind, entry.parent_id = BlogEntry.type_name, blog.id
     for entry in known_entries(export):
         assert entry.known is not None
-        entry.parent_id, entry.slug, entry.kind = entry.known.parent_id, entry.known.slug, entry.known.type
+        entry.moves = entry.moves and entry.parent_id != entry.known.parent_id
+        if entry.moves:
+            entry.wanted, entry.has_slug = entry.known.slug, True
+        else:
+            entry.parent_id, entry.slug = entry.known.parent_id, entry.known.slug
+        entry.kind = Folder.type_name if entry.becomes_folder else entry.known.type
     _choose_slugs([*order, *posts], top, blog, report)
     for entry in [*order, *posts]:
         _address(entry, homes, report, moment)
@@ -57,7 +63,9 @@ def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():
         if entry.above and (entry.above not in pages or _is_circle(entry, pages)):
-            report.note("Put at the top, as the page it stands in is not there", entry.label)
+            if entry.is_here:
+                report.note("Put at the top, as the page it stands in is not there", entry.label)
+            entry.orphan_of = 0 if entry.above in pages else entry.above
             entry.above = 0
         below.setdefault(entry.above, []).append(entry)
     pending = [0]
@@ -76,10 +84,28 @@ def _is_circle(entry: Entry, pages: dict[int, Entry]) -> bool:
     return number == entry.number
 
 
-def _choose_kinds(pages: dict[int, Entry]) -> None:
-    holding = {entry.above for entry in pages.values()}
+def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
+    """Decide which pages become folders, and which pages of earlier runs go to the page above them that has come now.
+
+    Any other page of an earlier run stays where and what it is.
+    """
+    for entry in pages.values():
+        waits = lacks_parent(entry.above) in export.waiting.get(entry.number, ())
+        entry.moves = waits and _is_untouched(entry)
+    holding = {entry.above for entry in pages.values() if entry.moves or not entry.known}
     for entry in pages.values():
         entry.kind = Folder.type_name if entry.number in holding else BasicPage.type_name
+        is_page = entry.known is not None and entry.known.type == BasicPage.type_name
+        entry.becomes_folder = is_page and entry.number in holding and _is_untouched(entry)
+
+
+def _is_untouched(entry: Entry) -> bool:
+    return entry.known is not None and imports.untouched(entry.id, importer()) is not None
+
+
+def lacks_parent(number: int) -> str:
+    """Return how a text's list of what it lacks names the page that it stands in."""
+    return f"page {number} above it"
 
 
 def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None:
@@ -87,7 +113,8 @@ def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None
     thrown it away; then the section that the parent stands in."""
     while entry.above:
         entry = pages[entry.above]
-        if not entry.known or (entry.known.type == Folder.type_name and not entry.known.trashed):
+        is_folder = entry.known and entry.known.type == Folder.type_name and not entry.known.trashed
+        if not entry.known or is_folder or entry.becomes_folder:
             return entry.id
     return top.id
 
@@ -96,7 +123,7 @@ def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -
     sections = {home.id: home.path for home in (top, blog)}
     groups: dict[ObjectId | None, list[Entry]] = {}
     for entry in entries:
-        if entry.known is None:
+        if entry.known is None or entry.moves:
             groups.setdefault(entry.parent_id, []).append(entry)
     for parent_id, group in groups.items():
         used = imports.taken(parent_id, [_stem(entry) for entry in group])
@@ -139,7 +166,7 @@ def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[
 
 def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, moment: datetime) -> None:
     """Work out the address, and whether visitors can read what is there."""
-    if entry.known:
+    if entry.known and not entry.moves:
         sections = tree.current()
         published = entry.known.published
         entry.path = "" if entry.known.trashed else sections.url(entry.parent_id, entry.slug)

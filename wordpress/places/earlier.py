@@ -22,10 +22,14 @@ def find_known(export: Export) -> None:
     under one address (http://localhost) have the same numbers for other posts.
     """
     known = imports.known([entry.id for entry in export.entries.values()])
+    # An earlier run read these, but could not import them, or they were deleted since.
+    gone = [number for number, entry in export.entries.items() if not entry.is_here and entry.id not in known]
+    for number in gone:
+        del export.entries[number]
     dated = other = 0
     for entry in export.entries.values():
         entry.known = known.get(entry.id)
-        if entry.known and entry.known.posted and entry.posted and entry.is_public:
+        if entry.is_here and entry.known and entry.known.posted and entry.posted and entry.is_public:
             dated += 1
             other += abs(entry.known.posted - entry.posted) > SAME
     if other * 2 > dated:

@@ -12,7 +12,7 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
 from nodes.services import editing
-from nodes.types import Actor
+from wordpress.brought import importer
 from wordpress.export.scan import Export, identifier
 from wordpress.places.arranging import Home
 from wordpress.report import Report
@@ -89,7 +89,7 @@ class Sections:
         if self.pretend:
             return
         editing.create(
-            Actor(None, _("WordPress import")),
+            importer(),
             type=kind,
             parent_id=above.id,
             slug=slug,

@@ -59,7 +59,7 @@ class TestPatterns:
     def test_pattern_that_was_not_shown_is_named_by_post(self, mongo, run, status):
         items = [item(8, "Hours", "secret", post_type="wp_block", status=status)] if status else []
         said = run(export(item(1, "One", self.USED), *items))
-        assert said[said.index("Left out of texts:") + 1] == "  the synced pattern 8 in post 1 “One”"
+        assert said[said.index("Left out of texts:") + 1] == "  post 1 “One”: the synced pattern 8"
 
     def test_patterns_in_each_other_end(self):
         class Circle(Library):
@@ -105,7 +105,7 @@ class TestLost:
     def test_report_names_it_by_post(self, mongo, run):
         said = run(export(item(1, "One", "<!-- wp:latest-posts /--> [booking x=1]")))
         listed = said[said.index("Left out of texts:") + 1 :]
-        assert listed[:2] == ["  [booking] in post 1 “One”", "  the block latest-posts in post 1 “One”"]
+        assert listed[0] == "  post 1 “One”: [booking], the block latest-posts"
 
 
 class TestPlaces:

@@ -1,0 +1,154 @@
+"""One site exported in several files: whatever the order, everything is there in the end, but for what editors changed."""
+
+from typing import Any
+
+import pytest
+from bson import ObjectId
+
+from nodes.services import editing, trash
+from nodes.types import Actor
+from tests.support.nodes import pictures
+from tests.support.wxr import attachment, comment, export, item, meta, page
+from tests.wordpress.stored import snapshot, stored
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+ANN = Actor(None, "Ann")
+UPLOADS = "https://old.example/wp-content/uploads/2021/05"
+FIRST = export(
+    item(
+        1,
+        "First",
+        f'<p><img src="{UPLOADS}/lake.jpg" alt="A lake"/></p><p>See <a href="https://old.example/2012/03/post-2/">two</a> '
+        'and <a href="https://old.example/?p=2">two again</a>, below <a href="https://old.example/page-4/">four</a>.</p>'
+        '<!-- wp:block {"ref":9} /-->',
+        meta("_thumbnail_id", "11"),
+    ),
+    page(3, "Below", "below", post_parent=4),
+)
+SECOND = export(
+    attachment(11, f"{UPLOADS}/lake.jpg", "A lake", meta("_wp_attached_file", "2021/05/lake.jpg")),
+    attachment(12, f"{UPLOADS}/hill.jpg", "A hill", meta("_wp_attached_file", "2021/05/hill.jpg")),
+    item(
+        2,
+        "Second",
+        f'<p>See <a href="https://old.example/2012/03/post-1/">one</a></p><img src="{UPLOADS}/hill.jpg" alt="A hill"/>',
+    ),
+    page(4, "Above", "above"),
+    item(9, "Hours", "<!-- wp:paragraph --><p>Open 9 to 5.</p><!-- /wp:paragraph -->", post_type="wp_block"),
+)
+
+
+@pytest.fixture
+def uploads(tmp_path):
+    folder = tmp_path / "uploads" / "2021" / "05"
+    folder.mkdir(parents=True)
+    (folder / "lake.jpg").write_bytes(pictures.jpeg())
+    (folder / "hill.jpg").write_bytes(pictures.jpeg(3))
+    return tmp_path / "uploads"
+
+
+def found(mongo, path: str) -> tuple[ObjectId, ObjectId, dict[str, Any]]:
+    """A node's id, nonce and metadata."""
+    metadata = stored(mongo)[path]
+    node = mongo["cms.nodes"].find_one({"metadata.nonce": metadata["nonce"]})
+    return node["_id"], metadata["nonce"], metadata
+
+
+@pytest.mark.parametrize("files", [(FIRST, SECOND), (SECOND, FIRST)], ids=["in order", "reversed"])
+def test_either_order_brings_everything(mongo, run, uploads, client, files):
+    for data in files:
+        run(data, media=uploads)
+    nodes = stored(mongo)
+    assert {path for path, metadata in nodes.items() if metadata["type"] == "folder"} == {"page-4"}
+    assert "above" in nodes["page-4"]["detail"]["text"]
+    assert "page-4/page-3" in nodes
+    first, second = nodes["blog/post-1"]["detail"], nodes["blog/post-2"]["detail"]
+    assert first["picture"]
+    assert f'<img src="photo:{first["picture"]}"' in first["text"]
+    assert first["text"].count('href="/blog/post-2"') == 2
+    assert 'href="/page-4"' in first["text"]
+    assert "Open 9 to 5." in first["text"]
+    assert 'href="/blog/post-1"' in second["text"]
+    assert "<img" in second["text"]
+    assert not mongo["wordpress.items"].count_documents({"waiting": {"$exists": True}})
+    for address in ("/blog/post-1", "/page-4/page-3", "/page-4"):
+        assert client.get(address).status_code == 200
+    before = snapshot(mongo)
+    for data in files:
+        assert run(data, media=uploads)[-1] == "0 changes"
+    assert snapshot(mongo) == before
+
+
+def test_report_names_what_is_missing_and_what_was_completed(run, uploads):
+    said = run(FIRST, media=uploads)
+    assert "  page 3 “Below”" in said[said.index("Put at the top, as the page it stands in is not there:") :]
+    assert "  post 1 “First”: attachment 11" in said[said.index("Pictures of posts that are not there:") :]
+    assert (
+        "  https://old.example/?p=2 in post 1 “First”" in said[said.index("Links that lead to the old site still:") :]
+    )
+    assert "  post 1 “First”: the synced pattern 9" in said[said.index("Left out of texts:") :]
+    assert run(SECOND, media=uploads, dry_run=True)[-1].endswith("1 completed page, 1 completed post")
+    assert run(SECOND, media=uploads)[-1].endswith("2 photos, 1 completed page, 1 completed post")
+
+
+def test_what_an_editor_changed_stays(mongo, run, uploads):
+    run(FIRST, media=uploads)
+    post, nonce, _metadata = found(mongo, "blog/post-1")
+    editing.save(ANN, post, nonce, {"detail.text": "Mine"})
+    child, nonce, _metadata = found(mongo, "page-3")
+    editing.save(ANN, child, nonce, {"title": "Mine"})
+    said = run(SECOND, media=uploads)
+    assert "  post 1 “First”" in said[said.index("Not completed, as somebody changed it since:") :]
+    nodes = stored(mongo)
+    assert nodes["blog/post-1"]["detail"]["text"] == "Mine"
+    assert nodes["page-3"]["title"] == "Mine"
+    assert nodes["page-4"]["type"] == "basic-page"
+    said = run(SECOND, media=uploads)
+    assert "Not completed, as somebody changed it since:" not in said
+
+
+def test_page_that_an_editor_changed_becomes_no_folder(mongo, run, uploads):
+    run(SECOND, media=uploads)
+    above, nonce, _metadata = found(mongo, "page-4")
+    editing.save(ANN, above, nonce, {"detail.text": "Mine"})
+    run(FIRST, media=uploads)
+    assert stored(mongo)["page-4"]["type"] == "basic-page"
+    assert "page-3" in stored(mongo)
+
+
+def test_pictures_come_later(mongo, run, uploads):
+    run(FIRST)
+    run(SECOND)
+    assert "<img" not in stored(mongo)["blog/post-1"]["detail"]["text"]
+    assert run(FIRST, media=uploads)[-1] == "5 changes: 1 section, 2 photos, 2 completed posts"
+    assert "<img" in stored(mongo)["blog/post-1"]["detail"]["text"]
+
+
+def test_photo_of_an_earlier_run_needs_no_file(mongo, run, uploads):
+    run(SECOND, media=uploads)
+    run(FIRST)
+    first = stored(mongo)["blog/post-1"]["detail"]
+    assert f'<img src="photo:{first["picture"]}"' in first["text"]
+
+
+def test_sources_of_deleted_texts_are_forgotten(mongo, run):
+    run(FIRST)
+    post, nonce, _metadata = found(mongo, "blog/post-1")
+    trash.trash(ANN, post, nonce)
+    run(SECOND)
+    trash.delete(post)
+    assert not mongo["wordpress.items"].count_documents({"waiting": {"$exists": True}, "number": 1})
+    assert mongo["wordpress.items"].find_one({"_id": post}) is None
+
+
+def test_another_source_knows_nothing_of_it(mongo, run, uploads):
+    run(SECOND, media=uploads)
+    run(FIRST, media=uploads, source="other", section="other")
+    assert "<img" not in stored(mongo)["other/blog/post-1"]["detail"]["text"]
+
+
+def test_comments_of_a_page_that_becomes_a_folder_are_named(run):
+    run(export(page(4, "Above", "above", comment(1))))
+    said = run(export(page(3, "Below", "below", post_parent=4)))
+    assert "  page 4 “Above”" in said[said.index("Made folders, as pages stand in them now:") :]
