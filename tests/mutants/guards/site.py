@@ -19,10 +19,17 @@ MUTANTS = (
     ),
     Mutant(
         "old addresses of what is live alone",
-        "wordpress/views.py::moved",
+        "wordpress/views.py::_address",
         "node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None",
         "node = selectors.get(node_id) if node_id else None",
         "tests/wordpress/test_old_links.py::test_what_readers_may_not_see_is_as_any_wrong_address",
+    ),
+    Mutant(
+        "imports leave what somebody changed",
+        "nodes/selectors/imports.py::untouched",
+        'return nonce if database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id, **by}, {"_id": 1}) else None',
+        "return nonce",
+        "tests/wordpress/test_split_exports.py::test_what_an_editor_changed_stays",
     ),
     Mutant(
         "no redirect of the admin to any object",
