@@ -34,6 +34,25 @@ def script(
     return _block(graph)
 
 
+def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
+    """Return the block for a front page that is a list: the site, and the pages that are listed."""
+    origin, site = links.origin(request), stored_site.current().settings
+    about = {
+        "@type": "WebSite",
+        "@id": f"{origin}/",
+        "url": f"{origin}/",
+        "name": rendering.line(site.name),
+        "description": rendering.line(site.tagline),
+        "inLanguage": site.language,
+        "publisher": _publisher(origin),
+    }
+    graph = [{name: value for name, value in about.items() if value not in _NOTHING}]
+    if listed:
+        steps = [{"title": rendering.line(node.metadata.title), "url": node.get_absolute_url()} for node in listed]
+        graph.append({"@type": "ItemList", "itemListElement": _items(origin, steps, "url")})
+    return _block(graph)
+
+
 def _block(graph: list[dict[str, Any]]) -> SafeString:
     said = {"@context": "https://schema.org", "@graph": graph}
     text = json.dumps(said, ensure_ascii=False, cls=DjangoJSONEncoder).translate(_ESCAPED)
@@ -56,7 +75,7 @@ def _node(
         "dateModified": metadata.updated.isoformat(),
         "inLanguage": site.language,
         "keywords": list(metadata.tags),
-        "publisher": {"@type": "Organization", "name": site.name, "url": f"{origin}/"},
+        "publisher": _publisher(origin),
     }
     if metadata.author and metadata.author.name:
         said["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
@@ -72,6 +91,10 @@ def _node(
     said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
     said |= metadata.detail.linked_data()
     return {name: value for name, value in said.items() if value not in _NOTHING}
+
+
+def _publisher(origin: str) -> dict[str, str]:
+    return {"@type": "Organization", "name": stored_site.current().settings.name, "url": f"{origin}/"}
 
 
 def _person(name: str, origin: str, path: str) -> dict[str, str]:
@@ -104,8 +127,12 @@ def _pixels(number: int) -> dict[str, Any]:
 
 
 def _trail(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, Any]:
-    items = [
-        {"@type": "ListItem", "position": number, "name": step["title"], "item": origin + step["url"]}
+    return {"@type": "BreadcrumbList", "itemListElement": _items(origin, steps, "item")}
+
+
+def _items(origin: str, steps: Sequence[dict[str, str]], name: str) -> list[dict[str, Any]]:
+    """Return pages as numbered items of a list, which have their address under `name`."""
+    return [
+        {"@type": "ListItem", "position": number, "name": step["title"], name: origin + step["url"]}
         for number, step in enumerate(steps, 1)
     ]
-    return {"@type": "BreadcrumbList", "itemListElement": items}

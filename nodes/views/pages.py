@@ -44,7 +44,8 @@ def front(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
     if page := selectors.front_page(sections, moment):
         return show(request, page, is_preview=is_preview)
     newest = listed(request, selectors.newest_entries, sections, moment)
-    return render(request, "nodes/home.html", {"listing": newest, "is_preview": is_preview})
+    about = linked_data.front(request, newest.nodes)
+    return render(request, "nodes/home.html", {"listing": newest, "linked_data": about, "is_preview": is_preview})
 
 
 @require_safe

@@ -116,6 +116,27 @@ def test_post_says_what_it_is_and_where_it_stands(client, site):
     ]
 
 
+def test_front_page_is_the_site_and_lists_its_posts(client, mongo):
+    save_settings({"name": "Ours", "tagline": "We <write>"}, {"name": "Marginalia", "tagline": ""})
+    assert graph(client, "/").keys() == {"WebSite"}
+    blog = node("blog", "news", title="News")
+    for day in (1, 2):
+        node("blog-entry", f"p{day}", parent=blog, title=f"<b> {day}", published=datetime(2022, 1, day, tzinfo=UTC))
+    said = graph(client, "/")
+    check(list(said.values()))
+    site, posts = said["WebSite"], said["ItemList"]["itemListElement"]
+    assert (site["url"], site["name"], site["description"], site["inLanguage"]) == (
+        "http://testserver/",
+        "Ours",
+        "We <write>",
+        "en",
+    )
+    assert [(item["position"], item["name"], item["url"]) for item in posts] == [
+        (1, "<b> 2", "http://testserver/news/p2"),
+        (2, "<b> 1", "http://testserver/news/p1"),
+    ]
+
+
 def test_photo_names_its_file(client, site):
     photo = graph(client, "/gallery/lake")["ImageObject"]
     assert (photo["caption"], photo["description"], photo["encodingFormat"]) == ("A lake", "In spring.", "image/jpeg")
