@@ -46,7 +46,7 @@ def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
         "inLanguage": site.language,
         "publisher": _publisher(origin),
     }
-    graph = [{name: value for name, value in about.items() if value not in _NOTHING}]
+    graph: list[dict[str, Any]] = [{name: value for name, value in about.items() if value not in _NOTHING}]
     if listed:
         steps = [{"title": rendering.line(node.metadata.title), "url": node.get_absolute_url()} for node in listed]
         graph.append({"@type": "ItemList", "itemListElement": _items(origin, steps, "url")})
