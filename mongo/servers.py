@@ -4,7 +4,7 @@ answers, and what an error says of it."""
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -28,7 +28,10 @@ from mongo.connection import UNAUTHORIZED, bounded, client
 logger = logging.getLogger(__name__)
 
 OLDEST = (6, 0)
-AUTHENTICATION_FAILED = 18  # src/mongo/base/error_codes.yml
+# src/mongo/base/error_codes.yml
+AUTHENTICATION_FAILED = 18
+# Of a write concern: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
+UNMET = frozenset({79, 100})
 # Seconds that a process that has just started looks for a primary before it reports an outage.
 FIRST_SECONDS = 0.6
 
@@ -91,15 +94,38 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
     return ""
 
 
+def unmet_write_concern(database: Mapping[str, Any]) -> str:
+    """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES, "" if it can or doesn't answer.
+
+    Every write would fail, although it is stored.
+
+    A client of its own asks, which is closed before processes fork.
+    """
+    w = database["OPTIONS"].get("w", "majority")
+    if w == "majority":
+        return ""
+    milliseconds = int(FIRST_SECONDS * 1_000)
+    try:
+        limits: dict[str, Any] = {"timeoutMS": milliseconds, "serverSelectionTimeoutMS": milliseconds}
+        with MongoClient[dict[str, Any]](database["HOST"], w=w, **limits) as client:
+            client[database["NAME"]]["mongo.none"].delete_one({"_id": "none"})
+    except PyMongoError as error:
+        if getattr(error, "code", None) in UNMET:
+            return _unmet(error)
+    return ""
+
+
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether an exception says that the database cannot be reached, refuses the log-in or does not answer in time.
+    """Return whether an exception says that the database can't be used.
+
+    It isn't reached, refuses the log-in, can't meet the write concern, or doesn't answer in time.
 
     The ORM wraps what the driver raised: its cause is looked at too.
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
             return True
-        if isinstance(error, OperationFailure) and error.code in (*PASSING, AUTHENTICATION_FAILED):
+        if isinstance(error, OperationFailure) and error.code in (*PASSING, *UNMET, AUTHENTICATION_FAILED):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -115,6 +141,8 @@ def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
     the servers."""
     while not isinstance(error, PyMongoError) and (raised := error.__cause__ or error.__context__):
         error = raised
+    if getattr(error, "code", None) in UNMET:
+        return _unmet(error)
     known = client(alias).topology_description
     if getattr(error, "code", None) == AUTHENTICATION_FAILED or _refuses_log_in(known):
         return "MongoDB refuses the user name or password of MONGODB_URI."
@@ -136,6 +164,10 @@ def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
             f"The TLS connection to MongoDB failed. {listed}. Check tlsCAFile in MONGODB_URI and this machine's clock."
         )
     return f"MongoDB doesn't answer. {listed}."
+
+
+def _unmet(error: BaseException) -> str:
+    return f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {first_clause(error)}."
 
 
 def report_outage() -> None:

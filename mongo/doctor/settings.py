@@ -8,6 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from mongo.connection import client
 from mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
+from mongo.servers import unmet_write_concern
 
 
 @check
@@ -33,6 +34,9 @@ def promises(examination: Examination) -> Iterator[Finding]:
     if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
+    if reason := unmet_write_concern(connections[examination.alias].settings_dict):
+        fix = "Set MONGODB_WRITE_CONCERN to majority, or to at most the number of members that store data."
+        yield Finding(ERROR, "unmet-writes", examination.alias, reason, fix)
     if not options.retry_writes:
         message = "Writes are not retried: each election is an error page."
         yield Finding(WARNING, "no-retries", examination.alias, message, fix)

@@ -12,6 +12,7 @@ from cms.environment.reading import misspelled, read
 from cms.environment.secret import kept_secret
 from cms.environment.table import Environment
 from cms.environment.values import is_loopback
+from local.ports import free_port
 from tests.support.site_settings import loaded
 
 PRODUCTION = {
@@ -314,15 +315,23 @@ def test_production_settings_are_clean(tmp_path):
     assert not (tmp_path / "secret_key").exists()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["manage.py", "check", "--deploy"],
-        ["manage.py", "serve"],
-        ["-m", "gunicorn", "--config", "cms/serving/gunicorn_conf.py"],
-    ],
-    ids=["check", "serve", "gunicorn"],
-)
+CHECK = ["manage.py", "check", "--deploy"]
+SERVE = ["manage.py", "serve"]
+GUNICORN = ["-m", "gunicorn", "--config", "cms/serving/gunicorn_conf.py", "--bind", "127.0.0.1:0"]
+COMMANDS = pytest.mark.parametrize("command", [CHECK, SERVE, GUNICORN], ids=["check", "serve", "gunicorn"])
+
+
+@pytest.mark.slow
+@COMMANDS
+def test_write_concern_beyond_the_members_ends_every_command_alike(tmp_path, command):
+    own = {"MONGODB_URI": os.environ["TEST_MONGODB_URI"], "MONGODB_WRITE_CONCERN": "7", "PORT": str(free_port())}
+    done = loaded({"VAR_DIR": str(tmp_path), **own}, *command)
+    assert done.returncode == 2
+    sentence = "MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: Not enough data-bearing nodes."
+    assert done.stderr.splitlines()[-1].removeprefix("CommandError: ") == sentence
+
+
+@COMMANDS
 def test_wrong_settings_end_every_command_alike(tmp_path, command):
     done = loaded({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)
     assert done.returncode == 2

@@ -18,6 +18,7 @@ from mongo.servers import (
     knows_primary,
     knows_secondary,
     secondary_answers,
+    unmet_write_concern,
     unsuitable,
 )
 from tests.support.throwaway import Member
@@ -64,6 +65,24 @@ def test_a_bad_address_will_not(uri):
 
 def test_an_old_server_will_not(old_server):
     assert "is version 5.0.31, and the site needs 6.0 or later" in refusal(f"mongodb://127.0.0.1:{old_server}/")
+
+
+@pytest.mark.parametrize(
+    ("w", "reason"), [(7, "Not enough data-bearing nodes"), ("twoCentres", "No write concern mode")]
+)
+def test_write_concern_that_cannot_be_met_is_named(w, reason):
+    entry = {"HOST": os.environ["TEST_MONGODB_URI"], "NAME": "test_none", "OPTIONS": {"w": w}}
+    assert unmet_write_concern(entry).startswith(f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {reason}")
+
+
+@pytest.mark.parametrize("options", [{}, {"w": "majority"}, {"w": 1}])
+def test_write_concern_that_can_be_met_is_right(options):
+    entry = {"HOST": os.environ["TEST_MONGODB_URI"], "NAME": "test_none", "OPTIONS": options}
+    assert unmet_write_concern(entry) == ""
+
+
+def test_write_concern_is_not_judged_while_mongodb_is_away():
+    assert unmet_write_concern({"HOST": "mongodb://127.0.0.1:9/", "NAME": "test_none", "OPTIONS": {"w": 7}}) == ""
 
 
 @pytest.fixture

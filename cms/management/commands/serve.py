@@ -73,6 +73,8 @@ class Command(BaseCommand):
         scheme, _, folder = host.partition(":")
         if scheme != "embedded":
             self._say(f"MongoDB is at {servers.check(host)}.")
+            if reason := servers.unmet_write_concern(settings.DATABASES["default"]):
+                raise serving.CannotServe(reason)
             return None
         server = embedded.of(Path(folder))
         state = server.start()

@@ -1,0 +1,17 @@
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.core.management.commands import check
+
+from mongo.management.base import COULD_NOT_RUN
+from mongo.servers import unmet_write_concern
+
+
+class Command(check.Command):
+    """Django's check, which with --deploy also asks MongoDB whether it can meet the write concern."""
+
+    def handle(self, *app_labels: str, **options: Any) -> None:
+        super().handle(*app_labels, **options)
+        if options["deploy"] and (reason := unmet_write_concern(settings.DATABASES["default"])):
+            raise CommandError(reason, returncode=COULD_NOT_RUN)
