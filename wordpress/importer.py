@@ -21,7 +21,7 @@ from nodes.content import HTML, BasicPage, BlogEntry, Folder
 from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
 from nodes.models import Node, site
 from nodes.selectors import imports
-from nodes.services import editing, placement
+from nodes.services import editing, photo_import, placement
 from nodes.texts import tags
 from nodes.types import Actor
 from wordpress import brought, old_links
@@ -47,6 +47,7 @@ TITLE_WORDS = 8
 ATTEMPTS = 5
 # How what a text lost of synced patterns begins.
 PATTERN = "the synced pattern"
+BLOCK = "the block "
 # Categories and tags become tags. The others only chose how a theme showed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
@@ -336,13 +337,19 @@ class Importer:
     def _note_body(self, entry: Entry, body: Body, view: View, picture: int, export: Export) -> None:
         """Report what a text lacks."""
         for url in body.missing:
-            why = "their files are not there" if export.old.find_file(url) else "they are not in the media library"
+            why = "they are not in the media library"
+            if file := export.old.find_file(url):
+                is_picture = file.url.lower().endswith(tuple(photo_import.ENDINGS))
+                why = "their files are not there" if is_picture else "they are no pictures"
             self.report.note(f"Shown as links, as {why}", f"{url} in {entry.label}")
         for url in view.stayed:
             if url not in body.missing:
                 self.report.note("Links that lead to the old site still", f"{url} in {entry.label}")
         if body.lost:
-            self.report.note("Left out of texts", f"{entry.label}: {', '.join(body.lost)}")
+            blocks = [name.removeprefix(BLOCK) for name in body.lost if name.startswith(BLOCK)]
+            others = [name for name in body.lost if not name.startswith(BLOCK)]
+            lost = others + ([f"the block{'s' * (len(blocks) > 1)} {', '.join(blocks)}"] if blocks else [])
+            self.report.note("Left out of texts", f"{entry.label}: {', '.join(lost)}")
         if picture and not export.old.photo(picture):
             url = export.old.by_id[picture].url if picture in export.old.by_id else f"attachment {picture}"
             self.report.note("Pictures of posts that are not there", f"{entry.label}: {url}")

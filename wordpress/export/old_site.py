@@ -26,6 +26,7 @@ PROXY = re.compile(r"i\d\.wp\.com\Z")
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 LONGEST_PATH = 4_096  # bytes
+ATTACHMENT = re.compile(r"[?&]attachment_id=([0-9]{1,18})(?:[&#]|\Z)")
 # The discussion of a page, here and there.
 DISCUSSION, DISCUSSIONS = "comments", {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -44,6 +45,8 @@ class OldSite:
     slugs: dict[str, int | None] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     stems: dict[str, int | None] = field(default_factory=dict)
+    # Of the pages that WordPress gave to files, addresses in their one form → id.
+    file_pages: dict[str, int] = field(default_factory=dict)
     by_id: dict[int, File] = field(default_factory=dict)
     by_parent: dict[int, list[int]] = field(default_factory=dict)
     # Contents of the synced patterns, by id.
@@ -72,6 +75,8 @@ class OldSite:
         if number not in self.by_id:
             self.by_id[number] = File(attachment.url, attachment.alt or attachment.title)
             self.by_parent.setdefault(attachment.parent, []).append(number)
+        if normal := _normal(attachment.link):
+            self.file_pages.setdefault(normal, number)
         if normal := _file_address(attachment.url):
             self.files.setdefault(normal, number)
             stem = CHANGED.sub("", normal)
@@ -107,6 +112,14 @@ class OldSite:
             return self.slugs.get(dated[1])
         return found
 
+    def find_file_of_page(self, url: str) -> File | None:
+        """The file of the media library whose page was at `url` (absolute); None if there is none."""
+        normal = _normal(url)
+        number = self.file_pages.get(normal)
+        if number is None and host_of(url) in self.hosts and (asked := ATTACHMENT.search(url)):
+            number = int(asked[1])
+        return self.by_id.get(number) if number else None
+
     def find_file(self, url: str, number: int = 0) -> File | None:
         """The file of the media library at `url` (absolute), or the one that this is a copy of: smaller, turned, edited. Where
         the address tells of none, the file whose `number` the text gives."""
@@ -135,7 +148,9 @@ class View:
         """The new address of an old page that visitors may see, with the place in it, or of a picture's page; "" for any
         other."""
         found = self.site.find_page(url)
-        file = self.site.find_file(url) if found is None else None
+        file = None
+        if found is None:
+            file = self.site.find_file(url) or self.site.find_file_of_page(url)
         path = file.page if file else self.paths.get(found or 0, "")
         if not path and (file or host_of(url) in self.site.hosts):
             self.stayed.setdefault(url)

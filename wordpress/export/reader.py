@@ -58,9 +58,10 @@ PARTS = {
     },
 }
 META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
-# Names of custom fields: WordPress hides from editors what begins with an underscore. Plugins keep descriptions there.
+# Names of custom fields: WordPress hides from editors what begins with an underscore, and writes "enclosure" by itself.
+# Plugins keep descriptions there.
 CUSTOM = re.compile(
-    r"\s*(?:[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
+    r"\s*(?:(?!enclosure\s*\Z)[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
 )
 # The standard library takes the year -0001 for 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
