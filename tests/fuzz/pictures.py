@@ -27,6 +27,7 @@ django.setup()
 from nodes.photos.assets import images  # noqa: E402
 from nodes.photos.assets.cleaning import Cleaning  # noqa: E402
 from nodes.photos.assets.errors import BadPicture  # noqa: E402
+from nodes.photos.assets.limits import Limits  # noqa: E402
 from nodes.photos.assets.png import SIGNATURE  # noqa: E402
 from tests.support.nodes import pictures  # noqa: E402
 
@@ -137,9 +138,9 @@ def _summed(data: bytes) -> bytes:
     return made + data[at:]
 
 
-def sent(data: bytes, step: int) -> int:
-    """Clean and judge a file; return by how many bytes it was stored longer than it came. Raises BadPicture."""
-    cleaning, made = Cleaning(""), io.BytesIO()
+def sent(data: bytes, step: int, *, keep: bool) -> int:
+    """Clean and judge a file, or `keep` where it was taken; return by how many bytes it was stored longer than it came. Raises BadPicture."""
+    cleaning, made = Cleaning("", Limits(keep_location=keep)), io.BytesIO()
     for at in range(0, len(data), step):
         made.writelines(cleaning.feed(data[at : at + step]))
     made.writelines(cleaning.end())
@@ -172,7 +173,8 @@ def main(seed: int, count: int) -> None:
     for _number in range(count):
         data = mutated(chance)
         try:
-            longer = max(longer, sent(data, chance.choice((1 << 20, 1 << 20, 61))))
+            step, keep = chance.choice((1 << 20, 1 << 20, 61)), chance.random() < 0.2
+            longer = max(longer, sent(data, step, keep=keep))
             came["accepted"] += 1
         except BadPicture:
             came["refused"] += 1

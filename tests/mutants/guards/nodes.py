@@ -64,7 +64,7 @@ MUTANTS = (
         "nodes/photos/assets/jpeg.py::_Profile.part",
         "if self._is_whole or self._length > LONGEST_PIECE:",
         "if self._length > LONGEST_PIECE:",
-        "tests/nodes/photos/assets/test_bad_pictures.py::test_a_bad_file_is_refused_with_a_reason_and_leaves_nothing",
+        "tests/nodes/photos/assets/test_cleaning.py::test_part_behind_a_whole_colour_profile_is_refused",
     ),
     Mutant(
         "no more stored than came",

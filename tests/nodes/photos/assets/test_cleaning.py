@@ -58,6 +58,14 @@ def test_how_the_bytes_are_cut_makes_no_difference(kind):
     assert cleaned(name, data, 1) == cleaned(name, data, 7) == cleaned(name, data)
 
 
+@pytest.mark.parametrize("kind", PICTURES)
+def test_cleaning_a_cleaned_picture_changes_nothing(kind):
+    """An import knows by the hash that a picture is there, and that an export is whole."""
+    name, data = PICTURES[kind]()
+    once = cleaned(name, data)
+    assert cleaned(name, once) == once
+
+
 @pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
 def test_camera_lens_and_orientation_stay(make):
     name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
@@ -172,6 +180,17 @@ def test_a_long_colour_profile_in_many_segments_is_kept_whole():
         assert image.info["icc_profile"] == icc.cleaned(data)
     assert len(icc.cleaned(data)) == len(data)
     assert b"\xab" * 1000 in icc.cleaned(data)
+
+
+def test_part_behind_a_whole_colour_profile_is_refused():
+    """The profile would be stored again for each."""
+    data = pictures.encoded("JPEG", icc_profile=PROFILE)
+    at = data.index(b"\xff\xe2")
+    length = int.from_bytes(data[at + 2 : at + 4], "big")
+    more = pictures.segment(0xE2, b"ICC_PROFILE\0\2\1")
+    assert cleaned("a.jpg", data[:at] + more + data[at:])
+    with pytest.raises(BadPicture, match="JPEG is damaged"):
+        cleaned("a.jpg", data[: at + 2 + length] + more + data[at + 2 + length :])
 
 
 @pytest.mark.parametrize("profile", [b"", b"OWNER-NAME" * 40, OWNED[:300], OWNED[:36] + b"acsp" + b"\xff" * 200])
