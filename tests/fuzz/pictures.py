@@ -139,7 +139,7 @@ def _summed(data: bytes) -> bytes:
 
 
 def sent(data: bytes, step: int, *, keep: bool) -> int:
-    """Clean and judge a file, or `keep` where it was taken; return by how many bytes it was stored longer than it came. Raises BadPicture."""
+    """Clean and judge a file (`keep`: with its place); return by how many bytes it is longer now. Raises BadPicture."""
     cleaning, made = Cleaning("", Limits(keep_location=keep)), io.BytesIO()
     for at in range(0, len(data), step):
         made.writelines(cleaning.feed(data[at : at + step]))
