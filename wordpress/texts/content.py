@@ -38,8 +38,13 @@ MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
 # Elements of which a clean text has nothing, not even words.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
+# Where a picture is; behind a placeholder, where the scripts of plugins found it.
+SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 NUMBERED = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
+# Covers and groups show a picture behind their text; elements that can have one in front of it.
+BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
+BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
 # Blocks that show nothing of their own, or whose contents are put in.
 EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
@@ -207,6 +212,8 @@ class _Rewriter:
                 parts.append(self.player(token))
             elif token.kind in ("open", "void") and token.name in changed:
                 parts.append(changed[token.name](token))
+            elif token.kind == "open" and token.name in BACKED and "background" in token.rest:
+                parts.append(token.source + self.background(token))
             else:
                 self.in_link = self.in_link and (token.kind, token.name) != ("close", "a")
                 parts.append(token.source)
@@ -243,12 +250,29 @@ class _Rewriter:
         alt = values.get("alt", "").strip()
         if EMOJI.search(values.get("class", "")):
             return escape(alt, quote=False)
-        url = self.absolute(values.get("src", "") or values.get("data-src", ""))
+        url = next((url for name in SOURCES if (url := self.absolute(values.get(name, "")))), "")
         if not url:
+            if values.get("src", "").lstrip().lower().startswith("data:"):
+                self.lost.setdefault("a picture stored in the text")
             return escape(alt, quote=False)
-        numbered = NUMBERED.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
-        file = self.library.file(url, int(numbered[1]) if numbered else 0)
+        file = self.library.file(url, self.number(values))
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
+
+    def background(self, token: Token) -> str:
+        """The picture behind what an element holds, as a picture in front of it; "" if there is none."""
+        values = attributes(token.rest)
+        found = BACKGROUND.search(values.get("style", ""))
+        url = self.absolute(found[1]) if found else ""
+        if not url:
+            return ""
+        file = self.library.file(url, self.number(values))
+        return _picture(file, self.missing, values.get("aria-label", "").strip(), linked=self.in_link)
+
+    @staticmethod
+    def number(values: dict[str, str]) -> int:
+        """The old site's id of the picture that an element shows; 0 if it doesn't tell."""
+        found = NUMBERED.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
+        return int(found[1]) if found else 0
 
     def player(self, token: Token) -> str:
         """A link in place of a player, an embedded page included."""

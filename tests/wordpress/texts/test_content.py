@@ -103,6 +103,31 @@ class TestPictures:
     def test_one_without_address(self):
         assert html('<img alt="A"><img src="data:image/png;base64,x" alt="B">') == "<p>AB</p>"
 
+    @pytest.mark.parametrize("name", ["data-src", "data-lazy-src", "data-original", "data-orig-file"])
+    def test_one_behind_a_placeholder(self, name):
+        source = f'<img src="data:image/gif;base64,R0" {name}="/wp-content/uploads/here.jpg" alt="A">'
+        assert html(source) == '<p><img src="/photo/here" alt="A"></p>'
+
+    def test_one_stored_in_the_text_is_named(self):
+        assert body('x <img src="data:image/png;base64,x" alt="B">').lost == ("a picture stored in the text",)
+
+    @pytest.mark.parametrize(
+        "style",
+        [
+            "background-image:url(/wp-content/uploads/here.jpg)",
+            "color: red; background: no-repeat url(&quot;/wp-content/uploads/here.jpg&quot;) 50% 50%",
+            "background-image:URL('/wp-content/uploads/here.jpg');",
+        ],
+    )
+    def test_one_behind_the_text_stands_in_front_of_it(self, style):
+        source = f'<!-- wp:cover --><div class="wp-block-cover" style="{style}"><p>Text</p></div><!-- /wp:cover -->'
+        assert '<img src="/photo/here" alt="Here"><p>Text</p>' in html(source)
+
+    def test_missing_one_behind_the_text_becomes_a_link(self):
+        found = body(f'<div style="background-image:url({PHOTO})"><p>Text</p></div>')
+        assert found.missing == (PHOTO,)
+        assert f'<a href="{PHOTO}">' in found.html
+
     def test_each_missing_one_is_told_once(self):
         assert body(f'<img src="{PHOTO}"> <img src="{PHOTO}">').missing == (PHOTO,)
 
