@@ -23,7 +23,7 @@ from django.utils.functional import cached_property
 from cms.requests.errors import unavailable
 from cms.requests.gate import Gate
 from cms.requests.keepable import is_personal
-from cms.requests.logs import public_path, request_id, trace_id, traced, user_class
+from cms.requests.logs import given_id, public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
 from mongo.engine import secondaries
 from mongo.servers import answers, secondary_answers
@@ -108,7 +108,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        id_token, trace_token = request_id.set(secrets.token_hex(8)), trace_id.set(traced(request))
+        id_token, trace_token = request_id.set(given_id(request) or secrets.token_hex(8)), trace_id.set(traced(request))
         started, sent_before = time.perf_counter(), commands.of_this_thread()
         try:
             response = self.get_response(request)

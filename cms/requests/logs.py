@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from functools import cache
 from urllib.parse import quote
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -15,6 +16,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 # Of the request that a proxy or a program has begun to trace (W3C Trace Context), "" for none.
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
 
 # What stands in an address for what is for one person alone: links from mails and for previews.
 SECRETS = frozenset({"signed", "token", "uidb64"})
@@ -40,6 +42,12 @@ def traced(request: HttpRequest) -> str:
     """Return the trace id of a request's traceparent header, "" if there is none that can be read."""
     found = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
     return found[1] if found else ""
+
+
+def given_id(request: HttpRequest) -> str:
+    """Return the request id that the proxy in front set, "" without such a proxy or if it can't be one."""
+    given = request.headers.get("X-Request-ID", "") if settings.BEHIND_PROXY else ""
+    return given if _REQUEST_ID.fullmatch(given) else ""
 
 
 def user_class(request: HttpRequest) -> str:

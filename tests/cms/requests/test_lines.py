@@ -162,3 +162,12 @@ def test_lines_of_the_server_are_as_all_others(tmp_path):
     (line,) = done.stderr.splitlines()
     event = json.loads(line)
     assert (event["logger"], event["message"]) == ("gunicorn.error", "Worker (pid:7) was sent SIGKILL!")
+
+
+@pytest.mark.parametrize(
+    ("is_behind_proxy", "given", "adopted"),
+    [(True, TRACE, True), (False, TRACE, False), (True, "a name", False), (True, "a" * 37, False)],
+)
+def test_a_line_has_the_request_id_of_the_proxy(asked, settings, is_behind_proxy, given, adopted):
+    settings.BEHIND_PROXY = is_behind_proxy
+    assert (asked(X_Request_ID=given)["request"] == given) is adopted
