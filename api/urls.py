@@ -9,6 +9,7 @@ from api.changes import reading as changes
 from api.comments import moderating as comments
 from api.http.routing import Api, StrictParser
 from api.nodes import bulk as nodes
+from api.photos import permission
 from api.photos import resuming as photos
 from api.problems import Problem
 from api.schemas import openapi, reference
@@ -36,6 +37,7 @@ def unknown(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("v1/", reference.page, {"api": api}, name="api-reference"),
     path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
+    path("v1/photos/may-send", permission.may_send, name="api-may-send-photos"),
     path("v1/", api.urls),
     # Whatever follows, line ends too: no address here is one of the site.
     re_path("^", unknown),

@@ -4,6 +4,7 @@ A Principal stands for a user in access functions (nodes/access.py, comments/pos
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -83,20 +84,35 @@ class BearerToken(HttpBearer):
     def __call__(self, request: HttpRequest) -> Principal | None:
         if not (header := request.headers.get("Authorization")):
             return None
-        kind, _space, secret = header.partition(" ")
-        return self.authenticate(request, secret.strip() if kind.lower() == "bearer" else "")
+        return self.authenticate(request, _secret(header))
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal:
         """Return the principal of a secret. Raises Problem: 401, or 429 where it asked too often."""
         moment = now()
-        found = tokens.find(token, moment)
-        user = get_user_model()._default_manager.filter(pk=found.owner_id).first() if found else None
-        if found is None or user is None or not user.is_active:
+        principal = _owner(token, moment, is_reading=request.method in SAFE)
+        if principal is None or principal.token is None:
             raise Problem("unauthorized", headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        principal = Principal(user, found, is_reading=request.method in SAFE)
-        limits.count(request, f"token:{found.id}", is_reading=request.method in SAFE)
-        tokens.note_use(found, moment)
+        limits.count(request, f"token:{principal.token.id}", is_reading=request.method in SAFE)
+        tokens.note_use(principal.token, moment)
         return principal
+
+
+def sender(request: HttpRequest) -> Principal | None:
+    """Return who asks, with the rights to change something, counted against no limit; None for visitors and invalid tokens."""
+    if header := request.headers.get("Authorization"):
+        return _owner(_secret(header), now(), is_reading=False)
+    return Principal(request.user, is_reading=False) if request.user.is_authenticated else None
+
+
+def _secret(header: str) -> str:
+    kind, _space, secret = header.partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
+
+
+def _owner(secret: str, moment: datetime, *, is_reading: bool) -> Principal | None:
+    found = tokens.find(secret, moment)
+    user = get_user_model()._default_manager.filter(pk=found.owner_id).first() if found else None
+    return Principal(user, found, is_reading=is_reading) if user is not None and user.is_active else None
 
 
 class Session(APIKeyCookie):
