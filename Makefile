@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One more than there are cores: tests wait for MongoDB and for browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish lighthouse lock sbom audit image builders
+.PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -20,7 +20,7 @@ run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0,
 test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java promtool varnish builders ## the long tests: crashes, volumes, conversions, guards taken out
+test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## the long tests: crashes, volumes, conversions, guards taken out
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
@@ -115,6 +115,9 @@ promtool:
 # The file of one function of it (xkey) tells that varnish-modules is there.
 varnish:
 	$(call have,command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1,varnish varnish-modules,The slow tests need Varnish)
+
+nginx:
+	$(call have,command -v nginx >/dev/null,nginx-light,The slow tests need nginx)
 
 builders:
 	$(call have,command -v buildah >/dev/null && command -v mmdebstrap >/dev/null,buildah mmdebstrap,The image is built with buildah and mmdebstrap)

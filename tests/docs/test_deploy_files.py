@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.urls import reverse
 
 from cms.serving import command as servers
 from tests.docs.pages import DEPLOY, ROOT, commands_of, started_by, tried
@@ -63,7 +64,8 @@ def test_the_queue_is_worked_by_one_command_line_everywhere():
 def test_all_name_one_address_of_the_site():
     assert entries((DEPLOY / "marginalia.socket").read_text(), "ListenStream") == ["127.0.0.1:8000"]
     passed_to = re.findall(r"proxy_pass (\S+);", (DEPLOY / "nginx.conf").read_text())
-    assert set(passed_to) == {"http://127.0.0.1:8000"}
+    assert set(passed_to) == {"http://127.0.0.1:8000", "http://127.0.0.1:8000/api/v1/photos/may-send"}
+    assert reverse("api-may-send-photos") == "/api/v1/photos/may-send"
     assert "http://127.0.0.1:8000/healthz" in exec_form(r"    CMD")[-1]
     assert COMPOSE["site"]["network_mode"] == "service:proxy"
     assert "ports" not in COMPOSE["site"]
@@ -72,6 +74,24 @@ def test_all_name_one_address_of_the_site():
 def test_the_proxy_is_reached_by_both_kinds_of_address():
     listened = re.findall(r"listen (.+);", (DEPLOY / "nginx.conf").read_text())
     assert listened == ["443 ssl", "[::]:443 ssl", "80", "[::]:80"]
+
+
+def test_the_guide_states_the_disk_that_nginx_bounds():
+    """Connections, and megabytes each: of the server's own limits, and of the locations in their order."""
+    conf = (DEPLOY / "nginx.conf").read_text()
+
+    def bounded(zone: str, size: str) -> tuple[int, int]:
+        [connections] = re.findall(rf"limit_conn marginalia_{zone} (\d+);", conf)
+        return int(connections), int(size.removesuffix("m"))
+
+    body, upload = re.findall(r"client_max_body_size (\d+m);", conf)
+    page, copy, original = re.findall(r"proxy_max_temp_file_size (\d+m);", conf)
+    found = [bounded("senders", body), bounded("all", page), bounded("copies", copy), bounded("originals", original)]
+    rows = re.findall(
+        r"^\|.*\| (\d+) \| (\d+) MB \| ([\d.]+) GB \|$", (ROOT / "docs/how-to/deploy.md").read_text(), re.M
+    )
+    assert [(int(connections), int(size)) for connections, size, _sum in rows] == [*found, bounded("uploads", upload)]
+    assert [int(connections) * int(size) / 1000 for connections, size, _sum in rows] == [float(row[2]) for row in rows]
 
 
 def test_settings_are_one_file_of_variables_that_the_site_reads():

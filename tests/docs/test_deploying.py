@@ -229,6 +229,7 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
     text = re.sub(r"/etc/letsencrypt/live/example.org/\w+\.pem", f"{deployed.folder}/db1.pem", text)
     folder = deployed.folder / "nginx"
     folder.mkdir()
+    text = text.replace("/var/log/nginx", str(folder))
     kept = "".join(
         f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -243,6 +244,17 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
     # What a visitor says of his own connection is not believed.
     assert answer(deployed, "/", **over, **{"X-Forwarded-Proto": "http"}) == 200
     assert answer(deployed, "/", url=f"http://127.0.0.1:{plain}") == 301
+    assert fetch(deployed, "/", **over).headers["X-Request-ID"] in (folder / "access.log").read_text()
+    watch_the_certificate(deployed, secure)
+
+
+def watch_the_certificate(deployed: Deployed, port: int) -> None:
+    """Run the line of cron that prints something where the certificate ends: it has 825 days."""
+    [line] = [block.text for block in tried("operate.md", "cron")]
+    command = line.partition("  marginalia  ")[2].replace("-connect example.org:443", f"-connect 127.0.0.1:{port}")
+    for days, said in ((14, ""), (900, "The certificate of example.org ends")):
+        done = deployed.run(command.replace("1209600", str(days * 86_400)))
+        assert (done.returncode, done.stdout[:35]) == (0, said), done.stderr
 
 
 def test_the_page_upgrades_a_site(deployed):

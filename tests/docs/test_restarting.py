@@ -6,12 +6,14 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from django.conf import settings
 from django.db import connection
 
 from tests.docs.pages import started_by
+from tests.support.nginx import nginx
 from tests.support.nodes.build import node
 from tests.support.processes import until
 from tests.support.raw_posts import BODY, POST
@@ -55,8 +57,16 @@ def asked(port: int, sent: bytes) -> bytes:
         return str(error).encode()
 
 
-def test_every_request_during_a_restart_is_answered(instances):
+@pytest.mark.parametrize("is_behind_nginx", [False, True], ids=["alone", "behind nginx"])
+def test_every_request_during_a_restart_is_answered(instances, tmp_path, is_behind_nginx):
     port, both = instances
+    with ExitStack() as stack:
+        if is_behind_nginx:
+            port = stack.enter_context(nginx(port, tmp_path / "nginx")).port
+        restart_while_readers_ask(port, both)
+
+
+def restart_while_readers_ask(port: int, both: list[Service]) -> None:
     comment = POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
     found: Counter[bytes] = Counter()
     over = threading.Event()

@@ -158,6 +158,13 @@ MUTANTS = (
         "tests/cms/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",
     ),
     Mutant(
+        "rights before the body of an upload",
+        "api/photos/permission.py::may_send",
+        "status=204 if is_allowed else 403",
+        "status=204",
+        "tests/api/photos/test_permission.py::test_a_session_may_send_photos_by_its_rights",
+    ),
+    Mutant(
         "second word to a cache in front",
         "api/changes/purging.py::Purger._follow",
         "told.append((time.monotonic(), found, _position(stream)))",

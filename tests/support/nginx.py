@@ -1,0 +1,83 @@
+"""nginx with deploy/nginx.conf, in front of one port of this machine."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.ports import free_port, is_free
+from local.processes import end, guarded
+from tests.support.processes import ROOT, until
+
+CONF = (ROOT / "deploy/nginx.conf").read_text()
+# As Debian's own /etc/nginx/nginx.conf has it, with folders of the test's.
+MAIN = """
+user root; pid {folder}/pid; error_log {folder}/error.log; worker_processes auto;
+events {{ worker_connections 768; }}
+http {{
+    client_body_temp_path {folder}/bodies; proxy_temp_path {folder}/answers; fastcgi_temp_path {folder}/f;
+    uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+{site}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Nginx:
+    """Its port, and the folder of its files: bodies/ and answers/ have what waits on disk."""
+
+    port: int
+    folder: Path
+
+    @property
+    def log(self) -> list[str]:
+        """The lines of its access log."""
+        return (self.folder / "access.log").read_text().splitlines()
+
+    def spooled(self) -> int:
+        """Return the bytes that requests and answers have on disk: nginx unlinks what waits there, and keeps it open."""
+        found = {}
+        for pid in self._workers():
+            for entry in Path(f"/proc/{pid}/fd").iterdir():
+                try:
+                    if str(entry.readlink()).startswith((f"{self.folder}/bodies", f"{self.folder}/answers")):
+                        kept = entry.stat()
+                        found[kept.st_ino] = kept.st_blocks * 512
+                except OSError:
+                    continue
+        return sum(found.values())
+
+    def _workers(self) -> list[str]:
+        main = (self.folder / "pid").read_text().strip()
+        return Path(f"/proc/{main}/task/{main}/children").read_text().split()
+
+
+def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str:
+    """Return the main file with the site's, without TLS: for requests that the site takes for https."""
+    text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
+    text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Where certbot.*", "", text, flags=re.DOTALL)
+    text = text.replace("$scheme", "https").replace("/var/log/nginx/access.log", f"{folder}/access.log")
+    return MAIN.format(folder=folder, site=text.replace("server_name example.org", "server_name localhost example.org"))
+
+
+@contextmanager
+def nginx(site: int, folder: Path, conf: str = CONF) -> Iterator[Nginx]:
+    """Run nginx in front of a site on this port. Its files go to `folder`."""
+    port = free_port()
+    folder.mkdir()
+    file = folder / "nginx.conf"
+    file.write_text(configured(site, f"127.0.0.1:{port}", folder, conf))
+    command = ["nginx", "-c", str(file), "-p", str(folder), "-g", "daemon off;"]
+    tried = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    with (folder / "output").open("wb") as output:
+        guard = guarded(command, grace=10, output=output)
+    try:
+        until(lambda: guard.poll() is not None or not is_free(port), seconds=60)
+        assert guard.poll() is None, (folder / "error.log").read_text()
+        yield Nginx(port, folder)
+    finally:
+        end(guard)
