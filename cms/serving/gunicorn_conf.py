@@ -11,6 +11,9 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+# What the site writes, such as its counts, is for its own user. gunicorn's setting `umask` is for its daemon mode only.
+os.umask(0o077)
+
 chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
 try:

@@ -150,6 +150,17 @@ def test_a_service_that_does_not_start_is_never_given_up():
     assert all(entries((DEPLOY / unit).read_text(), "StartLimitIntervalSec") == ["0"] for unit in UNITS)
 
 
+def test_units_have_the_same_bounds_and_no_rights_that_they_do_not_need():
+    bounds = [(DEPLOY / unit).read_text().partition("NoNewPrivileges")[2].partition("\n\n")[0] for unit in UNITS]
+    assert len(set(bounds)) == 1
+    for line in (
+        *("=true", "UMask=0077", "CapabilityBoundingSet=", "ProtectSystem=strict", "SystemCallFilter=@system-service"),
+        *(f"ProtectKernel{name}=true" for name in ("Logs", "Modules", "Tunables")),
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
+    ):
+        assert f"{line}\n" in bounds[0], line
+
+
 def test_the_image_has_no_rights_that_it_does_not_need():
     assert re.search(r"^USER 10001:10001$", CONTAINERFILE, re.MULTILINE)
     for service in ("site", "work"):

@@ -31,6 +31,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        os.umask(0o077)  # of the processes that it starts, too
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup

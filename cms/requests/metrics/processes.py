@@ -37,6 +37,9 @@ def number() -> str:
 
 def _taken(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
+    # Also where an earlier version made it readable to all.
+    with suppress(PermissionError):
+        folder.chmod(0o700)
     for tried in itertools.count():
         # Never closed: the lock lasts as long as the process.
         descriptor = os.open(_lock(folder, tried), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

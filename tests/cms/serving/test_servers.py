@@ -39,6 +39,16 @@ def test_no_header_moves_the_site_to_another_path(web, mongo, name, value):
             assert not [one for one in addresses if one.startswith((f"{value}/", "/gone", "//"))], (path, headers)
 
 
+def test_what_the_site_writes_is_for_its_own_user(web, mongo):
+    metrics = Path(web.log.parent, "metrics")
+    assert list(metrics.glob("*.db"))
+    assert {
+        f"{path}: {path.stat().st_mode & 0o77:o}"
+        for path in metrics.parent.rglob("*")
+        if path != web.log and path.stat().st_mode & 0o77
+    } == set()
+
+
 @pytest.mark.parametrize("value", ["https", "gopher"])
 def test_no_header_says_that_the_connection_was_protected(web, mongo, value):
     node()
