@@ -20,11 +20,13 @@ from django.utils import timezone, translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import cached_property
 
-from cms.requests.errors import unavailable
+from cms.requests import heavy
+from cms.requests.errors import busy, unavailable
 from cms.requests.gate import Gate
 from cms.requests.keepable import is_personal
 from cms.requests.logs import given_id, public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
+from cms.requests.metrics.counted import HEAVY_REFUSED
 from mongo.engine import secondaries
 from mongo.servers import answers, secondary_answers
 from nodes.admin import relogin
@@ -201,6 +203,26 @@ class PermissionsMiddleware:
         response = self.get_response(request)
         response.headers.setdefault("Permissions-Policy", self.POLICY)
         return response
+
+
+class HeavyMiddleware:
+    """Let few long requests on at once, and refuse those for which no thread is left but the readers' (cms.requests.heavy)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        # The server has some threads more (cms/serving/gunicorn_conf.py).
+        self.places = heavy.Places(settings.REQUESTS_AT_ONCE, heavy.AT_ONCE)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not heavy.is_heavy(request):
+            return self.get_response(request)
+        if not self.places.enter():
+            HEAVY_REFUSED.inc()
+            return busy(request)
+        try:
+            return self.get_response(request)
+        finally:
+            self.places.leave()
 
 
 class GateMiddleware:

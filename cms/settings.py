@@ -87,6 +87,8 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.page_cache.middleware.StaleMiddleware",
+    # Outside of the gate: who waits for a turn takes no place there.
+    "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "cms.page_cache.middleware.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",

@@ -46,21 +46,22 @@ def take(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT
     return count(key, limit=limit, seconds=seconds, token=token, alias=alias).passed
 
 
-def count(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> Counted:
-    """Count one more under `key` if it may pass, as `take` does, and return what came of it."""
+def count(key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alias: str = DEFAULT_DB_ALIAS) -> Counted:
+    """Count one more under `key` if it may pass, as `take` does, and return what came of it. It is counted `cost` times."""
     recent = {
         "$filter": {
             "input": {"$ifNull": ["$passed", []]},
             "cond": {"$gt": ["$$this.at", {"$subtract": ["$$NOW", seconds * 1000]}]},
         }
     }
-    passes = {"$and": [{"$not": [{"$in": [_literal(token), "$passed.token"]}]}, {"$lt": [{"$size": "$passed"}, limit]}]}
+    has_room = {"$lte": [{"$size": "$passed"}, limit - cost]}
+    passes = {"$and": [{"$not": [{"$in": [_literal(token), "$passed.token"]}]}, has_room]}
     entry = {"token": _literal(token), "at": "$$NOW"}
     document = database(alias)[COLLECTION].find_one_and_update(
         {"_id": key},
         [
             {"$set": {"passed": recent}},
-            {"$set": {"passed": {"$cond": [passes, {"$concatArrays": ["$passed", [entry]]}, "$passed"]}}},
+            {"$set": {"passed": {"$cond": [passes, {"$concatArrays": ["$passed", [entry] * cost]}, "$passed"]}}},
             {"$set": {"expires": {"$add": ["$$NOW", seconds * 1000]}}},
         ],
         upsert=True,

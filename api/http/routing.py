@@ -26,9 +26,8 @@ from ninja.utils import contribute_operation_callback
 
 from api import problems
 from api.problems import Problem
+from api.rights.limits import JSON_TYPES
 from api.rights.principals import ANYONE, SAFE
-
-JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 
 class StrictParser(Parser):

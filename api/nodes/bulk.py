@@ -15,6 +15,7 @@ from api.nodes import operations
 from api.nodes.operations import Asked, refused
 from api.nodes.writing import ONCE, router, writer
 from api.problems import Problem
+from api.rights import limits
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import DRAFT, LIVE, Id, Shape, VersionName
 from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
@@ -90,10 +91,16 @@ class Results(Shape):
     "/bulk", auth=ACCOUNTS, response=Results, url_name="api-bulk", summary="Make many changes", openapi_extra=ONCE
 )
 def bulk(request: HttpRequest, said: Body[Operations]) -> HttpResponse:
-    """Make up to 100 changes, each as by its own address, one after the other. One that fails stops no other."""
+    """Make up to 100 changes, each as by its own address, one after the other. One that fails stops no other. They are counted
+    one by one, and an account makes one such request at a time."""
     principal = writer(request)
 
     def work(form: ObjectId | None) -> HttpResponse:
+        with limits.alone(f"bulk:{principal.pk}"):
+            limits.count_changes(request, len(said.operations))
+            return changed(form)
+
+    def changed(form: ObjectId | None) -> HttpResponse:
         results: list[dict[str, Any]] = []
         for number, one in enumerate(said.operations):
             if results and _is_away(results[-1]):

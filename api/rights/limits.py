@@ -1,30 +1,82 @@
 """How often who may ask: what is counted is a token's requests, and every request that may change something.
 
-A visitor who reads is not counted, so that no reader costs a write.
+A request that changes much is counted as several: for each change of a bulk, and for the bytes of its body. A visitor who reads
+is not counted, so that no reader costs a write.
 """
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from api.problems import Problem
+from api.problems import RETRY_AFTER, Problem
 from comments.posting import ip_hash
 from mongo import rate_limit
 from mongo.rate_limit import Counted
 
 SECONDS = 60
+# Bytes of JSON that count as one more change: longer texts take longer to render and to compare.
+BYTES_A_WRITE = 20_000
+JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Under which key a request is counted, as how many, up to which limit, and what came of it."""
+
+    key: str
+    cost: int
+    limit: int
+    counted: Counted
 
 
 def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
     """Count a request under `who`. Raises Problem (429) when it is one too many."""
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
-    key, token = f"api:{kind.lower()}:{who}", secrets.token_hex(8)
-    counted = rate_limit.count(key, limit=limit, seconds=SECONDS, token=token)
-    request.api_counted = limit, counted
+    cost = 1 if is_reading else 1 + _length(request) // BYTES_A_WRITE
+    # What counts as more than may pass in a minute has a minute for itself.
+    _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
+
+
+def count_changes(request: HttpRequest, number: int) -> None:
+    """Count the changes that a counted request makes beyond its first. Raises Problem (429) when they are too many."""
+    asked: Asked = request.api_counted
+    cost = min(number - 1, asked.limit - asked.cost)
+    if cost > 0:
+        _count(request, asked.key, cost, asked.limit)
+
+
+def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
+    counted = rate_limit.count(key, limit=limit, seconds=SECONDS, token=secrets.token_hex(8), cost=cost)
+    request.api_counted = Asked(key, cost, limit, counted)
     if not counted.passed:
         raise Problem("too-many-requests", headers={"Retry-After": str(counted.seconds)})
+
+
+def _length(request: HttpRequest) -> int:
+    """Return how many bytes of JSON a request has; pictures have limits of their own."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return int(length) if length.isdecimal() and request.content_type in JSON_TYPES else 0
+
+
+@contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Have no other process or thread do `what` meanwhile. Raises Problem (429) where one does.
+
+    A process that ends without giving it back holds it for a minute; so does what takes longer than that.
+    """
+    key, token = f"api:alone:{what}", secrets.token_hex(8)
+    if not rate_limit.take(key, limit=1, seconds=SECONDS, token=token):
+        told = "Another request like this one is under way. Send this one when that has ended."
+        raise Problem("too-many-requests", told, headers={"Retry-After": str(RETRY_AFTER)})
+    try:
+        yield
+    finally:
+        rate_limit.give_back(key, token=token)
 
 
 def network(request: HttpRequest) -> str:
@@ -34,8 +86,8 @@ def network(request: HttpRequest) -> str:
 
 def tell(request: HttpRequest, response: HttpResponse) -> None:
     """Say in an answer how often who asked may ask again: RateLimit-Limit, -Remaining and -Reset, in seconds."""
-    told: tuple[int, Counted] | None = getattr(request, "api_counted", None)
-    if told:
-        limit, counted = told
-        for name, value in (("Limit", limit), ("Remaining", counted.left), ("Reset", counted.seconds)):
+    asked: Asked | None = getattr(request, "api_counted", None)
+    if asked:
+        told = (("Limit", asked.limit), ("Remaining", asked.counted.left), ("Reset", asked.counted.seconds))
+        for name, value in told:
             response[f"RateLimit-{name}"] = str(value)

@@ -41,13 +41,24 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     """Answer 503; what a form had sent comes back in a form that sends it again."""
     if is_of_api(request):
         return problems.answer(problems.unavailable())
-    response = _page(
-        request,
-        503,
-        _("Back in a moment"),
-        _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds."),
-        sent=_sent_again(request),
+    return _later(
+        request, _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds.")
     )
+
+
+def busy(request: HttpRequest) -> HttpResponse:
+    """Answer 503 where other long requests keep the site busy; a form comes back, as from `unavailable`."""
+    if is_of_api(request):
+        told = "Other long requests keep the site busy: Retry-After says when to come back."
+        return problems.answer(Problem("unavailable", told, headers={"Retry-After": str(problems.RETRY_AFTER)}))
+    return _later(
+        request,
+        _("The site is busy with other long texts and uploads. Nothing was saved. Please try again in a few seconds."),
+    )
+
+
+def _later(request: HttpRequest, message: str) -> HttpResponse:
+    response = _page(request, 503, _("Back in a moment"), message, sent=_sent_again(request))
     response["Retry-After"] = str(problems.RETRY_AFTER)
     return response
 

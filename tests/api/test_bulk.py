@@ -12,7 +12,7 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from nodes.errors import TooBusy
 from tests.api.conftest import Asker
-from tests.support.between import stopped_before
+from tests.support.between import before, stopped_before
 from tests.support.nodes import build
 from tests.support.nodes.build import nonce, stored
 
@@ -185,3 +185,53 @@ def test_no_more_than_a_hundred_and_only_by_who_writes(editor, blog, account, as
     sent = [{"do": "change", "id": str(page), "if_match": f'"{nonce(page)}"', "body": {"title": "x"}}]
     assert [one["status"] for one in results(author.send("POST", "/bulk", {"operations": sent}))] == [404]
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 0
+
+
+def test_each_change_counts_against_the_limit(editor, blog, settings):
+    settings.API = {**settings.API, "WRITES_PER_MINUTE": 5}
+
+    def send(count):
+        return editor.send("POST", "/bulk", {"operations": [new(blog, f"Post {number}") for number in range(count)]})
+
+    answer = send(3)
+    assert (len(results(answer)), answer["RateLimit-Remaining"]) == (3, "2")
+    refused = send(3)
+    assert (refused.status_code, refused["RateLimit-Remaining"]) == (429, "1")
+    assert build.stored(blog)
+    assert len(results(send(1))) == 1
+
+
+def test_a_bulk_over_the_limit_has_a_minute_for_itself(editor, blog, settings):
+    settings.API = {**settings.API, "WRITES_PER_MINUTE": 2}
+    sent = {"operations": [new(blog, f"Post {number}") for number in range(4)]}
+    assert len(results(editor.send("POST", "/bulk", sent))) == 4
+    assert editor.send("POST", "/bulk", {"operations": []}).status_code == 429
+
+
+def test_long_texts_count_as_several_changes(editor, blog, settings):
+    settings.API = {**settings.API, "WRITES_PER_MINUTE": 10}
+    long = {
+        "operations": [{"do": "create", "body": {**new(blog, "Long")["body"], "detail": {"text": "word " * 20_000}}}]
+    }
+    answer = editor.send("POST", "/bulk", long)
+    assert (answer.status_code, answer["RateLimit-Remaining"]) == (200, "4")
+    assert editor.send("POST", "/bulk", long).status_code == 429
+
+
+def test_an_account_makes_one_bulk_at_a_time(account, asker, blog, mongo):
+    ed, other = account("ed", "Editors"), asker(account("eve", "Editors"), Scope.WRITE)
+    first, second = asker(ed, Scope.WRITE), asker(ed, Scope.WRITE)
+    seen = []
+
+    def send(who):
+        answer = who.send("POST", "/bulk", {"operations": [new(blog, "Post")]})
+        seen.append((answer.status_code, answer.headers.get("Retry-After")))
+
+    def meanwhile():
+        send(second)
+        send(other)
+
+    with before("insert", "cms.nodes", meanwhile):
+        send(first)
+    send(second)
+    assert seen == [(429, "15"), (200, None), (200, None), (200, None)]

@@ -31,6 +31,16 @@ def test_what_is_given_back_may_be_taken():
     assert take(1, 1)
 
 
+def test_what_costs_more_passes_where_all_of_it_has_room():
+    def count(n, cost):
+        counted = rate_limit.count("k", limit=5, seconds=60, token=f"t{n}", cost=cost)
+        return counted.passed, counted.left
+
+    assert [count(0, 3), count(1, 3), count(2, 2), count(3, 1)] == [(True, 2), (False, 2), (True, 0), (False, 0)]
+    rate_limit.give_back("k", token="t0")
+    assert count(4, 3) == (True, 0)
+
+
 def test_window_slides(mongo):
     assert [take(n, 2) for n in range(3)] == [True, True, False]
     oldest = mongo.rate_limits.find_one()["passed"][0]

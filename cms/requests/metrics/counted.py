@@ -31,6 +31,9 @@ GATE_WAITING = Gauge(
     registry=REGISTRY,
 )
 GATE_REFUSED = Counter("marginalia_gate_refused", "Requests refused because the database hangs.", registry=REGISTRY)
+HEAVY_REFUSED = Counter(
+    "marginalia_heavy_refused", "Long requests refused because too many are under way.", registry=REGISTRY
+)
 COMMANDS = Histogram(
     "marginalia_mongodb_command_seconds",
     "How long MongoDB took to answer the commands that web processes sent.",

@@ -1,0 +1,42 @@
+"""Requests that may keep a thread for seconds: long texts, uploads, many changes by one request.
+
+At most so many of a worker are under way at once: some threads are always free for readers, however many such requests come.
+"""
+
+import threading
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+# Bytes of a body above which rendering, merging or storing it may take long.
+BYTES = 50_000
+# Python runs one thread of a process at a time: each more would take time from readers and end no sooner.
+AT_ONCE = 2
+
+
+def is_heavy(request: HttpRequest) -> bool:
+    """Return whether a request may keep its thread for long."""
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return False
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return not length.isdecimal() or int(length) > BYTES or request.path_info == reverse("api:api-bulk")
+
+
+class Places:
+    """Lets `most` in, of whom `at_once` get on and the others wait for their turn."""
+
+    def __init__(self, most: int, at_once: int) -> None:
+        self._places = threading.BoundedSemaphore(most)
+        self._turns = threading.BoundedSemaphore(at_once)
+
+    def enter(self) -> bool:
+        """Return True when it is this thread's turn, to be followed by leave(); False at once if too many wait already."""
+        if not self._places.acquire(blocking=False):
+            return False
+        self._turns.acquire()
+        return True
+
+    def leave(self) -> None:
+        """Let the next one get on."""
+        self._turns.release()
+        self._places.release()

@@ -1,0 +1,84 @@
+"""Requests that take long: few at once, so that readers find a thread."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from cms.middleware import HeavyMiddleware
+from cms.requests import heavy
+from cms.requests.heavy import Places
+
+LONG = b"x" * (heavy.BYTES + 1)
+
+
+def test_who_finds_all_turns_taken_waits_for_one():
+    places = Places(2, 1)
+    assert places.enter()
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(places.enter)
+        assert not second.done()
+        places.leave()
+        assert second.result(30)
+
+
+def test_who_finds_no_place_is_refused_at_once():
+    places = Places(2, 2)
+    assert [places.enter(), places.enter(), places.enter()] == [True, True, False]
+    places.leave()
+    assert places.enter()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "length", "is_heavy"),
+    [
+        ("POST", "/comments/post", "1000", False),
+        ("POST", "/comments/post", str(heavy.BYTES + 1), True),
+        ("PATCH", "/api/v1/nodes/x", "many", True),
+        ("POST", "/api/v1/bulk", "10", True),
+        ("GET", "/api/v1/bulk", str(heavy.BYTES + 1), False),
+    ],
+)
+def test_heavy_is_what_is_long_or_changes_much(rf, method, path, length, is_heavy):
+    assert heavy.is_heavy(rf.generic(method, path, CONTENT_LENGTH=length)) is is_heavy
+
+
+def test_long_requests_leave_threads_to_readers(rf, settings):
+    settings.REQUESTS_AT_ONCE = 3
+    go, inside = threading.Event(), threading.Semaphore(0)
+
+    def answer(request):
+        if request.method == "POST":
+            inside.release()
+            go.wait(30)
+        return HttpResponse("done")
+
+    middleware = HeavyMiddleware(answer)
+
+    def post():
+        return middleware(rf.post("/", LONG, content_type="text/plain")).status_code
+
+    count = settings.REQUESTS_AT_ONCE + 1
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            posts = [pool.submit(post) for _ in range(count)]
+            assert all(inside.acquire(timeout=30) for _ in range(heavy.AT_ONCE))
+            refused = next(as_completed(posts, timeout=30))
+            assert refused.result() == 503
+            assert middleware(rf.get("/")).status_code == 200
+        finally:
+            go.set()
+    assert sorted(one.result() for one in posts) == [200, 200, 200, 503]
+
+
+def test_a_refused_form_comes_back_and_a_program_is_told(mongo, monkeypatch):
+    monkeypatch.setattr(Places, "enter", lambda self: False)
+    text = "A word of many, which is typed again and again. " * 2_000
+    answer = Client().post("/comments/post", {"text": text})
+    assert (answer.status_code, bool(answer["Retry-After"])) == (503, True)
+    assert f"{text}</textarea>" in answer.content.decode()
+    answer = Client().post("/api/v1/bulk", {}, content_type="application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+    assert Client().get("/healthz").status_code == 200
