@@ -1,16 +1,18 @@
 """Pages: by number, by cursor, around one comment; two commands each, whatever the discussion's length.
 
 A reader takes the discussion first, then its present copy. What a conversion replaces is kept for an hour: a reader that finds
-something has found all there was. One that finds nothing looks whether the copy is another one by now, and reads once more.
+something has found all there was. One that finds nothing looks whether the copy is another one by now, and reads again: a
+reader is refused only if conversions follow each other for longer than PATIENCE.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from comments import slugs
-from comments.backends.discussions import BRIEF
+from comments.backends.discussions import BRIEF, PATIENCE
 from comments.backends.layouts import storage
 from comments.backends.layouts.base import Layout
 from comments.backends.layouts.buckets import page_of
@@ -52,9 +54,10 @@ class Reading(Part):
         return discussion(document), where, self.store.layouts.of(where)
 
     def _read(self, target: Target, read: Read[T]) -> T:
-        """Return what `read` makes of a discussion and its present copy; once more, if it finds nothing since that copy was
+        """Return what `read` makes of a discussion and its present copy; again, if it finds nothing because that copy was
         replaced. Raises CommentNotFound, DiscussionBusy."""
-        for _ in range(2):
+        patience = time.monotonic() + PATIENCE
+        while True:
             present, missing = self._found(target), None
             try:
                 result = read(*present)
@@ -66,7 +69,8 @@ class Reading(Part):
                 if missing:
                     raise missing
                 return result
-        raise DiscussionBusy(str(target))
+            if time.monotonic() > patience:
+                raise DiscussionBusy(str(target))
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
         size, at = wanted.get("size", 50), wanted.get("at", "")
@@ -115,18 +119,20 @@ class Reading(Part):
         return (found for found, _ in self.with_addresses(target, order=order))
 
     def with_addresses(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
-        for _ in range(2):
+        patience = time.monotonic() + PATIENCE
+        while True:
             found, where, layout = self._found(target)
             is_empty = True
             for document in layout.sorted(where, order.native):
                 is_empty = False
                 yield comment(target, document), str(document["author"].get("email", ""))
+            if layout.in_target and not is_empty:
+                return  # read whole, by one command
             now = self.store.discussions.find(target) if found.begun else None
             if now is None or where.epoch in (now["epoch"], *(old["epoch"] for old in now["leftovers"])):
                 return
-            if not is_empty:
-                break
-        raise DiscussionBusy(str(target))
+            if not is_empty or time.monotonic() > patience:
+                raise DiscussionBusy(str(target))
 
 
 def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Document:

@@ -192,6 +192,47 @@ def test_walking_by_cursor_while_others_post(mongo, settings, target, form):
     audit.stored(target)
 
 
+@pytest.mark.slow
+def test_conversions_cause_no_errors(mongo, settings, target):
+    """While a discussion is converted without a pause, and old copies are dropped at once, all readers and posters get what
+    they want."""
+    backend = configure(settings, "embedded", BOUND=1000)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    slugs, done, converted = [backend.post(target, new("first")).comment.slug], threading.Event(), Counter()
+    forms = [("documents", Order.OLDEST), ("buckets", Order.THREADED), ("embedded", Order.OLDEST)]
+
+    def converter():
+        mine = MongoBackend()
+        while not done.is_set():
+            for form in forms:
+                converted["done"] += mine.convert(target, *form) > 0
+                mine.drop_old_copies(target)
+            mine.renumber(target)
+
+    def reader(mine):
+        slug = random.choice(slugs)
+        assert mine.get(target, slug).slug == slug
+        assert mine.page(target, order=Order.OLDEST, at=slug).comments
+        assert mine.page(target).comments
+        assert slug in mine.subdiscussion(target, slug).comments[0].slug
+
+    def poster(n):
+        mine = MongoBackend()
+        for count in range(6):
+            slugs.append(mine.post(target, new(f"{n} {count}", random.choice(["", *slugs]))).comment.slug)
+            reader(mine)
+
+    converting = threading.Thread(target=converter)
+    converting.start()
+    try:
+        in_threads(16, poster)
+    finally:
+        done.set()
+        converting.join()
+    assert len(audit.stored(target, "auth_user")) == len(slugs) == 97
+    assert converted["done"]
+
+
 class Fray:
     """Posters, editors, removers, readers and converters on one discussion, and what they were told."""
 

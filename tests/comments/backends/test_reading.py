@@ -6,6 +6,7 @@ from pymongo.errors import AutoReconnect
 from comments import slugs
 from comments.backends.discussions import Intent
 from comments.backends.mongodb import MongoBackend
+from comments.backends.reading import pages
 from comments.backends.stored import place
 from comments.backends.upkeep.live import LiveConversion
 from comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
@@ -77,24 +78,52 @@ def test_reader_of_an_embedded_copy_that_is_written_over_reads_again(mongo, sett
     assert [comment.slug if hasattr(comment, "slug") else comment for comment in read] == expected
 
 
-def test_reader_who_misses_two_copies_is_told_that_the_discussion_is_busy(mongo, settings, target, monkeypatch):
-    backend = configure(settings)
-    slug = lively(backend, target)[1].slug
-    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
-    find, forms = backend.store.discussions.find, [Order.THREADED, Order.OLDEST, Order.THREADED]
+def converting_readers(backend, target, monkeypatch, times):
+    """Convert, and drop what was read before, each time after a reader has looked where the comments are; so many times."""
+    find, left = backend.store.discussions.find, [Order.THREADED, Order.OLDEST] * times
 
     def converted(target):
         found = find(target)
-        if forms:
+        if len(left) > times:
             other = MongoBackend()
-            other.convert(target, "buckets", forms.pop())
+            other.convert(target, "buckets", left.pop(0))
             other.drop_old_copies(target)
         return found
 
     monkeypatch.setattr(backend.store.discussions, "find", converted)
+
+
+# All but "all" read by the same rule.
+@pytest.mark.parametrize("name", ["comment", "all", pytest.param("page", marks=pytest.mark.slow)])
+def test_reader_who_misses_many_copies_reads_the_next(mongo, settings, target, monkeypatch, name):
+    backend = configure(settings)
+    slug = lively(backend, target)[1].slug
+    reads = {**READS, "all": lambda backend, target, slug: list(backend.iterate(target))}
+    expected = reads[name](backend, target, slug)
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    converting_readers(backend, target, monkeypatch, 8)
+    assert reads[name](backend, target, slug) == expected
+
+
+def test_reader_who_misses_copies_for_long_is_told_that_it_is_busy(mongo, settings, target, monkeypatch):
+    backend = configure(settings)
+    slug = lively(backend, target)[1].slug
+    settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
+    monkeypatch.setattr(pages, "PATIENCE", 0)
+    converting_readers(backend, target, monkeypatch, 1)
     with pytest.raises(DiscussionBusy):
         backend.get(target, slug)
     assert backend.get(target, slug).slug == slug
+
+
+def test_all_of_an_embedded_copy_is_read_though_it_is_written_over(mongo, settings, target):
+    backend = configure(settings, "embedded")
+    lively(backend, target)
+    expected = [comment.slug for comment in backend.iterate(target)]
+    reading = backend.iterate(target)
+    read = [next(reading).slug]
+    MongoBackend().renumber(target)
+    assert [*read, *(comment.slug for comment in reading)] == expected
 
 
 def test_reading_all_goes_on_in_an_old_copy_and_says_when_that_was_dropped(mongo, settings, target, monkeypatch):

@@ -172,6 +172,13 @@ MUTANTS = (
         "tests/comments/operations/test_lost.py::test_lost_comments_are_named_and_still_counted",
     ),
     Mutant(
+        "patience with conversions",
+        "comments/backends/reading/pages.py::Reading._read",
+        "if time.monotonic() > patience:",
+        "if True:",
+        "tests/comments/backends/test_reading.py::test_reader_who_misses_many_copies_reads_the_next",
+    ),
+    Mutant(
         "web addresses only as URLs of authors",
         "comments/types.py::Author.__post_init__",
         "if self.url and not _WEB_ADDRESS.fullmatch(self.url):",
