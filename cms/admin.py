@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Field, ManyToManyField
@@ -13,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from cms.accounts import roles
+from comments.admin.lists import CheckedList
 
 
 class RolesField(forms.ModelMultipleChoiceField):
@@ -23,7 +25,15 @@ class RolesField(forms.ModelMultipleChoiceField):
         return f"{group.name}: {explained}" if explained else group.name
 
 
-class AccountAdmin(UserAdmin):
+class CheckedLists:
+    """Shows the whole list where the address asks for what MongoDB cannot look for."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that survives any address."""
+        return CheckedList
+
+
+class AccountAdmin(CheckedLists, UserAdmin):
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "password_link")
     fieldsets = (
@@ -70,7 +80,7 @@ class AccountAdmin(UserAdmin):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
-class RoleAdmin(GroupAdmin):
+class RoleAdmin(CheckedLists, GroupAdmin):
     list_display = ("name", "explained")
     filter_horizontal = ()
 

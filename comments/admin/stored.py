@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from comments import targets
+from comments.admin.lists import CheckedList
 from comments.backends import layout_classes
 from comments.errors import CommentError
 from comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
@@ -42,6 +43,10 @@ class StoredAdmin(admin.ModelAdmin):
         answer: HttpResponse = super().changelist_view(request, titled)
         return answer
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that survives any address."""
+        return CheckedList
+
     list_per_page = 50
     show_full_result_count = False
     paginator = Pages
@@ -59,17 +64,16 @@ class StoredAdmin(admin.ModelAdmin):
         return False
 
 
-class Discussions(ChangeList):
+class Discussions(CheckedList):
     """A page of discussions with the objects that they are about, looked up together."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page; `about` of a row stays None where readers do not see the object."""
         super().get_results(request)
-        rows: list[StoredDiscussion] = list(self.result_list)  # type: ignore[has-type]
+        rows: list[StoredDiscussion] = self.result_list
         objects = targets.resolve_many(row.target for row in rows)
         for row in rows:
             row.about = objects.get(row.target)
-        self.result_list = rows
 
 
 @admin.register(StoredDiscussion)
