@@ -12,10 +12,12 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
 from mongo.management.base import COULD_NOT_RUN, WRONG, MongoCommand
+from tests.support import wxr
 from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]
 AWAY = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=300&serverSelectionTimeoutMS=300"
+REFUSED = "MongoDB doesn't answer. 127.0.0.1:9: [Errno 111] Connection refused."
 
 
 def ended(*words: str) -> tuple[int, str]:
@@ -38,32 +40,74 @@ def test_every_command_of_ours_has_these_exit_codes():
     assert {name for name, kind in classes.items() if not issubclass(kind, MongoCommand)} == set()
 
 
-# One of ours, which all answer by the same class, and one of Django's each time.
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["doctor"],
-        ["migrate"],
-        *(
-            pytest.param(words, marks=pytest.mark.slow)
-            for words in (["check_nodes"], ["check_comments"], ["setup_indexes", "--check"], ["work", "--once"])
-        ),
-    ],
-)
-def test_a_database_that_is_away_is_one_sentence(words):
-    answer = subprocess.run(
-        [sys.executable, "manage.py", *words],
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python on the site's own settings, with a database that is away."""
+    environment = {"DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY, "MONGODB_TIMEOUT_MS": "500"}
+    return subprocess.run(
+        [sys.executable, *words],
         cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "cms.settings", "MONGODB_URI": AWAY, "MONGODB_TIMEOUT_MS": "500"},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+# One of ours, and one of Django's.
+@pytest.mark.parametrize("command", ["doctor", "migrate"])
+def test_a_database_that_is_away_is_one_sentence(command):
+    answer = run("manage.py", command)
     assert answer.returncode == COULD_NOT_RUN, answer.stderr
     said = answer.stdout + answer.stderr
-    assert "MongoDB doesn't answer. 127.0.0.1:9: [Errno 111] Connection refused." in said
+    assert REFUSED in said
     assert "Traceback" not in said
-    assert len(answer.stderr.splitlines()) == (2 if words[0] == "work" else 1)  # the worker's log is one
+    assert len(answer.stderr.splitlines()) == 1
+
+
+# Runs commands in one process; prints [exit code, last line] of each.
+RUNNER = """
+import io, json, sys
+import django
+from django.core.management import CommandError, call_command
+django.setup()
+ended = []
+for words in json.loads(sys.argv[1]):
+    out = io.StringIO()
+    try:
+        call_command(*words, stdout=out, stderr=io.StringIO())
+        ended.append([0, out.getvalue()])
+    except CommandError as error:
+        ended.append([error.returncode, out.getvalue() if words == ["doctor"] else str(error)])
+print(json.dumps(ended))
+"""
+
+
+@pytest.mark.slow
+def test_every_command_without_a_database_is_one_sentence(mongo, tmp_path):
+    node()
+    call_command("export_site", str(tmp_path / "site"), stdout=io.StringIO())
+    (tmp_path / "discussions").write_text(json.dumps({"discussion": f"nodes.node:{ObjectId()}", "open": True}) + "\n")
+    (tmp_path / "posts.xml").write_bytes(wxr.export(wxr.item(1, "Here")))
+    (tmp_path / "photos").mkdir()
+    commands = [
+        ["check_comments"], ["check_links"], ["check_nodes"], ["convert_comments", "--to", "buckets"], ["doctor"], ["dumpdata"],
+        ["end_sessions", "--all"], ["erase_author", "--email", "ann@example.org"],
+        ["export_author", "--email", "ann@example.org"], ["export_comments"], ["export_site", str(tmp_path / "new")],
+        ["import_comments", str(tmp_path / "discussions")], ["import_photos", str(tmp_path / "photos"), "--gallery", "none"],
+        ["import_site", str(tmp_path / "site")], ["import_wordpress", str(tmp_path / "posts.xml")], ["load_demo"],
+        ["purge_revisions", "--keep", "1", "--older-than", "1"], ["setup_indexes"], ["setup_indexes", "--plan"],
+        ["setup_indexes", "--check"], ["setup_indexes", "--status"], ["setup_shards"], ["sweep_uploads"], ["upgrade_nodes"],
+        ["work", "--once"],
+    ]  # fmt: skip
+    without_database = {"check", "check_theme", "makemigrations", "mongod", "serve", "start_theme"}
+    ours = {name for name, app in get_commands().items() if app in ("mongo", "nodes", "comments", "cms", "wordpress")}
+    assert {words[0] for words in commands} == ours - without_database
+    answer = run("-c", RUNNER, json.dumps(commands))
+    assert answer.returncode == 0, answer.stderr
+    for words, (code, sentence) in zip(commands, json.loads(answer.stdout.splitlines()[-1]), strict=True):
+        assert code == COULD_NOT_RUN, words
+        assert REFUSED in sentence, words
+        assert sentence.count("\n") == (2 if words == ["doctor"] else 0), words
 
 
 def test_audits_end_with_nothing_and_with_findings(mongo):

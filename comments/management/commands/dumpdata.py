@@ -6,6 +6,7 @@ from django.core.management import CommandError
 from django.core.management.commands import dumpdata
 
 from mongo.management.base import MongoCommand
+from mongo.servers import cause_of, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
@@ -15,4 +16,9 @@ class Command(MongoCommand, dumpdata.Command):
             raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
         if not app_labels:
             options["exclude"] = [*options["exclude"], "comments"]
-        super().handle(*app_labels, **options)
+        try:
+            super().handle(*app_labels, **options)
+        except CommandError as error:
+            if is_outage(error):  # Django's own sentence leaves the cause out
+                raise CommandError(cause_of(error)) from error
+            raise
