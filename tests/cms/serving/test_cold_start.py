@@ -99,7 +99,8 @@ def test_site_answers_at_once_and_logs_the_cause_first(situation, tmp_path):
             began = time.monotonic()
             status, headers, _body = web.get(path)
             took = time.monotonic() - began
-            assert (status, took < 1, "retry-after" in headers) == (503, True, True), (path, took, web.log.read_text())
+            # Less than any of the driver's time-outs; the request's own line in the log says about 0.1 s.
+            assert (status, took < 4, "retry-after" in headers) == (503, True, True), (path, took, web.log.read_text())
         assert (web.get("/healthz")[0], web.get("/readyz")[0]) == (200, 503)
         status, _headers, metrics = web.get("/metrics")
         assert (status, b"marginalia_mongodb_up 0.0" in metrics) == (200, True)
