@@ -20,8 +20,8 @@ ICC = b"ICC_PROFILE\0"
 PART = 65_000
 # A progressive picture has about ten; thousands keep a decoder busy for hours.
 MOST_SCANS = 100
-# Bytes of tables between two scans.
-MOST_HELD = 1 << 16
+# Bytes of tables before a scan: more of them are replaced before they are used.
+MOST_TABLES = 4096
 
 
 def parse(source: Source, found: Found, keep: bool) -> Parser:
@@ -31,7 +31,8 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     """
     yield from source.take(2)
     yield b"\xff\xd8"
-    scans = 0
+    scans = tables = 0
+    seen: set[int] = set()
     # Tables behind the first scan, until another scan uses them.
     held = b""
     frame, profile = _Frame(), _Profile()
@@ -52,22 +53,25 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             found.scans = scans
             frame.check_scan(body, scans)
             yield held + _segment(code, body)
-            held = b""
+            held, tables = b"", 0
             yield from _coded(source)
             continue
         elif code in lengths.JPEG:
-            if body and len(body) not in lengths.JPEG[code]:
+            tables += len(body)
+            if (body and len(body) not in lengths.JPEG[code]) or tables > MOST_TABLES:
                 raise damaged()
             if scans and body:
                 held += _segment(code, body)
-                body = b""
-                if len(held) > MOST_HELD:
-                    raise damaged()
+                continue
         elif code == APP2 and body.startswith(ICC) and not keep:
             yield profile.part(body)
             continue
         else:
             body = _metadata(code, body, found, keep)
+            if body and code in (APP0, APP14) and not keep:
+                if code in seen:
+                    continue
+                seen.add(code)
         if body:
             yield _segment(code, body)
     if not scans:

@@ -109,6 +109,11 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         ),
         "JPEG of fillers": ("a.jpg", jpeg[:2] + b"\xff" * 60_000 + jpeg[2:], "too many parts"),
         "JPEG with words in a table": ("a.jpg", _longer_tables(jpeg), "damaged"),
+        "JPEG of tables that are not used": (
+            "a.jpg",
+            jpeg[:2] + pictures.segment(0xDB, bytes(65)) * 100 + jpeg[2:],
+            "damaged",
+        ),
         "JPEG with a scan that is not shown": ("a.jpg", _scanned_twice(), "damaged"),
         "JPEG with a page in its comment": ("a.jpg", jpeg[:2] + comment + jpeg[2:], "web page or program"),
         "PNG cut in its pixels": ("a.png", png[: len(png) // 2], "not whole|damaged"),

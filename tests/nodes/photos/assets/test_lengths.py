@@ -97,6 +97,7 @@ def with_words() -> dict[str, tuple[str, bytes]]:
             ADOBE[:at] + pictures.segment(0xEE, ADOBE[at + 4 : at + 2 + size] + WORDS) + ADOBE[at + 2 + size :],
         ),
         "JFIF": ("jpg", jpeg[:2] + pictures.segment(0xE0, jpeg[6:20] + WORDS) + jpeg[20:]),
+        "JFIF, twice": ("jpg", jpeg[:20] + pictures.segment(0xE0, b"JFIF\0" + WORDS) + jpeg[20:]),
         "tables behind the last scan": (
             "jpg",
             jpeg[:-2] + pictures.segment(0xDB, b"\0" + WORDS * 7 + b"\0") + jpeg[-2:],
