@@ -17,6 +17,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import django
 from PIL import Image, ImageCms, features
@@ -162,11 +163,11 @@ class Faults(logging.Handler):
         self.seen[str(record.exc_info and record.exc_info[1])] += 1
 
 
-def main(seed: int, count: int) -> None:
-    warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
+def came_of(seed: int, count: int) -> dict[str, Any]:
+    """Return what came of mutated pictures, and the most memory (MiB) that the process took until now."""
     faults, chance = Faults(), random.Random(seed)
-    logging.getLogger("nodes.photos.assets").addHandler(faults)
+    logger = logging.getLogger("nodes.photos.assets")
+    logger.addHandler(faults)
     came: Counter[str] = Counter()
     raised: Counter[str] = Counter()
     longer = 0
@@ -180,10 +181,12 @@ def main(seed: int, count: int) -> None:
             came["refused"] += 1
         except Exception:  # noqa: BLE001 - which ones there are is the question
             raised[traceback.format_exc(limit=-3)] += 1
+    logger.removeHandler(faults)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    told = {**came, "raised": raised + faults.seen, "longer": longer, "memory": peak}
-    json.dump(told, sys.stdout, indent=1)
+    return {**came, "raised": raised + faults.seen, "longer": longer, "memory": peak}
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    json.dump(came_of(int(sys.argv[1]), int(sys.argv[2])), sys.stdout, indent=1)
