@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from bson import ObjectId
 
+from markup.characters import is_blank
+
 # When what has no end expires. Never null: $gt does not match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -41,7 +43,8 @@ class Actor:
     @classmethod
     def of(cls, user: Any) -> Self:
         """Return the actor that a logged-in Django user is: readers see the name, so that it is never an address for mails."""
-        return cls(user.pk, user.get_full_name() or user.get_username().partition("@")[0])
+        full = user.get_full_name()
+        return cls(user.pk, user.get_username().partition("@")[0] if is_blank(full) else full)
 
     def as_document(self) -> dict[str, Any]:
         return {"_id": self.id, "name": self.name}

@@ -142,7 +142,10 @@ class Importer:
         """The authors by login: the account of that name where there is one, else only a name."""
         users = get_user_model().objects.filter(username__in=list(export.authors))
         found = {user.get_username(): Actor.of(user) for user in users}
-        return {login: found.get(login) or Actor(None, public_name(name)) for login, name in export.authors.items()}
+        return {
+            login: found.get(login) or Actor(None, public_name(name) or public_name(login) or _("Unknown"))
+            for login, name in export.authors.items()
+        }
 
     def _actor(self, login: str) -> Actor:
         # Other programs' exports have characters here that WordPress allows in no login.
@@ -182,7 +185,7 @@ class Importer:
             if nonce and not self.options.pretend:
                 placement.make_folder(brought.importer(), entry.id, nonce)
             if entry.becomes_folder:
-                self.report.note("Made folders, as pages stand in them now", entry.label)
+                self.report.note("Made folders because they contain pages now", entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
         """Bring into texts of earlier runs what was not there then: pictures, links, patterns, the page above."""
@@ -197,7 +200,7 @@ class Importer:
                 continue
             nonce = imports.untouched(entry.id, brought.importer())
             if nonce is None:
-                self.report.note("Not completed, as somebody changed it since", entry.label)
+                self.report.note("Not completed because somebody changed them", entry.label)
                 wants = set()
             elif not self._save(entry, nonce, body, export.old.photo(source.picture)):
                 continue
@@ -254,16 +257,16 @@ class Importer:
         }
         if entry.kind == Folder.type_name:
             if entry.approved:
-                self.report.note("Comments that no reader sees, as folders have no discussion", entry.label)
+                self.report.note("Comments that readers can't see because folders have no discussion", entry.label)
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
             # A page shows its discussion only where it says who may write.
             fields["detail.comments"] = site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
-            self.report.note(f"Tags left out, as a post has at most {tags.MOST}", f"{name} of {entry.label}")
+            self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
         if entry.posted is None and entry.is_public:
-            self.report.note("Dated today, as there was no usable date", entry.label)
+            self.report.note("Dated today because there was no usable date", entry.label)
         sections.make(entry.parent_id)
         if not self.options.pretend:
             brought.wait(entry.id, item, self._wants(entry, body, view, item.picture))
@@ -297,7 +300,7 @@ class Importer:
                 return False
             else:
                 if slug != entry.slug:
-                    self.report.note("Renamed, as the address is taken", f"{entry.label}: {entry.slug} → {slug}")
+                    self.report.note("Renamed because the URL is taken", f"{entry.label}: {entry.slug} → {slug}")
                 return True
         self.report.note("Not imported", f"{entry.label}: no address is free")
         self.report.failed += 1
@@ -307,7 +310,7 @@ class Importer:
         if not entry.title:
             words = text.excerpt(body, TITLE_WORDS)
             title = words or _("Untitled")
-            self.report.note("Titles made, as there was none", f"{entry.label}: {title}")
+            self.report.note("Titles created because there were none", f"{entry.label}: {title}")
             return title[:LONGEST_TITLE]
         if len(entry.title) > LONGEST_TITLE:
             self.report.note("Titles cut", entry.label)
@@ -340,11 +343,11 @@ class Importer:
             why = "they are not in the media library"
             if file := export.old.find_file(url):
                 is_picture = file.url.lower().endswith(tuple(photo_import.ENDINGS))
-                why = "their files are not there" if is_picture else "they are no pictures"
-            self.report.note(f"Shown as links, as {why}", f"{url} in {entry.label}")
+                why = "their files are missing" if is_picture else "they are not pictures"
+            self.report.note(f"Shown as links because {why}", f"{url} in {entry.label}")
         for url in view.stayed:
             if url not in body.missing:
-                self.report.note("Links that lead to the old site still", f"{url} in {entry.label}")
+                self.report.note("Links that still lead to the old site", f"{url} in {entry.label}")
         if body.lost:
             blocks = [name.removeprefix(BLOCK) for name in body.lost if name.startswith(BLOCK)]
             others = [name for name in body.lost if not name.startswith(BLOCK)]
@@ -352,7 +355,7 @@ class Importer:
             self.report.note("Left out of texts", f"{entry.label}: {', '.join(lost)}")
         if picture and not export.old.photo(picture):
             url = export.old.by_id[picture].url if picture in export.old.by_id else f"attachment {picture}"
-            self.report.note("Pictures of posts that are not there", f"{entry.label}: {url}")
+            self.report.note("Missing featured images", f"{entry.label}: {url}")
 
     def _note_item(self, entry: Entry, item: Item) -> None:
         """Report what a post or page had besides its text that this site has no place for."""
@@ -360,12 +363,12 @@ class Importer:
             self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
         unusable = [name for key, name in _named(item.terms).items() if not key or tags.has_no_address(key)]
         if unusable:
-            self.report.note("Tags left out, as they have no letters", f"{entry.label}: {', '.join(unusable)}")
+            self.report.note("Tags left out because they have no letters", f"{entry.label}: {', '.join(unusable)}")
         terms = [f"{term.taxonomy} “{plain(term.name)}”" for term in item.terms if term.taxonomy not in TAXONOMIES]
         if terms:
-            self.report.note("Terms left out, which are no categories or tags", f"{entry.label}: {', '.join(terms)}")
+            self.report.note("Terms left out that are not categories or tags", f"{entry.label}: {', '.join(terms)}")
         if item.sticky:
-            self.report.note("No longer sticky, as posts are listed by date", entry.label)
+            self.report.note("No longer sticky because posts are listed by date", entry.label)
         if not entry.appears(self.moment) and (item.status in ("publish", "future", "private")):
             why = "password-protected" if item.protected else entry.state
             self.report.note("Unpublished here", f"{entry.label}, {why}")

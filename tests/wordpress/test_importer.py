@@ -315,9 +315,9 @@ class TestMedia:
         said = run(self.FILES)
         assert "6 attachments missing, 0 found" in said
         assert "<img" not in stored(mongo)["blog/post-7"]["detail"]["text"]
-        listed = said[said.index("Shown as links, as they are not in the media library:") + 1]
+        listed = said[said.index("Shown as links because they are not in the media library:") + 1]
         assert listed == "  http://else.example/x.png in post 7 “One”"
-        listed = said[said.index("Shown as links, as their files are not there:") + 1]
+        listed = said[said.index("Shown as links because their files are missing:") + 1]
         assert listed == "  https://old.example/wp-content/uploads/2012/07/a.jpg in post 7 “One”"
         assert ">A</a>" in stored(mongo)["blog/post-7"]["detail"]["text"]
 
@@ -349,7 +349,7 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(mongo, run):
     )
     before = snapshot(mongo)
     pretended = run(data, dry_run=True)
-    assert pretended[0] == "Pretending to import export.xml"
+    assert pretended[0] == "Dry run: would import export.xml"
     assert snapshot(mongo) == before
     assert run(data)[1:] == pretended[1:]
     assert run(data, dry_run=True)[-1] == "0 changes"
@@ -367,7 +367,7 @@ class TestTelling:
     def test_posts_without_a_date(self, mongo, run):
         none = {"post_date": EMPTY_DATE, "post_date_gmt": EMPTY_DATE}
         said = run(export(item(1, "One", "x", comment(1, date=EMPTY_DATE, gmt=EMPTY_DATE), **none)))
-        assert "Dated today, as there was no usable date:" in said
+        assert "Dated today because there was no usable date:" in said
         post = stored(mongo)["blog/post-1"]
         assert datetime.now(UTC) - post["published"] < timedelta(minutes=5)
         (found,) = selectors.iterate(target(post, mongo))

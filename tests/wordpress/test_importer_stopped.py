@@ -123,7 +123,7 @@ class TestInterrupted:
             with pytest.raises(CommandError) as caught:
                 run(self.DATA)
         assert caught.value.returncode == 130
-        assert "goes on" in str(caught.value)
+        assert "again to resume" in str(caught.value)
         assert set(stored(mongo)) == {"page-1"}
         run(self.DATA)
         assert mongo["comments"].count_documents({}) == 4
@@ -144,7 +144,7 @@ class TestConcurrentWriters:
 
         report = self.importer(tmp_path, export(page(1, "One"), page(2, "Two")), take).run()
         assert {"page-1", "page-1-2", "page-2"} <= set(stored(mongo))
-        assert report.notes["Renamed, as the address is taken"] == {"page 1 “One”: page-1 → page-1-2": 1}
+        assert report.notes["Renamed because the URL is taken"] == {"page 1 “One”: page-1 → page-1-2": 1}
 
     def test_a_section_that_was_thrown_away_takes_nothing_and_fails_the_command(
         self, mongo, run, tmp_path, monkeypatch

@@ -20,9 +20,9 @@ def listed(said: list[str], heading: str) -> list[str]:
     [
         ([meta("subtitle", "x"), meta("_edit_last", "1"), meta("mood", " ")], {}, "Custom fields left out", "subtitle"),
         ([meta("_yoast_wpseo_metadesc", "x")], {}, "Custom fields left out", "_yoast_wpseo_metadesc"),
-        ([term("Horror", "genre")], {}, "Terms left out, which are no categories or tags", "genre “Horror”"),
-        ([term("..", "post_tag", "x")], {}, "Tags left out, as they have no letters", ".."),
-        ([meta("_thumbnail_id", "7")], {}, "Pictures of posts that are not there", "attachment 7"),
+        ([term("Horror", "genre")], {}, "Terms left out that are not categories or tags", "genre “Horror”"),
+        ([term("..", "post_tag", "x")], {}, "Tags left out because they have no letters", ".."),
+        ([meta("_thumbnail_id", "7")], {}, "Missing featured images", "attachment 7"),
     ],
 )
 def test_names_what_a_post_had_besides_its_text(run, parts, values, heading, line):
@@ -48,14 +48,14 @@ def test_names_posts_that_are_unpublished_here(run, values, why):
 
 def test_names_sticky_posts(run):
     said = run(export(item(1, "One", "x", is_sticky=1)))
-    assert listed(said, "No longer sticky, as posts are listed by date") == ["post 1 “One”"]
+    assert listed(said, "No longer sticky because posts are listed by date") == ["post 1 “One”"]
 
 
 def test_names_items_of_other_types(run):
     said = run(
         export(item(1, "Shoe", "x", post_type="product"), item(2, "", post_type="nav_menu_item"), item(3, "One", "x"))
     )
-    assert listed(said, "Left out, as they are neither posts nor pages") == ["product 1 “Shoe”"]
+    assert listed(said, "Left out because they are neither posts nor pages") == ["product 1 “Shoe”"]
     assert "Left out: 1 nav_menu_item, 1 product" in said
 
 
@@ -65,7 +65,7 @@ def test_names_links_to_the_old_site(run):
         '<a href="https://old.example/wp-content/uploads/a.pdf">a</a> <a href="https://elsewhere.example/">e</a>'
     )
     said = run(export(item(1, "One", body), item(2, "Two", "x", status="draft")))
-    assert listed(said, "Links that lead to the old site still") == [
+    assert listed(said, "Links that still lead to the old site") == [
         "https://old.example/category/x/ in post 1 “One”",
         "https://old.example/?p=2 in post 1 “One”",
         "https://old.example/wp-content/uploads/a.pdf in post 1 “One”",
@@ -77,4 +77,4 @@ def test_names_files_that_are_no_pictures(run, tmp_path):
     (tmp_path / "b.jpg").write_bytes(pictures.jpeg())
     uploads = "https://old.example/wp-content/uploads"
     said = run(export(attachment(1, f"{uploads}/a.pdf"), attachment(2, f"{uploads}/b.jpg")), media=tmp_path)
-    assert listed(said, "Files left out, as only pictures become photos") == ["a.pdf"]
+    assert listed(said, "Files left out because only pictures become photos") == ["a.pdf"]

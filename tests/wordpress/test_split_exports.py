@@ -82,10 +82,10 @@ def test_either_order_brings_everything(mongo, run, uploads, client, files):
 
 def test_report_names_what_is_missing_and_what_was_completed(run, uploads):
     said = run(FIRST, media=uploads)
-    assert "  page 3 “Below”" in said[said.index("Put at the top, as the page it stands in is not there:") :]
-    assert "  post 1 “First”: attachment 11" in said[said.index("Pictures of posts that are not there:") :]
+    assert "  page 3 “Below”" in said[said.index("Put at the top because the parent page is missing:") :]
+    assert "  post 1 “First”: attachment 11" in said[said.index("Missing featured images:") :]
     assert (
-        "  https://old.example/?p=2 in post 1 “First”" in said[said.index("Links that lead to the old site still:") :]
+        "  https://old.example/?p=2 in post 1 “First”" in said[said.index("Links that still lead to the old site:") :]
     )
     assert "  post 1 “First”: the synced pattern 9" in said[said.index("Left out of texts:") :]
     assert run(SECOND, media=uploads, dry_run=True)[-1].endswith("1 completed page, 1 completed post")
@@ -99,13 +99,13 @@ def test_what_an_editor_changed_stays(mongo, run, uploads):
     child, nonce, _metadata = found(mongo, "page-3")
     editing.save(ANN, child, nonce, {"title": "Mine"})
     said = run(SECOND, media=uploads)
-    assert "  post 1 “First”" in said[said.index("Not completed, as somebody changed it since:") :]
+    assert "  post 1 “First”" in said[said.index("Not completed because somebody changed them:") :]
     nodes = stored(mongo)
     assert nodes["blog/post-1"]["detail"]["text"] == "Mine"
     assert nodes["page-3"]["title"] == "Mine"
     assert nodes["page-4"]["type"] == "basic-page"
     said = run(SECOND, media=uploads)
-    assert "Not completed, as somebody changed it since:" not in said
+    assert "Not completed because somebody changed them:" not in said
 
 
 def test_page_that_an_editor_changed_becomes_no_folder(mongo, run, uploads):
@@ -148,7 +148,21 @@ def test_another_source_knows_nothing_of_it(mongo, run, uploads):
     assert "<img" not in stored(mongo)["other/blog/post-1"]["detail"]["text"]
 
 
+def test_page_in_another_folder_stays_there(mongo, run):
+    run(FIRST, section="one")
+    run(SECOND, section="two")
+    assert {"two/page-4", "two/page-4/page-3", "one/blog/post-1"} <= set(stored(mongo))
+
+
+def test_front_page_that_becomes_a_folder_leads_to_itself(mongo, run):
+    run(export(page(4, "Start", "x", post_name="home"), item(1, "One", '<a href="https://old.example/page-5/">5</a>')))
+    run(export(page(5, "Below", '<a href="https://old.example/page-4/">up</a>', post_parent=4)))
+    nodes = stored(mongo)
+    assert '<a href="/home">up</a>' in nodes["home/page-5"]["detail"]["text"]
+    assert '<a href="/home/page-5">5</a>' in nodes["blog/post-1"]["detail"]["text"]
+
+
 def test_comments_of_a_page_that_becomes_a_folder_are_named(run):
     run(export(page(4, "Above", "above", comment(1))))
     said = run(export(page(3, "Below", "below", post_parent=4)))
-    assert "  page 4 “Above”" in said[said.index("Made folders, as pages stand in them now:") :]
+    assert "  page 4 “Above”" in said[said.index("Made folders because they contain pages now:") :]

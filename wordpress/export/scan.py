@@ -192,7 +192,7 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
         return
     path = take_file(export, attachment, media, report)
     if path and path.suffix.lower() not in photo_import.ENDINGS:
-        report.note("Files left out, as only pictures become photos", path.name)
+        report.note("Files left out because only pictures become photos", path.name)
 
 
 def take_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
@@ -223,13 +223,13 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
         report.left_out[item.type] += 1
         if item.type not in INTERNAL and item.status not in GONE:
             title = plain(item.title)
-            report.note("Left out, as they are neither posts nor pages", f"{item.type} {item.id} “{title}”")
+            report.note("Left out because they are neither posts nor pages", f"{item.type} {item.id} “{title}”")
     elif item.status in NOT_IMPORTED:
         report.left_out[f"{item.type} in the state {item.status}"] += 1
     elif not item.id:
-        report.note("Left out for want of an id", f"line {item.line}: {plain(item.title) or item.type}")
+        report.note("Left out because they have no ID", f"line {item.line}: {plain(item.title) or item.type}")
     elif item.id in export.entries:
-        report.note("Left out as it is there twice", f"line {item.line}: {item.type} {item.id}")
+        report.note("Left out because they are duplicates", f"line {item.line}: {item.type} {item.id}")
     else:
         entry = _entry(export, item, shown)
         export.entries[item.id] = entry

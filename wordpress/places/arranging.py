@@ -42,7 +42,7 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
         entry.kind, entry.parent_id = BlogEntry.type_name, blog.id
     for entry in known_entries(export):
         assert entry.known is not None
-        entry.moves = entry.moves and entry.parent_id != entry.known.parent_id
+        entry.moves = entry.moves and entry.parent_id not in (entry.known.parent_id, top.id)
         if entry.moves:
             entry.wanted, entry.has_slug = entry.known.slug, True
         else:
@@ -64,7 +64,7 @@ def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
     for entry in pages.values():
         if entry.above and (entry.above not in pages or _is_circle(entry, pages)):
             if entry.is_here:
-                report.note("Put at the top, as the page it stands in is not there", entry.label)
+                report.note("Put at the top because the parent page is missing", entry.label)
             entry.orphan_of = 0 if entry.above in pages else entry.above
             entry.above = 0
         below.setdefault(entry.above, []).append(entry)
@@ -137,9 +137,9 @@ def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
             used.add(entry.slug)
             if not entry.has_slug:
-                report.note("Slugs made, as there was none", f"{entry.label}: {entry.slug}")
+                report.note("Slugs created because there were none", f"{entry.label}: {entry.slug}")
             elif entry.slug != entry.wanted:
-                report.note("Renamed, as the address is taken", f"{entry.label}: {entry.wanted} → {entry.slug}")
+                report.note("Renamed because the URL is taken", f"{entry.label}: {entry.wanted} → {entry.slug}")
 
 
 def _stem(entry: Entry) -> str:
@@ -170,6 +170,8 @@ def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, m
         sections = tree.current()
         published = entry.known.published
         entry.path = "" if entry.known.trashed else sections.url(entry.parent_id, entry.slug)
+        if entry.becomes_folder and entry.path == "/":
+            entry.path = f"/{tree.HOME}"
         entry.is_live = bool(entry.path and published and published <= moment) and sections.is_live(
             entry.parent_id, moment
         )
@@ -179,5 +181,5 @@ def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, m
         entry.path = "/" if is_home else f"{home.path}/{quote(entry.slug, safe='')}"
         entry.is_live = home.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
         if entry.is_public and not home.is_live:
-            report.note("Was public, but the page it stands in is not", entry.label)
+            report.note("Was public, but its parent page is not", entry.label)
     homes[entry.id] = Home(entry.id, entry.path, is_live=entry.is_live)

@@ -6,12 +6,13 @@ from threading import Barrier
 
 import pytest
 from bson import ObjectId
+from django.contrib.auth import get_user_model
 from django.urls import URLResolver, get_resolver
 
 from nodes import errors
 from nodes.models import site
 from nodes.services import drafts, editing, placement, trash, write
-from nodes.types import TagChange
+from nodes.types import Actor, TagChange
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
@@ -54,6 +55,11 @@ def test_title_that_shows_nothing_is_refused(mongo, nothing):
         drafts.save_draft(EDITOR, page, nonce(page), {"title": nothing})
     with pytest.raises(errors.InvalidField, match="name"):
         save(page, nonce(page), author={"_id": None, "name": nothing or "\u200b"})
+
+
+def test_account_with_an_invisible_name_is_named_by_its_login():
+    account = get_user_model()(username="ann@example.org", first_name="\u200b", last_name="\u3164")
+    assert Actor.of(account).name == "ann"
 
 
 def test_photo_with_an_invisible_description_is_not_published(mongo):

@@ -144,4 +144,7 @@ def test_what_was_said_on_pages_is_shown_with_them(mongo, run, client):
         **dict.fromkeys(("page-3", "page-4", "page-4/page-5"), ""),
     }
     assert all("Well said" in client.get(path).content.decode() for path in ("/page-1", "/page-2"))
-    assert said[said.index("Comments that no reader sees, as folders have no discussion:") + 1] == "  page 4 “Above”"
+    assert (
+        said[said.index("Comments that readers can't see because folders have no discussion:") + 1]
+        == "  page 4 “Above”"
+    )

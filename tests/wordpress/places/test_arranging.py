@@ -37,12 +37,12 @@ class TestTree:
     def test_parents_that_are_missing_or_in_a_circle(self, mongo, run):
         said = run(export(page(1, "A", post_parent=99), page(2, "B", post_parent=3), page(3, "C", post_parent=2)))
         assert {"page-1", "page-2", "page-2/page-3"} <= set(stored(mongo))
-        assert "Put at the top, as the page it stands in is not there:" in said
+        assert "Put at the top because the parent page is missing:" in said
 
     def test_a_page_below_one_that_was_not_public_says_so(self, mongo, run, client):
         said = run(export(page(1, "Hidden", status="private"), page(2, "Open", "text", post_parent=1)))
         assert client.get("/page-1/page-2").status_code == 404
-        assert said[said.index("Was public, but the page it stands in is not:") + 1] == "  page 2 “Open”"
+        assert said[said.index("Was public, but its parent page is not:") + 1] == "  page 2 “Open”"
 
     def test_a_child_that_comes_with_a_later_export(self, mongo, run):
         """The page above becomes a folder, as it would in one export."""
@@ -78,7 +78,7 @@ class TestAddresses:
         )
         nodes = stored(mongo)
         assert {"about", "about-2", "about-3", "blog", "blog-2", "tag-2", "blog/feed-2"} == set(nodes)
-        assert said[said.index("Renamed, as the address is taken:") + 1] == "  page 1 “P1”: about → about-2"
+        assert said[said.index("Renamed because the URL is taken:") + 1] == "  page 1 “P1”: about → about-2"
 
     def test_without_title_and_slug(self, mongo, run):
         said = run(
@@ -98,8 +98,8 @@ class TestAddresses:
     def test_twice_in_the_file_is_once_on_the_site(self, mongo, run):
         said = run(export(item(1, "First"), item(1, "Second"), item("", "No id")))
         assert [m["title"] for path, m in stored(mongo).items() if path != "blog"] == ["First"]
-        assert "Left out as it is there twice:" in said
-        assert "Left out for want of an id:" in said
+        assert "Left out because they are duplicates:" in said
+        assert "Left out because they have no ID:" in said
 
 
 class TestLinks:

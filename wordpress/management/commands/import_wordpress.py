@@ -24,7 +24,7 @@ INTERRUPTED = 130
 class Command(MongoCommand):
     help = (
         "Import a WordPress export (WXR 1.0 to 1.2): posts, pages with their tree, tags, comments with their threads. "
-        "What is there already stays as it is: run it again to go on after an interruption."
+        "It never changes what somebody edited. Run it again to resume after an interruption."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,16 +38,18 @@ class Command(MongoCommand):
         parser.add_argument(
             "--private-network",
             action="store_true",
-            help="also where that host is in a private network, or this machine",
+            help="allow a host in a private network, or this machine",
         )
-        parser.add_argument("--section", default="", metavar="SLUG", help="put all of it into this folder at the top")
+        parser.add_argument(
+            "--section", default="", metavar="SLUG", help="put everything into this folder at the top level"
+        )
         parser.add_argument(
             "--source",
             default="",
             metavar="NAME",
-            help="what to know the old site by, where another with the same address was imported before",
+            help="a name for the old site, if another one with the same URL was imported before",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+        parser.add_argument("--dry-run", action="store_true", help="report what would be imported, and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path, media = options["file"], options["media"]
@@ -56,7 +58,7 @@ class Command(MongoCommand):
         if media is not None and not media.is_dir():
             raise CommandError(f"--media: there is no folder {media}.")
         pretend = options["dry_run"]
-        self.stdout.write(f"{'Pretending to import' if pretend else 'Importing'} {path.name}")
+        self.stdout.write(f"{'Dry run: would import' if pretend else 'Importing'} {path.name}")
         progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
         chosen = Options(
             section=options["section"],
@@ -72,22 +74,24 @@ class Command(MongoCommand):
             importer.run()
         except WxrError as error:
             self._tell(importer, progress, options["verbosity"])
-            raise CommandError(f"{path.name}, {error}. What is whole before it was imported.") from error
+            raise CommandError(f"{path.name}, {error}. Everything before this line was imported.") from error
         except (SectionError, SourceError) as error:
             raise CommandError(str(error)) from error
         except DownloadsStopped as error:
             self._tell(importer, progress, options["verbosity"])
             raise CommandError(
-                f"Downloads stopped: {error}. The same command goes on; no text was imported."
+                f"Downloads stopped: {error}. No text was imported. Run the same command again to resume."
             ) from error
         except KeyboardInterrupt as error:
             self._tell(importer, progress, options["verbosity"])
-            raise CommandError("Interrupted: the same command goes on.", returncode=INTERRUPTED) from error
+            raise CommandError("Interrupted. Run the same command again to resume.", returncode=INTERRUPTED) from error
         finally:
             progress.end()
         self._tell(importer, progress, options["verbosity"])
         if importer.report.failed:
-            raise found_wrong(f"{importer.report.failed} of the posts and pages could not be imported: see above.")
+            raise found_wrong(
+                f"{importer.report.failed} of the posts and pages could not be imported. The report names them."
+            )
 
     def _tell(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
         progress.end()
