@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from nodes.models import Photo
 from nodes.photos.assets import renditions
-from nodes.photos.assets.framing import WHOLE, Cut, Focal
+from nodes.photos.assets.framing import WHOLE, Cut, Focal, scaled
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.renditions import Spec
 
@@ -86,11 +86,15 @@ def file_path(photo: Photo, spec: str) -> str:
     return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, photo.parent_id, spec])
 
 
-def srcset(photo: Photo, extension: str) -> str:
-    """Return a srcset; what is narrower than asked for says how wide it really is. "" where the format cannot be so long."""
+def srcset(photo: Photo, extension: str, most: int | None = None) -> str:
+    """Return a srcset of all copies, or of `most`; what is narrower than asked for says how wide it really is.
+
+    "" where the format cannot be so long.
+    """
     shown = size(photo)
     return ", ".join(
-        f"{copy(photo, width, extension)} {min(width, shown[0])}w" for width in renditions.widths(shown, extension)
+        f"{copy(photo, width, extension)} {scaled(shown, width)[0]}w"
+        for width in renditions.widths(shown, extension)[:most]
     )
 
 
@@ -112,7 +116,7 @@ def shared(photo: Photo) -> Shared:
     """Return the photo's copy for link previews: a JPEG of SHARED_WIDTH or more where it is that wide."""
     made = renditions.widths(size(photo), "jpg")
     width = _about(made, SHARED_WIDTH)
-    return Shared(copy(photo, width), *renditions.scaled(size(photo), width), photo.metadata.detail.alt)
+    return Shared(copy(photo, width), *scaled(size(photo), width), photo.metadata.detail.alt)
 
 
 def picture(
@@ -178,7 +182,11 @@ def crop(
     seen = min(widest * down / across, 1)
     made = renditions.widths((across, down), "webp")
     copies = [width for width in made if width * seen <= LARGEST_IN_LISTS] or made[:1]
-    offered = ", ".join(f"{copy(photo, width, 'webp')} {max(int(min(width, across) * seen), 1)}w" for width in copies)
+
+    def _seen(width: int) -> int:
+        return max(int(scaled((across, down), width)[0] * seen), 1)
+
+    offered = ", ".join(f"{copy(photo, width, 'webp')} {_seen(width)}w" for width in copies)
     source = format_html('<source type="image/webp" srcset="{}" sizes="{}">', offered, sizes) if offered else ""
     return format_html(
         '<picture>{}<img src="{}" width="{}" height="{}" alt="{}"{}{}></picture>',
@@ -217,15 +225,13 @@ LOGO_COPIES = 2
 def logo(photo: Photo, *, alt: str, css_class: str) -> SafeString:
     """Return the photo as a <picture> for the header of every page: with what shines through it where WebP is known."""
     across, down = size(photo)
-    made = renditions.widths((across, down), "jpg")[:LOGO_COPIES]
-    sets = [", ".join(f"{copy(photo, w, one)} {min(w, across)}w" for w in made) for one in ("webp", "jpg")]
+    webp, jpeg = (srcset(photo, one, LOGO_COPIES) for one in ("webp", "jpg"))
     return format_html(
-        '<picture class="{}"><source type="image/webp" srcset="{}" sizes="12rem">'
-        '<img src="{}" srcset="{}" sizes="12rem" width="{}" height="{}" alt="{}"></picture>',
+        '<picture class="{}">{}<img src="{}" srcset="{}" sizes="12rem" width="{}" height="{}" alt="{}"></picture>',
         css_class,
-        sets[0],
-        copy(photo, made[0]),
-        sets[1],
+        format_html('<source type="image/webp" srcset="{}" sizes="12rem">', webp) if webp else "",
+        copy(photo, renditions.widths((across, down), "jpg")[0]),
+        jpeg,
         across,
         down,
         alt,

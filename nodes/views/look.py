@@ -52,8 +52,9 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
     try:
         if source is None:
             raise Http404
-        copy = renditions.get(source, logo.metadata.detail.content_type, _source(logo))
-        return _kept(request, _drawn(copy, name), "image/png")
+        spec = _source(logo)
+        copy = renditions.get(source, logo.metadata.detail.content_type, spec)
+        return _kept(request, _drawn(copy, spec.extension, name), "image/png")
     except TooBusy:
         # Tabs ask once, and have no use for an error: the theme's own, until the copy is made.
         return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NOT_KEPT})
@@ -62,19 +63,19 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
 
 
 def _source(logo: Photo) -> Spec:
-    """Return the copy of a logo that its icons are made of, as wide as the largest if the logo is. Raises BadPicture."""
-    made = renditions.widths(links.size(logo), "webp")
-    if not made:
-        raise BadPicture("No WebP is that long.")
+    """Return the copy of a logo that its icons are made of, as wide as the largest if the logo is."""
+    # A WebP cannot be as long as a JPEG, and lets shine through.
+    extension = "webp" if renditions.widths(links.size(logo), "webp") else "jpg"
+    made = renditions.widths(links.size(logo), extension)
     width = next((one for one in made if one >= max(links.ICONS.values())), made[-1])
-    return Spec(width, "webp", cut=links.cut(logo))
+    return Spec(width, extension, cut=links.cut(logo))
 
 
 @lru_cache(maxsize=8)
-def _drawn(copy: contents.Stored, name: str) -> bytes:
+def _drawn(copy: contents.Stored, extension: str, name: str) -> bytes:
     with copy.open() as file:
         on = PAPER if name == "touch-icon" else None
-        return images.icon(file, "WEBP", limits(), width=links.ICONS[name], on=on)
+        return images.icon(file, renditions.FORMATS[extension][0], limits(), width=links.ICONS[name], on=on)
 
 
 def _kept(request: HttpRequest, content: bytes, content_type: str) -> HttpResponse:

@@ -1,6 +1,7 @@
 """Pictures by Pillow: whether they are whole, how they look, and copies of another size, in bounded memory."""
 
 import io
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from PIL import Image, ImageOps
 from nodes.photos.assets import exif
 from nodes.photos.assets.errors import BROKEN, BadPicture, DecoderBusy
 from nodes.photos.assets.formats import Format
-from nodes.photos.assets.framing import WHOLE, Crop, Cut
+from nodes.photos.assets.framing import EVERYTHING, WHOLE, Crop, Cut, Focal, Size, scaled
 from nodes.photos.assets.limits import Limits
 from nodes.photos.assets.stream import Found
 
@@ -31,7 +32,13 @@ SCANS = 12
 LONGEST_WEBP = 16_383
 # A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
 DRAFT = 8
+# Pixels that are converted and scaled at once: beside the decoded picture only a band of it is in memory.
+BAND = 2_000_000
+# Filters, and how many pixels of the coarser picture each looks at beyond the one that it makes.
+LANCZOS, BOX = (Image.Resampling.LANCZOS, 3), (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
+# Left, top, right, bottom, in pixels.
+Box = tuple[float, float, float, float]
 # Across and down: what a picture looks like from afar.
 FIELDS = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
@@ -152,8 +159,8 @@ def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Pictu
         image.seek(0)
         # The container of an AVIF turns it, whatever its EXIF says; Pillow says how.
         is_avif = format.name == "AVIF"
-        turned = image.getexif().get(exif.Base.Orientation, 1) if is_avif else exif.orientation(found.exif)
-        small = _eight_bits(image).resize(FIELDS, Image.Resampling.BOX, reducing_gap=2.0)
+        turned = _turned(image) if is_avif else exif.orientation(found.exif)
+        small = _resized(image, (0, 0, *image.size), FIELDS, BOX)
     size = found.size[::-1] if turned >= 5 else found.size
     words = exif.description(found.exif)
     return Picture(format.content_type, size, exif.properties(found.exif), words, _dhash(small), _colour(small))
@@ -170,10 +177,9 @@ def _dhash(small: Image.Image) -> str:
 
 def _colour(small: Image.Image) -> str:
     """Return the average of a picture's FIELDS, "#rrggbb"; "" where one is not opaque."""
-    shown = _in_colour(small)
-    if shown.mode == "RGBA" and shown.getchannel("A").getextrema() != (255, 255):
+    if small.mode == "RGBA" and small.getchannel("A").getextrema() != (255, 255):
         return ""
-    return f"#{shown.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
+    return f"#{small.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
 
 
 def resized(
@@ -193,37 +199,25 @@ def resized(
     Raises BadPicture, DecoderBusy.
     """
     with opened(file, format_name, limits) as image:
-        turned = image.getexif().get(exif.Base.Orientation, 1)
-        lying = isinstance(turned, int) and turned >= 5
-        upright = image.size[::-1] if lying else image.size
-        across, down = cut.size(upright)
+        turned = _turned(image)
+        upright = image.size[::-1] if turned >= 5 else image.size
+        shown = cut.size(upright)
         # A square is filled also by smaller pictures, so that a grid is even.
-        factor = max(width / across, height / down) if height else min(width / across, 1)
-        size = max(round(across * factor), 1), max(round(down * factor), 1)
-        if to == "WEBP" and not height and max(size) > LONGEST_WEBP:
+        size = (width, height) if height else scaled(shown, width)
+        if to == "WEBP" and max(size) > LONGEST_WEBP:
             raise BadPicture("No page offers a WebP that long.")
-        # Twice what is wanted, so that the scaling after it is a good one; of a small part no more than of the largest copy.
-        sharp = 2 * min(factor, max(limits.widths) / upright[0]) if cut.crop else 2 * factor
-        image.draft(
-            None, (min(round(image.size[0] * sharp), image.size[0]), min(round(image.size[1] * sharp), image.size[1]))
-        )
+        part = cut.within(_largest(size, shown, focal)) if height else cut.crop or EVERYTHING
+        stored_size = size[::-1] if (turned >= 5) != cut.lies else size
+        _draft(image, _stored_box(part, turned, image.size), stored_size, limits)
         image.load()
         profile = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
-        stored_size = size[::-1] if lying != cut.lies else size
-        part = _stored_box(cut.crop, turned, image.size) if cut.crop else None
-        seen = _in_colour(image).resize(stored_size, Image.Resampling.LANCZOS, box=part, reducing_gap=3.0)
+        seen = _resized(image, _stored_box(part, turned, image.size), stored_size, on_white=to == "JPEG")
         if turned in _TURNS:
             seen = seen.transpose(_TURNS[turned])
         if cut.rotation:
             seen = seen.transpose(_ROTATIONS[cut.rotation])
-        if height:
-            seen = ImageOps.fit(seen, (width, height), Image.Resampling.LANCZOS, centering=focal)
-        target = io.BytesIO()
-        options: dict[str, Any] = {"icc_profile": profile} if profile else {}
-        if to == "JPEG":
-            seen, options["progressive"] = _on_white(seen), True
-        seen.save(target, to, quality=limits.quality, **options)
-        return target.getvalue()
+        options = {"icc_profile": profile} if profile else {}
+        return _encoded(seen, to, quality=limits.quality, **options)
 
 
 def icon(file: BinaryIO, format_name: str, limits: Limits, *, width: int, on: tuple[int, int, int] | None) -> bytes:
@@ -233,7 +227,8 @@ def icon(file: BinaryIO, format_name: str, limits: Limits, *, width: int, on: tu
     """
     with opened(file, format_name, limits) as image:
         inside = round(width * 0.8) if on else width
-        drawn = ImageOps.contain(_in_colour(image).convert("RGBA"), (inside, inside), Image.Resampling.LANCZOS)
+        across, down = (max(round(side * inside / max(image.size)), 1) for side in image.size)
+        drawn = _resized(image, (0, 0, *image.size), (across, down)).convert("RGBA")
         square = Image.new("RGBA", (width, width), (*on, 255) if on else (0, 0, 0, 0))
         square.alpha_composite(drawn, ((width - drawn.width) // 2, (width - drawn.height) // 2))
         target = io.BytesIO()
@@ -241,28 +236,103 @@ def icon(file: BinaryIO, format_name: str, limits: Limits, *, width: int, on: tu
         return target.getvalue()
 
 
-def _stored_box(crop: Crop, turned: Any, size: tuple[int, int]) -> tuple[float, float, float, float]:
-    """Return a part of the picture as seen as a box (left, top, right, bottom) of the pixels in the file."""
-    left, top, width, height = crop
-    corners = [(left, top), (min(left + width, 1), min(top + height, 1))]
+def _turned(image: Image.Image) -> int:
+    """Return how the picture says that it is to be turned, 1 (not at all) to 8; 1 if it does not say so, or nothing that can
+    be read."""
+    try:
+        value = image.getexif().get(exif.Base.Orientation, 1)
+    except BROKEN:
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def _largest(shape: Size, within: Size, focal: Focal) -> Crop:
+    """Return the largest part of a picture (its size: `within`) that has this shape, around a point."""
+    pixels = min(within[0] / shape[0], within[1] / shape[1])
+    width, height = pixels * shape[0] / within[0], pixels * shape[1] / within[1]
+    return (1 - width) * focal[0], (1 - height) * focal[1], width, height
+
+
+def _stored_box(part: Crop, turned: int, size: Size) -> Box:
+    """Return a part of the picture as seen as a box of the pixels in the file, at least one across and down."""
+    left, top, width, height = part
+    corners = [(left, top), (left + width, top + height)]
     if turned in _STORED:
         corners = [_STORED[turned](*corner) for corner in corners]
-    (left, right), (top, bottom) = (sorted(side) for side in zip(*corners, strict=True))
-    return left * size[0], top * size[1], right * size[0], bottom * size[1]
+    (left, right), (top, bottom) = (sorted(ends) for ends in zip(*corners, strict=True))
+    left, right = _pixels(left, right, size[0])
+    top, bottom = _pixels(top, bottom, size[1])
+    return left, top, right, bottom
+
+
+def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
+    """Return a part of a side of so many pixels: its first and its last, of at least one."""
+    first = min(max(start * length, 0), length - 1)
+    return first, min(max(stop * length, first + 1), length)
+
+
+def _draft(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
+    """Have a JPEG decoded in a half, a quarter or an eighth of its size (pixels) where a box of it is wanted in another one.
+
+    That is twice what is wanted, so that the scaling after it is a good one; less where it would take too much memory.
+    """
+    wanted = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
+    # Of a small part no more than of the largest copy.
+    coarsest = max(wanted, max(image.size) / max(limits.widths))
+    divisor = 1
+    while divisor < DRAFT and (
+        2 * divisor <= wanted / 2
+        or (2 * divisor <= coarsest and 4 * image.width * image.height > limits.max_memory * divisor**2)
+    ):
+        divisor *= 2
+    image.draft(None, (max(image.width // divisor, 1), max(image.height // divisor, 1)))
+
+
+def _resized(
+    image: Image.Image, box: Box, size: Size, by: tuple[Image.Resampling, int] = LANCZOS, *, on_white: bool = False
+) -> Image.Image:
+    """Return a box of a decoded picture in another size (pixels), in RGB, or RGBA if something may shine through it.
+
+    Nothing beyond the box is looked at: it may have been cut away.
+    """
+    left, top, right, bottom = box
+    first, last, highest, lowest = math.floor(left), math.ceil(right), math.floor(top), math.ceil(bottom)
+    filter, reach = by
+    # Pixels of the picture for one of the copy.
+    down = (bottom - top) / size[1]
+    margin = math.ceil(reach * max(down, 1))
+    rows = max(int(BAND / (last - first) / down), 1)
+    copy: Image.Image | None = None
+    for row in range(0, size[1], rows):
+        height = min(rows, size[1] - row)
+        upper, lower = top + row * down, min(top + (row + height) * down, bottom)
+        start, stop = max(math.floor(upper) - margin, highest), min(math.ceil(lower) + margin, lowest)
+        band = _in_colour(image.crop((first, start, last, stop)))
+        part = band.resize((size[0], height), filter, box=(left - first, upper - start, right - first, lower - start))
+        part = _on_white(part) if on_white else part
+        copy = copy or Image.new(part.mode, size)
+        copy.paste(part, (0, row))
+    assert copy
+    return copy
 
 
 def _in_colour(image: Image.Image) -> Image.Image:
     """Return the picture in RGB or RGBA, without metadata."""
     image = _eight_bits(image)
     has_alpha = "A" in image.getbands() or "transparency" in image.info
-    shown = image.convert("RGBA" if has_alpha else "RGB") if image.mode not in ("RGB", "RGBA") or has_alpha else image
+    shown = image.convert("RGBA" if has_alpha else "RGB")
     shown.info = {}
     return shown
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
     """Return 16 bits of grey as 8: Pillow would cut instead of scaling, and measures such pictures in no way."""
-    return image.convert("I").point(_HIGH_BYTES, "L") if image.mode.startswith("I") else image
+    if not image.mode.startswith("I"):
+        return image
+    grey = image.convert("I").point(_HIGH_BYTES, "L")
+    # Of 256 greys that are one now, one shone through.
+    grey.info.pop("transparency", None)
+    return grey
 
 
 def _on_white(image: Image.Image) -> Image.Image:
@@ -271,3 +341,16 @@ def _on_white(image: Image.Image) -> Image.Image:
     page = Image.new("RGB", image.size, WHITE)
     page.paste(image, mask=image.getchannel("A"))
     return page
+
+
+def _encoded(picture: Image.Image, format_name: str, **options: Any) -> bytes:
+    target = io.BytesIO()
+    if format_name == "JPEG":
+        try:
+            picture.save(target, format_name, progressive=True, **options)
+            return target.getvalue()
+        except OSError:
+            # Pillow's buffer is too small for all passes over a picture that is narrow or noise.
+            target = io.BytesIO()
+    picture.save(target, format_name, **options)
+    return target.getvalue()

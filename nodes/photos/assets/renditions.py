@@ -19,7 +19,7 @@ from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 from nodes.photos.assets import images
 from nodes.photos.assets.contents import FILE, Stored
-from nodes.photos.assets.framing import CENTRE, WHOLE, Cut, Focal
+from nodes.photos.assets.framing import CENTRE, WHOLE, Cut, Focal, Size, scaled
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import STALE
 from nodes.photos.assets.writer import Writer, new_id
@@ -103,7 +103,7 @@ def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
     return Spec.square(int(square), extension, focal, cut) if int(square) in allowed.squares else None
 
 
-def widths(size: Sequence[int], extension: str) -> tuple[int, ...]:
+def widths(size: Size, extension: str) -> tuple[int, ...]:
     """Return the widths that are worth making of a picture of this size (pixels, as seen): those below its own, and the
     first above; for WebP only as far as that format reaches."""
     across, down = size
@@ -112,13 +112,6 @@ def widths(size: Sequence[int], extension: str) -> tuple[int, ...]:
     if extension == "webp":
         offered = [width for width in offered if max(scaled(size, width)) <= images.LONGEST_WEBP]
     return tuple(offered)
-
-
-def scaled(size: Sequence[int], width: int) -> tuple[int, int]:
-    """Return the size (pixels) of a copy `width` wide: never larger than the picture is."""
-    across, down = size
-    factor = min(width / across, 1)
-    return max(round(across * factor), 1), max(round(down * factor), 1)
 
 
 def usual(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:

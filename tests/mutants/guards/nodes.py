@@ -88,6 +88,30 @@ MUTANTS = (
         "tests/nodes/views/test_photo_files.py::test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader",
     ),
     Mutant(
+        "crop before scaling",
+        "nodes/photos/assets/images.py::resized",
+        'seen = _resized(image, _stored_box(part, turned, image.size), stored_size, on_white=to == "JPEG")',
+        "factor = max(size[0] / shown[0], size[1] / shown[1])\n"
+        "whole = (round(image.width * factor), round(image.height * factor))\n"
+        'seen = _resized(image, (0, 0, *image.size), whole, on_white=to == "JPEG")\n'
+        "seen = ImageOps.fit(seen, stored_size)",
+        "tests/nodes/photos/test_every_copy.py::test_square_is_cropped_before_it_is_scaled",
+    ),
+    Mutant(
+        "pixels that are scaled at once",
+        "nodes/photos/assets/images.py::_resized",
+        "rows = max(int(BAND / (last - first) / down), 1)",
+        "rows = size[1]",
+        "tests/nodes/photos/test_every_copy.py::test_large_picture_is_scaled_in_bands",
+    ),
+    Mutant(
+        "pixels of a copy",
+        "nodes/photos/assets/framing.py::scaled",
+        "factor = min(width / across, 1, math.sqrt(MOST_PIXELS / (across * down)))",
+        "factor = min(width / across, 1)",
+        "tests/nodes/photos/test_every_copy.py::test_copy_of_a_very_tall_picture_has_bounded_pixels",
+    ),
+    Mutant(
         "bound of a text",
         "nodes/services/editing.py::normalized",
         "check_lengths(fields)",

@@ -1,0 +1,206 @@
+"""Pictures of odd sizes and damaged ones through every copy that a page names, in a process whose memory is measured:
+`python -m tests.support.nodes.copies 2000`."""
+
+import argparse
+import io
+import json
+import os
+import random
+import re
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import django
+from bson import ObjectId
+from PIL import ExifTags, Image
+
+FORMATS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "GIF": "gif", "AVIF": "avif"}
+MODES = {
+    "JPEG": ("RGB", "L", "CMYK"),
+    "PNG": ("RGB", "RGBA", "L", "LA", "P", "1", "I;16"),
+    "WEBP": ("RGB", "RGBA"),
+    "GIF": ("P", "L", "1"),
+    "AVIF": ("RGB", "RGBA"),
+}
+# Thin, tall, tiny, and beyond what a WebP can be.
+EXTREMES = (
+    (2000, 1),
+    (1, 2000),
+    (3000, 2),
+    (2, 3000),
+    (20_000, 10),
+    (10, 20_000),
+    (3, 20_000),
+    (1, 1),
+    (2, 1),
+    (65_500, 1),
+)
+CROPS = (None, None, None, [0.1, 0.2, 0.5, 0.5], [0.999, 0.0, 0.001, 1.0], [0.25, 0.9999, 0.0001, 0.0001])
+FOCALS = (None, None, [0.0, 0.0], [1.0, 1.0], [0.3, 0.9])
+
+
+def drawn(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Image:
+    """Return a picture of noise, or of one colour and a line."""
+    if chance.random() < 0.5:
+        noise = Image.frombytes("L", size, chance.randbytes(size[0] * size[1]))
+    else:
+        noise = Image.new("L", size, chance.randrange(256))
+        noise.paste(chance.randrange(256), (0, 0, max(size[0] // 2, 1), max(size[1] // 3, 1)))
+    return noise.convert("RGB").convert(mode) if mode in ("CMYK", "P") else noise.convert(mode)
+
+
+def exif(chance: random.Random) -> bytes:
+    """Return an EXIF block that says how the picture lies, or only where it was taken."""
+    block = Image.Exif()
+    if chance.random() < 0.3:
+        block.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitudeRef] = "N"
+    else:
+        block[ExifTags.Base.Orientation] = chance.randrange(1, 9)
+    return block.tobytes()
+
+
+def made(chance: random.Random) -> tuple[str, bytes]:
+    """Return a picture: its format, and its bytes."""
+    format = chance.choice(list(FORMATS))
+    mode = chance.choice(MODES[format])
+    size = chance.choice(EXTREMES) if chance.random() < 0.15 else tuple(int(2 ** chance.uniform(0, 10.3)) for _ in "ab")
+    if format == "WEBP":
+        size = min(size[0], 16_383), min(size[1], 16_383)
+    if format == "AVIF":
+        size = max(min(size[0], 3000), 1), max(min(size[1], 3000), 1)
+    options: dict[str, Any] = {}
+    if format == "JPEG":
+        options = {"quality": chance.choice((30, 85, 95)), "progressive": chance.random() < 0.3}
+    if format in ("PNG", "AVIF"):
+        options = {"compress_level": 1} if format == "PNG" else {"speed": 10}
+    if format == "GIF" and chance.random() < 0.3:
+        options = {"save_all": True, "append_images": [drawn(chance, size, mode)]}
+    if format == "PNG" and mode in ("RGB", "L", "P", "I;16", "1") and chance.random() < 0.3:
+        options["transparency"] = (7, 7, 7) if mode == "RGB" else 1
+    if format != "GIF" and chance.random() < 0.5:
+        options["exif"] = exif(chance)
+    target = io.BytesIO()
+    drawn(chance, size, mode).save(target, format, **options)
+    return format, target.getvalue()
+
+
+def mutated(chance: random.Random, data: bytes) -> bytes:
+    """Return a picture with a few bytes changed, most of them in its head."""
+    damaged = bytearray(data)
+    for _ in range(chance.randrange(1, 6)):
+        end = len(damaged) if chance.random() < 0.5 else min(len(damaged), 700)
+        damaged[chance.randrange(end)] = chance.randrange(256)
+    return bytes(damaged)
+
+
+def accepted(chance: random.Random, number: int) -> Iterator[tuple[str, bytes, Any]]:
+    """Yield so many pictures that the site accepts: name, bytes as they are stored, and what was found out."""
+    from nodes.photos.assets import images
+    from nodes.photos.assets.cleaning import Cleaning
+    from nodes.photos.assets.errors import BadPicture
+
+    while number:
+        format, data = made(chance)
+        for attempt in range(3):
+            cleaning = Cleaning(f"a.{FORMATS[format]}")
+            try:
+                stored = b"".join([*cleaning.feed(data), *cleaning.end()])
+                assert cleaning.format
+                judged = images.judge(io.BytesIO(stored), cleaning.format, cleaning.found, cleaning.limits)
+            except BadPicture:
+                if not attempt:
+                    raise
+            else:
+                yield format, stored, judged
+                number -= 1
+                if not number:
+                    return
+            data = mutated(chance, data)
+
+
+def photo(chance: random.Random, judged: Any) -> Any:
+    """Return a photo as templates have it, cropped or turned by hand at times."""
+    detail = SimpleNamespace(
+        resolution=list(judged.size),
+        colour=judged.colour,
+        alt="",
+        crop=chance.choice(CROPS),
+        rotation=chance.choice((None, None, 90, 180, 270)),
+        focal=chance.choice(FOCALS),
+    )
+    return SimpleNamespace(
+        pk=ObjectId(), parent_id=ObjectId(), metadata=SimpleNamespace(content_id=ObjectId(), detail=detail)
+    )
+
+
+def named(photo: Any) -> set[str]:
+    """Return the copies that the site's pages name of a photo, as in their addresses."""
+    from nodes.photos import links
+    from nodes.photos.assets.limits import limits
+
+    html = [links.picture(photo), links.crop(photo, sizes="1px"), links.logo(photo, alt="", css_class="")]
+    html += [links.thumbnail(photo, width) for width in limits().squares]
+    html += [f'"{one}"' for one in (links.shared(photo).path, links.original(photo), links.square(photo, 160))]
+    return set(re.findall(r'/([ws][\w-]+\.(?:webp|jpg))[ "]', "".join(html)))
+
+
+def tried(number: int, seed: int) -> dict[str, Any]:
+    """Make every copy of so many accepted pictures; return what came of it."""
+    from nodes.photos import links
+    from nodes.photos.assets import images, renditions
+    from nodes.photos.assets.framing import CENTRE, scaled
+    from nodes.photos.assets.limits import limits
+
+    chance, faults, copies, formats = random.Random(seed), [], 0, dict.fromkeys(FORMATS, 0)
+    slowest = 0.0
+    for format, stored, judged in accepted(chance, number):
+        formats[format] += 1
+        shown = photo(chance, judged)
+        focal, cut = links.focal(shown), links.cut(shown)
+        wanted = {str(spec) for spec in renditions.usual(judged.size, focal, cut)}
+        for missing in named(shown) - wanted:
+            faults.append(f"{missing} of {format} {judged.size}: the worker does not make it")
+        drawn: tuple[str, bytes] | None = None
+        for text in sorted(wanted):
+            spec = renditions.parse(text, focal, cut)
+            assert spec
+            size = (spec.width, spec.width) if spec.focal else scaled(links.size(shown), spec.width)
+            began = time.process_time()
+            try:
+                copy = images.resized(
+                    io.BytesIO(stored),
+                    format,
+                    limits(),
+                    width=spec.width,
+                    height=spec.width if spec.focal else None,
+                    focal=spec.focal or CENTRE,
+                    to=renditions.FORMATS[spec.extension][0],
+                    cut=cut,
+                )
+                with Image.open(io.BytesIO(copy)) as image:
+                    image.load()
+                    assert image.size == size, f"is {image.size}, not {size}"
+                drawn = drawn or (renditions.FORMATS[spec.extension][0], copy)
+                copies += 1
+            except Exception as error:  # noqa: BLE001 - each is a finding
+                faults.append(f"{text} of {format} {judged.size}: {type(error).__name__}: {error}")
+            slowest = max(slowest, time.process_time() - began)
+        assert drawn
+        for width in links.ICONS.values():
+            images.icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, on=None)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return {"formats": formats, "copies": copies, "faults": faults[:20], "peak": peak, "slowest": round(slowest, 2)}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
+    django.setup()
+    json.dump(tried(given.number, given.seed), sys.stdout)
