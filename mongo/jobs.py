@@ -3,7 +3,7 @@
 A worker leases the job that it takes: when it dies, the next worker takes the job after the lease. A worker tries a failed job
 again, after twice the wait each time, an hour at most. After the last try that its kind has, the job stays as failed, for an
 operator. It is deleted after 30 days, as jobs that are done: its payload may name a person. A `key` names the work: if put
-twice, it is done once.
+twice, it is done once. Each worker has a second thread that takes only mails, so that none waits behind a long job.
 """
 
 import logging
@@ -40,6 +40,7 @@ COLLECTIONS = (
         (
             Index("by_key", (("key", 1),), unique=True),
             Index("by_due", (("state", 1), ("due", 1), ("_id", 1))),
+            Index("by_kind", (("state", 1), ("kind", 1), ("due", 1), ("_id", 1))),
             Index("done_long_ago", (("finished", 1),), expire_after_seconds=30 * DAY),
         ),
         validator=document(
@@ -82,6 +83,7 @@ logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
 _tries: dict[str, int] = {}
+_mails: set[str] = set()
 _regular: list[Callable[[], object]] = []
 _frequent: list[Callable[[], object]] = []
 _beside: list[Callable[[threading.Event], object]] = []
@@ -127,15 +129,18 @@ class Numbers:
     failed: int
 
 
-def handler(kind: str, *, tries: int = TRIES) -> Callable[[Handler], Handler]:
+def handler(kind: str, *, tries: int = TRIES, mail: bool = False) -> Callable[[Handler], Handler]:
     """Register the function that does the jobs of a kind, and how often a job is tried before it fails permanently.
 
-    The function may be called again for the same job, after a worker died.
+    The function may be called again for the same job, after a worker died. A `mail` is tried for a day, and other jobs never
+    hold it up.
     """
 
     def register(work: Handler) -> Handler:
         _handlers[kind] = work
-        _tries[kind] = tries
+        _tries[kind] = TRIES_FOR_A_DAY if mail else tries
+        if mail:
+            _mails.add(kind)
         return work
 
     return register
@@ -271,14 +276,14 @@ def aliases() -> list[str]:
     return list(dict.fromkeys(item.alias for item in declared() if item.collection.name == COLLECTION))
 
 
-def take(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
+def take(alias: str = DEFAULT_DB_ALIAS, *, mails_only: bool = False) -> Job | None:
     """Take the job that is due first, also one whose worker's lease has run out; None if nothing is due."""
-    moment = now()
+    moment, wanted = now(), {"kind": {"$in": sorted(_mails)}} if mails_only else {}
     found = None
     # `due` of a running job is the end of its lease.
     for state in (RUNNING, WAITING):
         found = _jobs(alias).find_one_and_update(
-            {"state": state, "due": {"$lte": moment}},
+            {"state": state, **wanted, "due": {"$lte": moment}},
             {"$set": {"state": RUNNING, "due": moment + LEASE, "lease": ObjectId()}, "$inc": {"tries": 1}},
             sort=[("due", 1), ("_id", 1)],
             return_document=ReturnDocument.AFTER,
@@ -326,9 +331,9 @@ def _tries_of(job: Job) -> int:
     return _tries.get(job.kind, TRIES)
 
 
-def work(alias: str = DEFAULT_DB_ALIAS) -> Job | None:
+def work(alias: str = DEFAULT_DB_ALIAS, *, mails_only: bool = False) -> Job | None:
     """Take one job and do it; return it, None if nothing was due. What a handler raises is kept with the job."""
-    job = take(alias)
+    job = take(alias, mails_only=mails_only)
     if job is None:
         return None
     if job.tries > _tries_of(job):

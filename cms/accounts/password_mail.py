@@ -37,7 +37,7 @@ class _MailedForm(PasswordResetForm):
         EmailMessage(subject, body, from_email, [to_email], headers=headers).send()
 
 
-@jobs.handler(RESET, tries=jobs.TRIES_FOR_A_DAY)
+@jobs.handler(RESET, mail=True)
 def send(job: Job) -> None:
     """Send the link to every active account with the address. After a failure it may come twice, which does no harm."""
     site = urlsplit(job.payload["origin"])

@@ -57,7 +57,7 @@ def moderators() -> list[str]:
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
-@jobs.handler(HELD, tries=jobs.TRIES_FOR_A_DAY)
+@jobs.handler(HELD, mail=True)
 def send_held(job: Job) -> None:
     """Tell the moderators, unless one has decided already."""
     try:
@@ -74,7 +74,7 @@ def send_held(job: Job) -> None:
     _send(job, "held", subject, context, moderators())
 
 
-@jobs.handler(REPLY, tries=jobs.TRIES_FOR_A_DAY)
+@jobs.handler(REPLY, mail=True)
 def send_reply(job: Job) -> None:
     """Tell one subscriber of one reply, if both are still there."""
     target = Target.parse(job.payload["discussion"])
@@ -93,7 +93,7 @@ def send_reply(job: Job) -> None:
     _send(job, "reply", subject, context, [subscription.email], subscription)
 
 
-@jobs.handler(CONFIRM, tries=jobs.TRIES_FOR_A_DAY)
+@jobs.handler(CONFIRM, mail=True)
 def send_confirm(job: Job) -> None:
     """Ask an e-mail address whether it wants to hear of replies."""
     try:

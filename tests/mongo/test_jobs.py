@@ -7,12 +7,25 @@ from io import StringIO
 from smtplib import SMTPResponseException
 
 import pytest
+from bson import ObjectId
 from django.core.management import CommandError, call_command
+from pymongo.errors import PyMongoError
 
 from mongo import jobs
 from mongo.clock import now
+from mongo.management.commands import work
 
 pytestmark = pytest.mark.usefixtures("mongo")
+
+JOB = {
+    "payload": {},
+    "state": jobs.WAITING,
+    "created": now(),
+    "due": now(),
+    "tries": 0,
+    "lease": None,
+    "error": "",
+}
 
 
 @pytest.fixture
@@ -255,6 +268,63 @@ def test_command_works_once_lists_failures_and_tries_them_again(seen, mongo):
     mongo.jobs.update_many({}, {"$set": {"state": "failed"}})
     with pytest.raises(CommandError, match="103 jobs failed"):
         call_command("work", "--failed", stdout=StringIO())
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    """A worker of which a test says when it ends; it looks for jobs all the time."""
+    monkeypatch.setattr(jobs, "PAUSE", 0.01)
+    stopping = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work.Command().run, ["default"], stopping)
+        yield running
+        stopping.set()
+
+
+def test_mails_do_not_wait_behind_a_long_job(mongo, request):
+    began, sent, end = threading.Event(), threading.Event(), threading.Event()
+
+    @jobs.handler("long")
+    def long(job):
+        began.set()
+        assert end.wait(30)
+
+    jobs.handler("mail", mail=True)(lambda job: sent.set())
+    jobs.put("long", {})
+    jobs.put("long", {})
+    request.getfixturevalue("worker")
+    try:
+        assert began.wait(30)
+        jobs.put("mail", {})
+        assert sent.wait(30)
+        assert mongo.jobs.count_documents({"kind": "long", "state": jobs.RUNNING}) == 1
+        assert mongo.jobs.count_documents({"kind": "long", "state": jobs.DONE}) == 0
+    finally:
+        end.set()
+
+
+@pytest.mark.parametrize("of_mails", [True, False])
+def test_worker_ends_when_one_of_its_loops_fails(monkeypatch, request, of_mails):
+    def fail(alias, mails_only=False):
+        if mails_only == of_mails:
+            raise PyMongoError("away")
+
+    monkeypatch.setattr(jobs, "work", fail)
+    with pytest.raises(PyMongoError, match="away"):
+        request.getfixturevalue("worker").result(30)
+
+
+def test_looking_for_mails_reads_no_other_jobs(mongo):
+    jobs.handler("mail", mail=True)(lambda job: None)
+    mongo.jobs.insert_many(
+        [{**JOB, "_id": ObjectId(), "key": str(n), "kind": "mail" if n == 400 else "note"} for n in range(500)]
+    )
+    wanted = {"state": jobs.WAITING, "due": {"$lte": now()}, "kind": {"$in": sorted(jobs._mails)}}
+    plan = mongo.jobs.find(wanted).sort({"due": 1, "_id": 1}).limit(1).explain()
+    assert plan["executionStats"]["totalKeysExamined"] < 50
+    assert jobs.take(mails_only=True).kind == "mail"
+    assert jobs.take(mails_only=True) is None
+    assert jobs.take().kind == "note"
 
 
 def test_what_is_done_all_the_time_has_a_thread_of_its_own_until_the_worker_ends(monkeypatch):

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from argparse import ArgumentParser
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mongo import jobs, servers
@@ -39,12 +40,38 @@ class Command(MongoCommand):
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(name, lambda *_: stopping.set())
-        if not options["once"]:
+        if options["once"]:
+            number = self._work(aliases, stopping, once=True)
+        else:
             jobs.begin_beside(stopping)
-        number = self._work(aliases, stopping, once=options["once"])
-        if not options["once"]:
+            number = self.run(aliases, stopping)
             jobs.leave(aliases)
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
+
+    def run(self, aliases: list[str], stopping: threading.Event) -> int:
+        """Do jobs until the event is set, mails in a thread of their own too; return how many were taken.
+
+        Raises what ends one of the two loops, which ends the other.
+        """
+        with ThreadPoolExecutor(1) as pool:
+            mails = pool.submit(self._mail, aliases, stopping)
+            try:
+                number = self._work(aliases, stopping, once=False)
+            finally:
+                stopping.set()
+            return number + mails.result()
+
+    def _mail(self, aliases: list[str], stopping: threading.Event) -> int:
+        number = 0
+        try:
+            while not stopping.is_set():
+                if any(jobs.work(alias, mails_only=True) for alias in aliases):
+                    number += 1
+                else:
+                    stopping.wait(jobs.PAUSE)
+        finally:
+            stopping.set()
+        return number
 
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
         number, due, soon = 0, 0.0, 0.0
