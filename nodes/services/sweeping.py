@@ -28,6 +28,7 @@ from nodes.photos.assets import contents, renditions
 from nodes.photos.assets.framing import Cut
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import stale
+from nodes.services.checking import MALFORMED_RAISES
 
 # Copies of photos that were made since are let be.
 YOUNG = timedelta(hours=1)
@@ -35,6 +36,8 @@ YOUNG = timedelta(hours=1)
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASED = timedelta(minutes=10)
+# Where files lie. What has none is damaged: it stays, and the doctor lists it.
+_PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
 
 
@@ -61,11 +64,15 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away all of it, and return how much; with `dry_run` only count. `moment`: the present time."""
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
-    replaced = database()[ASSET_FILES].find({"metadata.type": CONTENT, "metadata.locked": None}, _CONTENT_SEEN)
+    replaced = database()[ASSET_FILES].find(
+        {"metadata.type": CONTENT, "metadata.locked": None, **_PLACED}, _CONTENT_SEEN
+    )
     for batch in batched(replaced, BATCH):
         shown = _shown_by([content["metadata"]["parent_id"] for content in batch])
         for content in batch:
-            _end_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
+            photo_id = content["metadata"]["parent_id"]
+            if photo_id not in shown or isinstance(shown[photo_id], ObjectId):
+                _end_content(content, shown.get(photo_id), moment, swept, dry_run)
     for photo in database()[ASSET_FILES].find(_own_content_replaced(moment), SEEN):
         _end_own_content(photo, moment, swept, dry_run)
     _end_renditions(moment, swept, dry_run)
@@ -135,7 +142,7 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
     """
     metadata, files = content["metadata"], database()[ASSET_FILES]
     photo_id, content_id = metadata["parent_id"], content["_id"]
-    superseded = metadata.get("superseded")
+    superseded: Any = metadata["superseded"] if isinstance(metadata.get("superseded"), datetime) else None
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
@@ -171,6 +178,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
     return {
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
+        **_PLACED,
         "$expr": {"$ne": ["$metadata.content_id", "$_id"]},
         "$or": [{"metadata.doomed": None}, {"length": {"$gt": 0}}],
     }
@@ -206,7 +214,7 @@ def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
         swept.renditions += len(copies)
         for batch in batched(copies if not dry_run else (), BATCH):
             ids = [copy["_id"] for copy in batch]
-            of = {"$in": list({copy["metadata"]["source"] for copy in batch})}
+            of = {"$in": list({_source(copy) for copy in batch})}
             database()[RENDITION_CHUNKS].delete_many({"files_id": {"$in": ids}})
             database()[RENDITION_FILES].delete_many({"_id": {"$in": ids}, "metadata.source": of})
 
@@ -221,32 +229,50 @@ def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     made = list(database()[RENDITION_FILES].find(of, {"metadata": 1, "uploadDate": 1}))
     # Contents and points are read after the copies: one that was made for a newer point is not among them.
     there = _metadata(sources)
-    photo_of = {id: one["parent_id"] if one.get("type") == CONTENT else id for id, one in there.items()}
+    photo_of: dict[Any, Any] = {
+        id: one.get("parent_id") if one.get("type") == CONTENT else id for id, one in there.items()
+    }
     photos = _metadata(list(set(photo_of.values())))
     return [
         copy
         for copy in made
-        if copy["metadata"]["source"] not in there
-        or (
-            copy["uploadDate"] < moment - YOUNG
-            and copy["metadata"].get("locked") is None
-            and _is_unnamed(copy, photos.get(photo_of[copy["metadata"]["source"]]))
-        )
+        if _source(copy) not in there
+        or not isinstance(copy.get("uploadDate"), datetime)
+        or (not _is_young(copy, moment) and _is_unnamed(copy, photos.get(photo_of[_source(copy)])))
     ]
+
+
+def _part(document: Document, name: str) -> Document:
+    """Return a document in a document; nothing where it is none."""
+    part = document.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _source(copy: Document) -> Any:
+    """Return the content that a copy was made of; None for one that does not say so."""
+    return _part(copy, "metadata").get("source")
+
+
+def _is_young(copy: Document, moment: datetime) -> bool:
+    return bool(copy["uploadDate"] >= moment - YOUNG) or _part(copy, "metadata").get("locked") is not None
 
 
 def _metadata(ids: list[ObjectId]) -> dict[ObjectId, Document]:
     fields = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.detail.focal": 1}
     fields |= {"metadata.detail.crop": 1, "metadata.detail.rotation": 1}
-    return {one["_id"]: one.get("metadata", {}) for one in database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)}
+    return {one["_id"]: _part(one, "metadata") for one in database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)}
 
 
 def _is_unnamed(copy: Document, photo: Document | None) -> bool:
     if photo is None or photo.get("type") != PHOTO:
         return False
-    detail = photo["detail"]
-    focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
-    return renditions.parse(copy["metadata"]["spec"], tuple(focal) if focal else None, cut) is None
+    spec, detail = _part(copy, "metadata").get("spec"), _part(photo, "detail")
+    try:
+        focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
+        return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
+    except MALFORMED_RAISES:
+        # What a damaged photo shows isn't known.
+        return False
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
@@ -280,13 +306,13 @@ def _standing(collection: str, ids: list[ObjectId], condition: Document | None =
     return {one["_id"] for one in database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})}
 
 
-def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the contents that photos show, or would show out of the trash, by photo."""
-    shown: dict[ObjectId, ObjectId] = {}
+def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, Any]:
+    """Return the contents that photos show, or would show out of the trash, by photo; something else for damaged photos."""
+    shown: dict[ObjectId, Any] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
         if missing := [one for one in ids if one not in shown]:
             for photo in database()[name].find({"_id": {"$in": missing}}, {"metadata.content_id": 1}):
-                shown[photo["_id"]] = photo["metadata"]["content_id"]
+                shown[photo["_id"]] = _part(photo, "metadata").get("content_id")
     return shown
 
 

@@ -97,6 +97,62 @@ def test_ids_of_other_types_are_swept_too():
     assert database()["cms.assets.chunks"].distinct("files_id") == [kept]
 
 
+OF_FILES = [
+    {"$unset": {"metadata": 1}},
+    {"$set": {"metadata": "a text"}},
+    *(
+        {"$unset": {f"metadata.{name}": 1}}
+        for name in ("type", "parent_id", "slug", "content_id", "detail", "superseded")
+    ),
+    {"$set": {"metadata.detail": "a text"}},
+    {"$set": {"metadata.detail.focal": 7}},
+    {"$set": {"metadata.superseded": "a text"}},
+]
+OF_COPIES = [
+    {"$unset": {"metadata": 1}},
+    {"$set": {"metadata": "a text"}},
+    {"$unset": {"metadata.source": 1}},
+    {"$unset": {"metadata.spec": 1}},
+    {"$unset": {"uploadDate": 1}},
+]
+
+
+def sweep_late() -> None:
+    """Sweep twice, when every grace has ended."""
+    for moment in (now() + LATER, now() + 2 * LATER):
+        sweep(dry_run=True, moment=moment)
+        sweep(moment=moment)
+
+
+@pytest.mark.parametrize("damage", OF_COPIES, ids=str)
+def test_sweep_deletes_damaged_copies(client, damage):
+    photo_id = upload(gallery())
+    copies = [f"/media/{photo_id}/{photo_id}/w320.{extension}" for extension in ("webp", "jpg")]
+    assert [client.get(copy).status_code for copy in copies] == [200, 200]
+    stored = database()["cms.renditions.files"]
+    database().command("collMod", stored.name, validationLevel="off")
+    stored.update_one({"metadata.spec": "w320.webp"}, damage)
+    sweep_late()
+    assert stored.count_documents({}) == 1, "what is damaged can be made again"
+    audit()
+    assert [client.get(copy).status_code for copy in copies] == [200, 200]
+
+
+@pytest.mark.parametrize("damage", OF_FILES, ids=str)
+@pytest.mark.parametrize("kind", ["photo", "photo-content"])
+def test_sweep_leaves_what_a_damaged_photo_may_show(client, damage, kind):
+    photo_id, stored = upload(gallery("photos")), database()["cms.assets.files"]
+    assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
+    shown = replace(photo_id, pictures.png(), "new.png")
+    database().command("collMod", stored.name, validationLevel="off")
+    stored.update_one({"metadata.type": kind}, damage)
+    stall(1)
+    sweep_late()
+    assert stored.count_documents({"metadata.locked": {"$ne": None}}) == 0
+    assert stored.find_one({"_id": shown})["length"] > 0
+    assert database()["cms.assets.chunks"].count_documents({"files_id": shown}) > 0
+
+
 def test_one_sweeper_at_a_time():
     stall(1)
     with alone() as first, alone() as second:
