@@ -17,7 +17,7 @@ __all__ = ["OldNumberMiddleware", "moved", "not_found"]
 
 # What WordPress and its plugins added to the address of a page.
 FEED = re.compile(r"/feed(?:/(atom|rss2?|rdf))?/?\Z")
-ENDING = re.compile(r"/(?:amp|embed|trackback|(comment-page-\d{1,6}))/?\Z")
+ENDING = re.compile(r"/(?:amp|embed|trackback|(?:page/)?\d{1,4}|(comment-page-\d{1,6}))/?\Z")
 COMMENTS = re.compile(r"/comments/?\Z")
 
 
@@ -28,8 +28,9 @@ def moved(request: HttpRequest) -> HttpResponse | None:
     """
     if request.method not in ("GET", "HEAD"):
         return None
-    path = request.path_info
-    address = _address(request, path)
+    path, asked = request.path_info, request.GET.get("feed")
+    # Sites without permalinks asked for feeds so.
+    address = _address(request, path, _feed) or _site_feed(path, asked) if asked else _address(request, path)
     if not address and (feed := FEED.search(path)):
         path = path[: feed.start()]
         address = _address(request, path, _feed) or _site_feed(path, feed[1])
@@ -57,7 +58,7 @@ def _feed(node: Node | Photo) -> str:
 def _site_feed(path: str, form: str | None) -> str:
     """The feed of the site, if the old one had its feed, or that of its comments, below this path."""
     is_one = old_links.is_front(COMMENTS.sub("", path))
-    return reverse("site-feed", args=["atom" if form == "atom" else "rss"]) if is_one else ""
+    return reverse("site-feed", args=["atom" if "atom" in (form or "") else "rss"]) if is_one else ""
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -66,16 +67,19 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 class OldNumberMiddleware:
-    """Redirect "/?p=7", or answer 404 for a number that leads nowhere: without it, it is the address of the front page."""
+    """Redirect "/?p=7" and "/?feed=rss2", which are the address of the front page otherwise; answer 404 for a number that
+    leads nowhere."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method not in ("GET", "HEAD") or not any(name in request.GET for name in old_links.NUMBERS):
+        has_number = any(name in request.GET for name in old_links.NUMBERS)
+        is_feed = request.path_info == "/" and "feed" in request.GET
+        if request.method not in ("GET", "HEAD") or not (has_number or is_feed):
             return self.get_response(request)
         if answer := moved(request):
             return answer
-        if request.path_info == "/" and old_links.there_are_any():
+        if has_number and request.path_info == "/" and old_links.there_are_any():
             return finding.not_found(request, Http404())
         return self.get_response(request)

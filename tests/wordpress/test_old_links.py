@@ -112,6 +112,13 @@ def test_endings_that_wordpress_added_lead_on(mongo, run, client):
         "/2012/03/post-1/embed": "/blog/post-1",
         "/2012/03/post-1/comment-page-1/": "/blog/post-1#comments",
         "/about/comment-page-12": "/page-2#comments",
+        "/about/2/": "/page-2",
+        "/2012/03/post-1/page/3/": "/blog/post-1",
+        "/?feed=rss2": "/feed/rss",
+        "/?feed=comments-rss2": "/feed/rss",
+        "/?feed=comments-atom": "/feed/atom",
+        "/?p=1&feed=rss2": f"/comments/feed/nodes.node/{post}",
+        "/2012/03/post-1/?feed=rss2": f"/comments/feed/nodes.node/{post}",
     }.items():
         assert leads(client, address) == present
         assert client.get(present).status_code == 200
@@ -119,15 +126,16 @@ def test_endings_that_wordpress_added_lead_on(mongo, run, client):
 
 def test_endings_after_what_is_not_public_are_404(run, client):
     run(SITE)
-    for ending in ("feed/", "amp/", "comment-page-1/"):
+    for ending in ("feed/", "amp/", "comment-page-1/", "2/", "?feed=rss2"):
         assert leads(client, f"/2012/six/{ending}") == ""
         assert leads(client, f"/2012/nothing/{ending}") == ""
     assert leads(client, "/nowhere/comments/feed/") == ""
 
 
 def test_without_an_import_no_ending_leads_on(mongo, client):
-    for address in ("/feed/", "/comments/feed/", "/amp/", "/comment-page-1"):
+    for address in ("/feed/", "/comments/feed/", "/amp/", "/comment-page-1", "/2/"):
         assert leads(client, address) == ""
+    assert client.get("/?feed=rss2").status_code == 200
 
 
 def test_feed_of_a_page_that_became_a_folder_leads_to_it(run, client):
