@@ -149,19 +149,16 @@ def _importable(value: str) -> str:
     return value
 
 
-def _folder(value: Path) -> Path:
-    if not value.is_dir():
-        raise ValueError(f"must be an existing folder, unlike {value}")
-    return value
+def is_writable(folder: Path) -> bool:
+    """Return whether this process can write to a folder, or make it."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def _writable(value: Path) -> Path:
-    """Return a folder as an absolute path if this process can write there, or make it."""
-    value = value.absolute()
-    nearest = next(path for path in (value, *value.parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+    if not is_writable(value.absolute()):
         raise ValueError(f"must be a folder that this process can write to, unlike {value}")
-    return value
+    return value.absolute()
 
 
 def is_loopback(host: str) -> bool:
@@ -197,5 +194,5 @@ DatabaseName = Annotated[str, AfterValidator(_database_name)]
 MongodbUri = Annotated[str, AfterValidator(_mongodb_uri)]
 MailUrl = Annotated[str, AfterValidator(_mail_url)]
 Importable = Annotated[str, AfterValidator(_importable)]
-Folder = Annotated[Path, AfterValidator(_folder)]
+Folder = Annotated[Path, AfterValidator(Path.absolute)]
 WritableFolder = Annotated[Path, AfterValidator(_writable)]

@@ -153,6 +153,7 @@ WRONG = [
     ({"PORT": "9" * 5000}, "PORT must be a smaller number"),
     ({"THEME": "no-such-folder"}, "THEME must be an existing folder"),
     ({"VAR_DIR": "/dev/null/var"}, "VAR_DIR must be a folder that this process can write to"),
+    ({"PROMETHEUS_MULTIPROC_DIR": "/dev/null/counts"}, "PROMETHEUS_MULTIPROC_DIR must be a folder that this process can write"),
     ({"MONGODB_URI": ""}, "MONGODB_URI names no user"),
     ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
     ({"MONGODB_URI": "mongodb://db.example.org/?appname=u@p"}, "MONGODB_URI names no user"),
@@ -259,6 +260,12 @@ def test_names_of_other_programs_are_no_misspellings():
         "MONGODB_PORT MONGODB_SERVICE_HOST MONGO_INITDB_DATABASE TEST_MONGODB_URI MIRROR_TOKEN CDN_TOKEN LISTEN_FDS"
     )
     assert list(misspelled(others.split())) == []
+
+
+def test_only_public_sites_that_count_elsewhere_write_no_files(settings_of, refusal_of, tmp_path):
+    own = {"VAR_DIR": "/dev/null/var", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    assert settings_of(**PRODUCTION, **own)
+    assert refusal_of(**own) == ["VAR_DIR must be a folder that this process can write to, unlike /dev/null/var."]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
