@@ -18,6 +18,8 @@ from nodes.types import Actor
 # Read at once: as much as goes to the database in one insert.
 PIECE = 2 * 1024 * 1024
 ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
+# Pictures that are refused: whoever imports a folder is told which files did not come, and why.
+REFUSED = frozenset({".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"})
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,16 @@ def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files in and below a folder whose names end as pictures' do, by name; hidden ones are left out."""
+    """Yield the files in and below a folder whose names end as pictures' do, by name; hidden ones are left out.
+
+    Among them are pictures in formats that the site refuses.
+    """
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
             yield from files(path)
-        elif path.suffix.lower() in ENDINGS:
+        elif path.suffix.lower() in ENDINGS | REFUSED:
             yield path
 
 

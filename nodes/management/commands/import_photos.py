@@ -23,8 +23,8 @@ COUNTS = ("imported", "left as they were", "refused")
 class Command(MongoCommand):
     help = (
         "Import the JPEG, PNG, WebP, AVIF and GIF files in and below DIR into a gallery. What the gallery has already stays"
-        " as it is, so the command can be stopped and run again. Alternative texts come from text files: lake.jpg.txt beside"
-        " lake.jpg."
+        " as it is, so the command can be stopped and run again. Pictures in other formats are listed as refused."
+        " Alternative texts come from text files: lake.jpg.txt beside lake.jpg."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -99,6 +99,21 @@ def test_what_is_refused_is_named_and_the_rest_is_done(folder):
     audit()
 
 
+def test_pictures_in_other_formats_are_refused_by_name(folder):
+    parent = gallery("lakes")
+    heads = {"IMG_1.HEIC": b"\0\0\0\x18ftypheic", "scan.tif": b"II*\0", "paint.bmp": b"BM", "raw.dng": b"MM\0*"}
+    for name, head in heads.items():
+        (folder / "deeper" / name).write_bytes(head + bytes(90))
+    for options in ((), ("--dry-run",)):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="4 of 7 files were refused"):
+            call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
+        for name, format in zip(heads, ("HEIC", "TIFF", "BMP", "TIFF"), strict=True):
+            assert f"{name}: {format} files are not taken. Use JPEG" in out.getvalue()
+    assert selectors.find(parent, "lake")
+    audit()
+
+
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
 def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder, options):
     parent = gallery("lakes")
