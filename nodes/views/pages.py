@@ -179,7 +179,13 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
                 )
             }
     sections = tree.current()
-    if shown.metadata.published and (shown.content_type.is_dated or sections.is_by_hand(shown.metadata.parent_id)):
+    # The preview of a post without a section yet, which is beside nothing.
+    is_placed = shown.metadata.parent_id or content.may_hold(None, shown.metadata.type)
+    if (
+        shown.metadata.published
+        and is_placed
+        and (shown.content_type.is_dated or sections.is_by_hand(shown.metadata.parent_id))
+    ):
         older, newer = selectors.neighbours(shown, moment)
         is_post = isinstance(shown, Node) and shown.content_type.is_dated
         like = related.related(sections, shown, moment) if is_post else None

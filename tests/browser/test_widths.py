@@ -53,4 +53,4 @@ def test_no_page_of_the_admin_is_wider_than_its_window(browsing, account, rules,
         for name, go in admin_pages.ADMIN.items():
             go(page, site)
             wider[name] = page.evaluate(WIDER)[:5]
-    assert {name: found for name, found in wider.items() if found} == {}
+    assert "\n".join(f"{name}: {found}" for name, found in wider.items() if found) == ""
