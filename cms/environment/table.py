@@ -87,8 +87,9 @@ class Environment(BaseModel):
                 yield f"SITE_URL has the host {host}, which ALLOWED_HOSTS doesn't contain: links in mails would be refused."
             if parts.scheme == "http" and not self.is_local:
                 yield "SITE_URL must begin with https://, because a site that ALLOWED_HOSTS opens to others redirects to HTTPS."
-        # A public site whose workers count elsewhere, as in a container, writes nothing there.
-        if (self.is_local or not self.PROMETHEUS_MULTIPROC_DIR) and not values.is_writable(self.VAR_DIR):
+        # With all three, as in a container, nothing is written there.
+        elsewhere = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
+        if not elsewhere and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."
         if "THEME" in self.model_fields_set and not (BASE_DIR / self.THEME).is_dir():
             yield f"THEME must be an existing folder, unlike {BASE_DIR / self.THEME}."

@@ -262,9 +262,12 @@ def test_names_of_other_programs_are_no_misspellings():
     assert list(misspelled(others.split())) == []
 
 
-def test_only_public_sites_that_count_elsewhere_write_no_files(settings_of, refusal_of, tmp_path):
-    own = {"VAR_DIR": "/dev/null/var", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
-    assert settings_of(**PRODUCTION, **own)
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "MONGODB_URI", "PROMETHEUS_MULTIPROC_DIR"])
+def test_only_sites_that_keep_all_elsewhere_write_no_files(settings_of, refusal_of, tmp_path, missing):
+    own = {"SECRET_KEY": "of-a-test", "MONGODB_URI": "mongodb://a/", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    own["VAR_DIR"] = "/dev/null/var"
+    assert settings_of(**own)
+    del own[missing]
     assert refusal_of(**own) == ["VAR_DIR must be a folder that this process can write to, unlike /dev/null/var."]
 
 
