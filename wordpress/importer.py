@@ -27,7 +27,7 @@ from nodes.types import Actor
 from wordpress import brought, old_links
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
-from wordpress.export.old_site import View
+from wordpress.export.old_site import View, may_come
 from wordpress.export.reader import read
 from wordpress.export.records import Item, Term, WxrError
 from wordpress.export.scan import Entry, Export, scan
@@ -229,7 +229,8 @@ class Importer:
     @staticmethod
     def _wants(entry: Entry, body: Body, view: View, picture: int) -> set[str]:
         """What a text lacks that another file of the same source may have, in words."""
-        wants = {*body.missing, *view.stayed, *(lost for lost in body.lost if lost.startswith(PATTERN))}
+        wants = {url for url in (*body.missing, *view.stayed) if may_come(url)}
+        wants |= {lost for lost in body.lost if lost.startswith(PATTERN)}
         if picture and not view.site.photo(picture):
             wants.add(f"picture {picture}")
         if entry.orphan_of:

@@ -148,6 +148,26 @@ def test_another_source_knows_nothing_of_it(mongo, run, uploads):
     assert "<img" not in stored(mongo)["other/blog/post-1"]["detail"]["text"]
 
 
+@pytest.mark.parametrize(
+    ("address", "waits"),
+    [
+        ("https://old.example/2012/03/post-2/", True),
+        ("https://old.example/?p=2", True),
+        ("https://old.example/2012/03/post-2.html", True),
+        (f"{UPLOADS}/lake.jpg", True),
+        (f"{UPLOADS}/paper.pdf", False),
+        ("https://old.example/", False),
+        ("https://old.example/category/news/", False),
+        ("https://old.example/2012/03/post-2/feed/", False),
+        ("https://old.example/?s=word", False),
+        ("https://elsewhere.example/2012/", False),
+    ],
+)
+def test_text_waits_only_for_what_an_export_may_have(mongo, run, address, waits):
+    run(export(item(1, "One", f'<a href="{address}">there</a>')))
+    assert mongo["wordpress.items"].count_documents({"waiting": {"$exists": True}}) == waits
+
+
 def test_page_in_another_folder_stays_there(mongo, run):
     run(FIRST, section="one")
     run(SECOND, section="two")

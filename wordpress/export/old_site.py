@@ -14,7 +14,7 @@ from nodes.services import photo_import
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
-__all__ = ["OldSite", "View", "host_of", "locate"]
+__all__ = ["OldSite", "View", "host_of", "locate", "may_come"]
 
 # WordPress adds the size to the names of the copies it makes, and a word or a time to those of pictures that it made
 # smaller, turned or edited.
@@ -27,6 +27,10 @@ PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 LONGEST_PATH = 4_096  # bytes
 ATTACHMENT = re.compile(r"[?&]attachment_id=([0-9]{1,18})(?:[&#]|\Z)")
+# Lists, feeds and pages of WordPress itself, which no export has.
+LISTS = re.compile(
+    r"/(?:category|tag|author|feed|page|wp-admin|wp-json|wp-login\.php)(?:/|\Z)|[?&](?:s|cat|tag|author|feed|m)="
+)
 # The discussion of a page, here and there.
 DISCUSSION, DISCUSSIONS = "comments", {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -187,6 +191,13 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
         return None
     ends = (photo_import.find_file(directory, *parts[start:]) for start in range(len(parts)))
     return next((found for found in ends if found), None)
+
+
+def may_come(url: str) -> bool:
+    """Tell whether another file of the same export may have what was at an address: a post, a page or a picture."""
+    path = _normal(url).partition("?")[0]
+    is_file = "/wp-content/" in path and not path.lower().endswith(tuple(photo_import.ENDINGS))
+    return "/" in _normal(url).replace("?", "/") and not is_file and not LISTS.search(url)
 
 
 def host_of(url: str) -> str:
