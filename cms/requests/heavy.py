@@ -6,10 +6,13 @@ At most so many of a worker are under way at once: some threads are always free 
 import threading
 
 from django.http import HttpRequest
-from django.urls import reverse
+
+from api.middleware import PREFIX
 
 # Bytes of a body above which rendering, merging or storing it may take long.
 BYTES = 50_000
+# Many changes, however short each is said.
+BULK = f"{PREFIX}v1/bulk"
 # Python runs one thread of a process at a time: each more would take time from readers and end no sooner.
 AT_ONCE = 2
 
@@ -19,7 +22,7 @@ def is_heavy(request: HttpRequest) -> bool:
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return False
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return not length.isdecimal() or int(length) > BYTES or request.path_info == reverse("api:api-bulk")
+    return not length.isdecimal() or int(length) > BYTES or request.path_info == BULK
 
 
 class Places:

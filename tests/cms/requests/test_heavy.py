@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 
 from cms.middleware import HeavyMiddleware
 from cms.requests import heavy
@@ -37,8 +38,8 @@ def test_who_finds_no_place_is_refused_at_once():
         ("POST", "/comments/post", "1000", False),
         ("POST", "/comments/post", str(heavy.BYTES + 1), True),
         ("PATCH", "/api/v1/nodes/x", "many", True),
-        ("POST", "/api/v1/bulk", "10", True),
-        ("GET", "/api/v1/bulk", str(heavy.BYTES + 1), False),
+        ("POST", reverse("api:api-bulk"), "10", True),
+        ("GET", reverse("api:api-bulk"), str(heavy.BYTES + 1), False),
     ],
 )
 def test_heavy_is_what_is_long_or_changes_much(rf, method, path, length, is_heavy):
