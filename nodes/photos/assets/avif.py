@@ -244,8 +244,7 @@ def _data(source: Source, found: Found, keep: bool, segments: list[Segment], at:
 def _exif(source: Source, length: int, found: Found, keep: bool) -> Taking:
     body = yield from source.take(length)
     start = BEFORE + int.from_bytes(body[:BEFORE], "big")
-    found.exif = body[start:]
-    block = exif.stored(found.exif, keep)
+    block = found.exif = exif.stored(body[start:], keep)
     if keep and block:
         return body
     block = block if 0 < len(block) <= length - BEFORE else NO_EXIF

@@ -155,9 +155,8 @@ def _metadata(code: int, body: bytes, found: Found, keep: bool) -> bytes:
     if code == APP1 and body.startswith(b"Exif\0\0"):
         if found.exif:
             return b""
-        found.exif = body[6:]
-        kept = exif.stored(found.exif, keep)
-        return b"Exif\0\0" + kept if kept else b""
+        found.exif = exif.stored(body[6:], keep)
+        return b"Exif\0\0" + found.exif if found.exif else b""
     # The transform flag of Adobe and the colour profile change how the pixels look.
     if code == APP14 and body.startswith(b"Adobe") and len(body) >= lengths.ADOBE:
         return body if keep else body[: lengths.ADOBE]

@@ -103,8 +103,7 @@ class _Picture:
         elif name == FRAME:
             return self._begin_frame(body, found)
         elif name == b"eXIf":
-            found.exif = body
-            return exif.stored(body, keep)
+            body = found.exif = exif.stored(body, keep)
         elif name == b"iCCP" and not keep:
             return _profile(body)
         return body

@@ -23,7 +23,7 @@ _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe",
 
 @dataclass
 class Found:
-    """What a parser learnt: the picture's size as stored, its EXIF block, memory to decode it beside its pixels."""
+    """What a parser learnt: size and EXIF as stored, frames, scans, and memory to decode the picture beside its pixels."""
 
     size: tuple[int, int] = (0, 0)
     exif: bytes = b""

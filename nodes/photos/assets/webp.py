@@ -95,11 +95,11 @@ class _File:
         return bytes((body[0] & FLAGS, 0, 0, 0)) + body[4 : lengths.WEBP[b"VP8X"]]
 
     def _exif(self, body: bytes) -> tuple[bytes, bytes]:
-        self._found.exif = body.removeprefix(b"Exif\0\0")
-        block = exif.stored(self._found.exif, self._keep)
+        block = exif.stored(body.removeprefix(b"Exif\0\0"), self._keep)
         # Pillow takes no zeros for EXIF.
         if not 0 < len(block) <= len(body):
             return NOTHING, b""
+        self._found.exif = block
         return b"EXIF", body if self._keep else block
 
     def _picture(self, name: bytes, length: int) -> Parser:

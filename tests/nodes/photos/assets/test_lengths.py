@@ -252,6 +252,17 @@ def test_webp_with_nothing_but_its_place_can_be_shown():
     shown(after)
 
 
+def test_picture_is_turned_by_the_exif_that_is_stored():
+    """EXIF longer than it may be is left out: copies lie as the pixels do."""
+    block = pictures.exif(6).tobytes()[6:]
+    for behind, size in ((b"", (40, 60)), (bytes(70_000), (60, 40))):
+        cleaning = Cleaning("a.png")
+        data = behind_header(pictures.encoded("PNG"), chunk(b"eXIf", block + behind))
+        made = io.BytesIO(b"".join([*cleaning.feed(data), *cleaning.end()]))
+        assert cleaning.format
+        assert images.judge(made, cleaning.format, cleaning.found, cleaning.limits).size == size
+
+
 def padded(data: bytes) -> bytes:
     return data + bytes(len(data) & 1)
 
