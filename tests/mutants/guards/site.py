@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         "rate limit",
         "mongo/rate_limit.py::count",
-        '{"$lt": [{"$size": "$passed"}, limit]}',
-        '{"$lt": [{"$size": "$passed"}, 1_000_000]}',
+        '{"$lte": [{"$size": "$passed"}, limit - cost]}',
+        '{"$lte": [{"$size": "$passed"}, 1_000_000]}',
         "tests/comments/posting/test_spam.py::test_rate_limit_holds_over_forms_and_keeps_the_text",
     ),
     Mutant(
