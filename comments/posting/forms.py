@@ -59,7 +59,8 @@ class CommentForm(forms.Form):
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
         # With it browsers cut what is pasted and don't report it. The form refuses too long text and keeps all of it.
-        self.fields["name"].widget.attrs.pop("maxlength")
+        for name in ("name", "email"):
+            self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
             del self.fields["name"], self.fields["email"]
 

@@ -42,6 +42,8 @@ def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
+        # Browsers cut pasted text silently. What is too long is refused with the text that the insert is in.
+        field.widget.attrs.pop("maxlength", None)
     return {"insert": made, "form": form}
 
 

@@ -288,5 +288,16 @@ def test_forms_leave_long_pasted_text_whole_and_refuse_it(editor):
         assert fields(refused, form)[name] == [typed[name]]
 
 
+def test_inserts_leave_long_pasted_text_whole_and_it_is_refused(editor):
+    ann, address = editor(), change(node())
+    menu = ann.client.get(address).content.decode().partition('id="insert-dialog"')[2].partition("</dialog>")[0]
+    assert 'name="caption"' in menu
+    assert "maxlength" not in menu
+    text = f"::button{{link=/a text={'x' * 201}}}"
+    refused = ann.send(address, ann.open(address), text=text)
+    assert "at most 200 characters (it has 201)" in refused.content.decode()
+    assert ann.fields(refused)["text"] == [text]
+
+
 def test_lines_that_show_nothing_are_no_items():
     assert LinesField(forms.CharField(max_length=80)).clean("a\n\u200b\n\u2800\u3164\n \nb") == ["a", "b"]
