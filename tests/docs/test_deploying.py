@@ -1,5 +1,6 @@
 """docs/how-to/{deploy,backup,upgrade}.md, followed: what they say not to be untried is run from where it stands there."""
 
+import http.client
 import json
 import os
 import re
@@ -241,6 +242,10 @@ def behind_nginx(deployed: Deployed, stack: ExitStack) -> None:
     over = {"url": f"https://localhost:{secure}", "context": context}
     until(lambda: answer(deployed, "/healthz", **over) == 200)
     assert answer(deployed, "/admin/nodes/photo/", **over) in (200, 302)
+    stranger = http.client.HTTPSConnection("localhost", secure, context=context, timeout=30)
+    stranger.request("POST", f"/admin/nodes/photo/upload/{'5' * 24}/", b"picture", {"Host": "example.org"})
+    assert stranger.getresponse().status == 401
+    stranger.close()
     # What a visitor says of his own connection is not believed.
     assert answer(deployed, "/", **over, **{"X-Forwarded-Proto": "http"}) == 200
     assert answer(deployed, "/", url=f"http://127.0.0.1:{plain}") == 301
