@@ -150,7 +150,7 @@ def test_a_service_that_does_not_start_is_never_given_up():
     assert all(entries((DEPLOY / unit).read_text(), "StartLimitIntervalSec") == ["0"] for unit in UNITS)
 
 
-def test_units_have_the_same_bounds_and_no_rights_that_they_do_not_need():
+def test_units_share_their_bounds_and_have_no_needless_rights():
     bounds = [(DEPLOY / unit).read_text().partition("NoNewPrivileges")[2].partition("\n\n")[0] for unit in UNITS]
     assert len(set(bounds)) == 1
     for line in (

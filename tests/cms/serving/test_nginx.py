@@ -153,7 +153,7 @@ def test_slow_clients_keep_no_reader_waiting(front):
         connection.close()
 
 
-def test_readers_of_photos_as_uploaded_leave_a_bounded_number_on_disk(front):
+def test_photos_as_uploaded_leave_a_bounded_number_on_disk(front):
     photo = noise()
     key = photo_build.upload(photo_build.gallery(), photo, "noise.png", step=10**6)
     asking = f"GET /api/v1/photos/{key}/file HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
