@@ -160,9 +160,16 @@ MUTANTS = (
     Mutant(
         "job lease",
         "mongo/jobs.py::take",
-        '{"state": state, "due": {"$lte": moment}}',
-        '{"state": state}',
+        '{"state": state, **wanted, "due": {"$lte": moment}}',
+        '{"state": state, **wanted}',
         "tests/mongo/test_jobs.py::test_job_of_a_worker_that_died_is_taken_after_its_lease_and_not_before",
+    ),
+    Mutant(
+        "thread of mails",
+        "mongo/management/commands/work.py::Command.run",
+        "mails = pool.submit(self._mail, aliases, stopping)",
+        "mails = pool.submit(int)",
+        "tests/mongo/test_jobs.py::test_mails_do_not_wait_behind_a_long_job",
     ),
     Mutant(
         "no path from a header",
