@@ -82,8 +82,8 @@ class Collection:
     """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
 
     `shared`: Django's migrations make indexes there too; those not declared here are left alone. `former`: the filter of
-    documents in a former format, which this code cannot read: a database that has any is refused. `is_busy`: readers and
-    posters write it, in no transaction with others: from MongoDB 8.0 on it may lie, unsharded, on any shard.
+    documents in a former format, which this code cannot read: a database that has nothing else is refused. `is_busy`: readers
+    and posters write it, in no transaction with others: from MongoDB 8.0 on it may lie, unsharded, on any shard.
     """
 
     name: str

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import pymongo
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, DatetimeConversion
 from django.db import DEFAULT_DB_ALIAS, connections
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
@@ -28,7 +28,11 @@ UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 # A collection with so many times more documents than a sample has is not read whole.
 WHOLE = 20
 
-AWARE: CodecOptions[Document] = CodecOptions(tz_aware=True, tzinfo=UTC)
+# A time before the year 1 or after 9999, which no service writes, is read as the first or last there is: the driver would
+# otherwise refuse the whole batch that has one.
+AWARE: CodecOptions[Document] = CodecOptions(
+    tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
+)
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:

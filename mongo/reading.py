@@ -5,12 +5,13 @@ Both are faults that the doctor names. The log has a line for each, once an hour
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeVar
 
-from pymongo.errors import OperationFailure
+from pymongo.collection import Collection
+from pymongo.errors import OperationFailure, PyMongoError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -21,6 +22,7 @@ AGAIN, TOLD_APART = 3600, 1_000
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # src/mongo/base/error_codes.yml; a hint is one of many things that can be a bad value.
 BAD_VALUE, HINT = 2, "hint provided does not correspond"
+TEXT = "text index"
 
 
 class Malformed(ValueError):
@@ -50,7 +52,7 @@ def skipped(collection: str, key: Any, reason: str) -> None:
 
 
 def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
-    """Yield what `read(hint=keys)` finds. If the server has no such index, or a hidden one, let it choose another."""
+    """Yield what `read(hint=keys)`, a query, finds. If the index is missing or hidden, read without a hint."""
     try:
         cursor = iter(read(hint=keys))
         first = next(cursor, None)
@@ -58,8 +60,21 @@ def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
         if error.code != BAD_VALUE or HINT not in str(error):
             raise
         _log(f"The index {keys} is missing, so reads are slow. Run manage.py setup_indexes.", _period())
-        return iter(read())
+        return iter(read(hint=None))
     return iter(()) if first is None else chain([first], cursor)
+
+
+def lacks_text_index(error: PyMongoError) -> bool:
+    """Return whether a search failed because the server has no text index, or a hidden one; log it if so."""
+    if not isinstance(error, OperationFailure) or TEXT not in str(error):
+        return False
+    _log("A text index is missing, so searches find nothing. Run manage.py setup_indexes.", _period())
+    return True
+
+
+def aggregated(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
+    """Yield what a pipeline that begins along an index returns, also if the server has no such index."""
+    return along(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 
 @lru_cache(maxsize=TOLD_APART)

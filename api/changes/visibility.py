@@ -6,6 +6,7 @@ what readers do not see is told to them only if they saw it before, and then wit
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from bson import ObjectId
 
@@ -15,9 +16,11 @@ from api.changes.stored import Entry
 from comments import targets
 from comments.types import Target
 from mongo.connection import Document, database
+from mongo.reading import readable_one
 from nodes.collections import ASSET_FILES, NODES, REVISIONS
 from nodes.content import CONTENT, PHOTO, registry
 from nodes.models import tree
+from nodes.models.forms import PLACED
 from nodes.models.tree import Tree
 from nodes.selectors import falling_due
 from nodes.selectors.listing import MODELS, is_public
@@ -44,7 +47,7 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
         elif change.home:
             now_there = present[change.home].get(change.id)
             document = change.trashed or now_there
-            type = document["metadata"]["type"] if document else ""
+            type = document["metadata"].get("type", "") if document else ""
             if type == CONTENT:
                 continue
             kind = kind_of(type, change.home, is_placed=change.is_placed)
@@ -58,10 +61,10 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
 def due(found: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
     """Return what is told of a node or photo that appeared, changed as scheduled or expired at `at`, in these sections."""
     home, at = found["home"], found["at"]
-    kind = kind_of(found["metadata"]["type"], home, is_placed=True)
+    kind = kind_of(found["metadata"].get("type", ""), home, is_placed=True)
     # Of what has expired: whether readers saw it until then.
     shown = _is_seen(found, home, sections, at - _MILLISECOND if found["what"] == "expires" else moment)
-    nonce = found["metadata"]["nonce"] if found["what"] == "published" else None
+    nonce = found["metadata"].get("nonce") if found["what"] == "published" else None
     key = f"{found['what']}:{found['_id']}:{round(at.timestamp() * 1000)}"
     return Entry(key, kind, str(found["_id"]), nonce, shown, resume, until)
 
@@ -77,7 +80,8 @@ def _is_seen(document: Document, home: str, sections: Tree | None, moment: datet
     """Return whether readers see a node or photo, as it is in a document, at a moment."""
     # A photo whose first upload is under way has no content.
     is_whole = home == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
-    return is_whole and sections is not None and is_public(MODELS[home].from_document(document), sections, moment)
+    node = readable_one(home, document, partial(MODELS[home].from_document, fields=PLACED)) if is_whole else None
+    return node is not None and sections is not None and is_public(node, sections, moment)
 
 
 def _was_seen(
@@ -94,8 +98,8 @@ def _was_seen(
             return True
         if version:
             # What has expired since `until` was not told yet, and would not be found any more.
-            ended = version["metadata"]["expires"]
-            at = ended - _MILLISECOND if until < ended <= moment else moment
+            ended = version["metadata"].get("expires")
+            at = ended - _MILLISECOND if isinstance(ended, datetime) and until < ended <= moment else moment
             if _is_seen(version, change.home, sections, at):
                 return True
     return False

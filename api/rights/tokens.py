@@ -13,6 +13,7 @@ from api.collections import TOKENS
 from api.rights.scopes import Scope
 from mongo.clock import now
 from mongo.connection import database
+from mongo.reading import Malformed, readable, readable_one
 
 # What a token begins with, so that scanners of code know one.
 PREFIX = "mrg_"
@@ -44,6 +45,10 @@ class Token:
         """Return the token that a stored document stands for."""
         names = ("name", "owner_id", "owner", "created", "expires", "used", "revoked")
         said: dict[str, Any] = {name: document[name] for name in names}
+        if not all(isinstance(said[name], datetime | None) for name in ("created", "expires", "used", "revoked")):
+            raise Malformed("a time has another type")
+        if not (isinstance(said["name"], str) and isinstance(said["owner"], str)):
+            raise Malformed("name or owner has another type")
         return cls(id=document["_id"], scopes=tuple(document["scopes"]), **said)
 
     def is_valid(self, moment: datetime) -> bool:
@@ -75,7 +80,7 @@ def find(secret: str, moment: datetime) -> Token | None:
     if not secret.startswith(PREFIX) or len(secret) > LONGEST:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
-    token = Token.of(document) if document else None
+    token = readable_one(TOKENS, document, Token.of)
     return token if token and token.is_valid(moment) else None
 
 
@@ -91,11 +96,12 @@ def of_owner(owner_id: ObjectId | None) -> list[Token]:
     wanted = {} if owner_id is None else {"owner_id": owner_id}
     valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
     # What opens something is always there to be revoked; of the others no one removes any. A limit of 0 is none.
-    return [
-        Token.of(document)
+    found = (
+        document
         for those, most in (({**wanted, **valid}, 0), ({**wanted, "$nor": [valid]}, MOST))
         for document in database()[TOKENS].find(those, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(most)
-    ]
+    )
+    return list(readable(TOKENS, found, Token.of))
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:

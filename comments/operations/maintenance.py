@@ -8,6 +8,7 @@ from comments import conf, targets
 from comments.backends import backend, layout_classes, may_embed
 from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from comments.types import Discussion, Fault, Order, Target
+from mongo.reading import MALFORMED
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
             with suppress(ConversionFailed):  # another process converts it: it is left for the next time
                 mended = backend().mend(target, found, accept_loss=accept_loss)
         return Examined(discussion(target).count, tuple(found), mended)
-    except DiscussionDamaged as error:
-        reason = str(error).removeprefix(f"{target}: ")
+    except MALFORMED as error:
+        said = str(error) if isinstance(error, DiscussionDamaged) else f"{target}: {type(error).__name__}: {error}"
+        reason = said.removeprefix(f"{target}: ")
         return Examined(0, (Fault(str(target), "damaged", reason, mendable=False),), 0)
 
 

@@ -9,12 +9,15 @@ from pymongo.database import Database
 from mongo.collections import Collection, modules
 from mongo.connection import Document
 from mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+from mongo.reading import readable
 from mongo.sharding.targeting import is_targeted
 
 # As many documents may be read for each one returned.
 READS_PER_RESULT = 2
 # Below this a ratio says nothing.
 _FEW = 20
+# Documents that are tried to build a query from.
+_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,14 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
 def built(
     db: Database[Document], collections: Iterable[Collection]
 ) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
-    """Yield the hot queries of these collections as finds, where there is a document to build one from."""
+    """Yield the hot queries of these collections as finds, where there is a sound document to build one from."""
     known = {collection.name: collection for collection in collections}
     for query in hot_queries():
         collection = known.get(query.collection)
-        example = db[query.collection].find_one(query.example) if collection else None
-        if collection is not None and example is not None:
-            yield query, collection, query.query(example)
+        examples = db[query.collection].find(query.example).limit(_EXAMPLES) if collection else ()
+        find = next(readable(query.collection, examples, query.query), None)
+        if collection is not None and find is not None:
+            yield query, collection, find
 
 
 def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:

@@ -48,6 +48,11 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     introspection_class = DatabaseIntrospection
     SchemaEditorClass = DatabaseSchemaEditor
 
+    def get_connection_params(self) -> Any:
+        """Return what the client is made with. A time that Python can't represent is read as the first or last that it can: one
+        such value would otherwise fail the whole batch."""
+        return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
+
     def check_database_version_supported(self) -> None:
         """Ask nothing: each process would begin by waiting for a server that is away. See mongo.servers.check."""
 

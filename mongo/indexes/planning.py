@@ -37,7 +37,9 @@ def require_present_format(alias: str = "") -> None:
         if not item.collection.former:
             continue
         db, name = database(item.alias), item.collection.name
-        if db[name].find_one(item.collection.former, {"_id": 1}):
+        # Beside documents of the present format, one that looks like a former one is damaged: other checks report it.
+        present = {"$nor": [item.collection.former]}
+        if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
             raise FormerFormat(
                 f"The database {db.name} was written by an older version, and this one cannot read it ({name} have another"
                 " format). Nothing was changed. Begin with an empty database, or use that version on."

@@ -80,10 +80,10 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
 
     Missing stands for one that cannot be upgraded. Of a newer one, fields have their defaults that do not fit.
     """
-    detail = metadata.get("detail")
+    known, detail = registry.get(metadata["type"]), metadata.get("detail")
     if detail is None:
-        return None
-    known = registry.get(metadata["type"])
+        # Stored as null it is no more than empty.
+        return known.from_document({}) if "detail" in metadata else None
     if version(metadata) == known.schema_version or not known.is_installed:
         return known.from_document(detail)
     if is_newer(metadata):

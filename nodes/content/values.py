@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from markup.characters import is_blank
+from mongo.reading import Malformed
 
 # What checking a value raises that is of another type altogether.
 _NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
@@ -31,19 +32,31 @@ def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
 
 
 @cache
-def _readers(model: Any) -> tuple[tuple[str, str, Callable[[Any], Any] | None, Any], ...]:
-    """Return (attribute, stored name, conversion or None, field) of each field."""
-    return tuple((field.attname, field.column, _from_stored(field), field) for field in stored_fields(model))
+def _readers(model: Any) -> tuple[tuple[str, str, type, Callable[[Any], Any] | None, Any], ...]:
+    """Return (attribute, stored name, class of stored values, conversion or None, field) of each field."""
+    return tuple((f.attname, f.column, _stored_as(f), _from_stored(f), f) for f in stored_fields(model))
+
+
+def _stored_as(field: models.Field) -> type:
+    """Return the class of a field's values that nothing works without: of texts, which are rendered, and of lists."""
+    if isinstance(field, ArrayField):
+        return list
+    return str if isinstance(field, models.CharField | models.TextField) else object
 
 
 def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the constructor of a type or part takes, of a stored document; what it lacks has its default."""
+    """Return what the constructor of a type or part takes, of a stored document; what it lacks has its default.
+
+    Raises Malformed for a value of another type.
+    """
     found = {}
-    for name, column, convert, field in _readers(model):
-        if column not in document:
+    for name, column, stored_as, convert, field in _readers(model):
+        value = document.get(column)
+        if column not in document or (value is None and not field.null):
             found[name] = field.get_default()
+        elif value is not None and not isinstance(value, stored_as):
+            raise Malformed(f"{column} has another type")
         else:
-            value = document[column]
             found[name] = value if convert is None or value is None else convert(value)
     return found
 

@@ -11,6 +11,7 @@ from nodes.models.documents import (
     Placed,
     SiteSettings,
     as_shown,
+    derived_of,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "Placed",
     "SiteSettings",
     "as_shown",
+    "derived_of",
 ]

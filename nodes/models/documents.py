@@ -3,7 +3,7 @@
 The ORM reads these models, for the admin; selectors build the same objects from raw documents; only services write.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any, Self
 
@@ -14,9 +14,11 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, Object
 from django_mongodb_backend.models import EmbeddedModel
 
 from mongo.models import ReadOnlyModel
+from mongo.reading import Malformed
 from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
+from nodes.models.forms import FORM, check
 
 # What readers are not given of a draft whose time has come: lists are filtered and sorted by what stands beside it.
 _AS_LIVE = frozenset({"published", "expires"})
@@ -31,9 +33,19 @@ def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
     said = {**draft["metadata"], "nonce": draft["nonce"], "updated": draft["due"]}
     taken = {name: value for name, value in said.items() if name in live and name not in _AS_LIVE}
     metadata = {**live, **taken, upgrading.VERSION: draft["metadata"].get(upgrading.VERSION)}
-    derived = {**document.get("derived", {}), **draft["derived"]}
+    derived = {**derived_of(document), **draft["derived"]}
     rest = {name: value for name, value in document.items() if name != "due"}
     return {**rest, "metadata": metadata, "derived": derived}
+
+
+def derived_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is stored beside a node for lists and search: nothing of one that lacks it."""
+    derived = document.get("derived")
+    return derived if isinstance(derived, Mapping) else {}
+
+
+def _are_numbers(values: Any, size: int) -> bool:
+    return isinstance(values, list) and len(values) == size and all(isinstance(one, int | float) for one in values)
 
 
 class DocumentPart(EmbeddedModel):
@@ -144,14 +156,21 @@ class Placed(ReadOnlyModel):
         return self.metadata.title
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them."""
+    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
+        """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them.
+
+        `fields`: those that it must have, for a projection with fewer. Raises Malformed, or another of mongo.reading.MALFORMED,
+        for a damaged one.
+        """
+        check(document.get("metadata"), fields)
         document = as_shown(document)
         metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
         node = cls(pk=document["_id"], metadata=metadata)
-        derived = document.get("derived", {})
+        derived = derived_of(document)
         node.excerpt, node.picture_id = derived.get("excerpt", ""), derived.get("picture")
         node.minutes = derived.get("minutes") or 0
+        if not isinstance(node.excerpt, str) or not isinstance(node.minutes, int):
+            raise Malformed("derived has values of another type")
         node._state.adding = False
         node._state.db = "default"
         return node
@@ -223,6 +242,17 @@ class Photo(Placed):
         db_table = "cms.assets.files"
         verbose_name = _("photo")
         verbose_name_plural = _("photos")
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
+        """As of all nodes. A photo without its size, or with a cut that is none, has no copies."""
+        photo = super().from_document(document, fields)
+        detail = photo.metadata.detail
+        if fields == FORM and not (detail and _are_numbers(detail.resolution, 2)):
+            raise Malformed("detail.resolution is missing or has another type")
+        if detail and not all(_are_numbers(part, size) for part, size in ((detail.focal, 2), (detail.crop, 4)) if part):
+            raise Malformed("detail.focal or detail.crop has another type")
+        return photo
 
     @property
     def filename(self) -> str:

@@ -1,7 +1,7 @@
 """The section tree, kept in process under the site's `frame`: it resolves addresses, gives menus, and says what is live."""
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,13 +13,17 @@ from bson import ObjectId
 from mongo.clock import now
 from mongo.connection import database
 from mongo.engine import secondaries
+from mongo.reading import Malformed, readable
 from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
 from nodes.models import site, version_cache
 from nodes.models.dependencies import on_lists
+from nodes.models.forms import check
 
 HOME = "home"
+# What is read of sections.
+_READ = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
 
 
 @dataclass(frozen=True)
@@ -188,15 +192,17 @@ def fresh() -> Tree:
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
-    wanted = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
-    fields = {f"metadata.{name}": 1 for name in (*wanted, "detail.comments")} | {"position": 1}
+    fields = {f"metadata.{name}": 1 for name in (*_READ, "detail.comments")} | {"position": 1}
     # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.leaves())}}, fields)
-    return Tree(version, (_section(d, wanted) for d in documents))
+    return Tree(version, readable(NODES, documents, _section))
 
 
-def _section(document: Mapping[str, Any], wanted: Iterable[str]) -> Section:
+def _section(document: Mapping[str, Any]) -> Section:
     metadata = document["metadata"]
-    comments = (metadata.get("detail") or {}).get("comments") or ""
-    said = {name: metadata[name] for name in wanted}
-    return Section(document["_id"], **said, comments=comments, position=document.get("position") or "")
+    check(metadata, _READ)
+    comments, position = (metadata.get("detail") or {}).get("comments") or "", document.get("position") or ""
+    if not (isinstance(comments, str) and isinstance(position, str)):
+        raise Malformed("detail.comments or position has another type")
+    said = {name: metadata[name] for name in _READ}
+    return Section(document["_id"], **said, comments=comments, position=position)

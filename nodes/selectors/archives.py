@@ -8,6 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import aggregated
 from nodes.collections import NODES, keys_of
 from nodes.models import version_cache
 from nodes.selectors import due
@@ -41,7 +42,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
             {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
-        groups = database()[NODES].aggregate(pipeline, hint=keys_of("by_section"))
+        groups = aggregated(database()[NODES], pipeline, keys_of("by_section"))
         found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
         return found, due.next_due(moment)
 

@@ -9,12 +9,24 @@ from datetime import datetime
 
 from markup.text import slugify
 from mongo.connection import database
+from mongo.reading import aggregated, along
 from nodes.collections import ASSET_FILES, NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
-from nodes.selectors.listing import EVER, LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, of_detail, one_of
+from nodes.selectors.listing import (
+    EVER,
+    LISTED,
+    NEWEST_FIRST,
+    Listing,
+    for_readers,
+    listing,
+    live,
+    of_detail,
+    one_of,
+    readable_nodes,
+)
 
 # Pages of authors that stand for the addresses of their names, the newest.
 MOST_PAGES = 1_000
@@ -41,9 +53,13 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
             **live(moment),
         }
         fields = for_readers(LISTED | of_detail(map(registry.get, types), ["metadata.detail.names"]), moment)
-        documents = database()[NODES].find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(keys_of("by_type"))
+        nodes = database()[NODES]
+        documents = along(
+            keys_of("by_type"),
+            lambda hint: nodes.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(hint),
+        )
         found: dict[str, Node] = {}
-        for page in map(Node.from_document, documents):
+        for page in readable_nodes(NODES, documents):
             # Of two that have a name, it stays the older one's: a new page takes no address of another.
             found |= dict.fromkeys(slugs_of(page), page)
         return found, due.next_due(moment)
@@ -58,7 +74,7 @@ def names(slugs: Collection[str], moment: datetime) -> list[str]:
         found: dict[str, list[str]] = {}
         # Of the index alone, one entry a name.
         every = {name for one in (NODES, ASSET_FILES) for name in database()[one].distinct("metadata.author.name")}
-        for name in sorted(filter(None, every)):
+        for name in sorted(name for name in every if name and isinstance(name, str)):
             found.setdefault(slugify(name), []).append(name)
         return found, None
 
@@ -110,7 +126,8 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
         found: dict[str, tuple[str, datetime]] = {}
-        for one in database()[NODES].aggregate([{"$match": wanted}, {"$group": group}], hint=keys_of("by_byline")):
+        pipeline = [{"$match": wanted}, {"$group": group}]
+        for one in aggregated(database()[NODES], pipeline, keys_of("by_byline")):
             slug = slugify(one["_id"])
             if slug and one["at"] > found.get(slug, ("", EVER))[1]:
                 found[slug] = one["_id"], one["at"]

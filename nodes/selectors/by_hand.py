@@ -13,11 +13,12 @@ from typing import Any, Self
 from bson import ObjectId
 
 from mongo.connection import Document, database
+from mongo.reading import along
 from nodes.collections import NODES, POSITION, keys_of
 from nodes.content import registry
 from nodes.models import Node
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import LISTED, UNTAGGED, for_readers, live, one_of
+from nodes.selectors.listing import LISTED, UNTAGGED, for_readers, live, one_of, readable_nodes
 
 INDEX = "by_position"
 _SPOT = re.compile(r"([0-9a-f]*)\.(.+)", re.DOTALL)
@@ -37,7 +38,7 @@ class Spot:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
         """Return where a stored node stands."""
-        return cls(document.get("position") or "", document["metadata"]["slug"])
+        return cls(str(document.get("position") or ""), str(document["metadata"].get("slug")))
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -85,7 +86,7 @@ def everything(
     """
     beyond = Spot.parse(cursor).after() if cursor else {}
     found = in_order(section_id, {**(shown or {}), **beyond}, fields, size + 1)
-    nodes = [Node.from_document(document) for document in found[:size]]
+    nodes = list(readable_nodes(NODES, found[:size]))
     return nodes, str(Spot.of(found[size - 1])) if len(found) > size else ""
 
 
@@ -100,7 +101,7 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     if stored.position and not before:
         before = in_order(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)
     after = in_order(node.metadata.parent_id, wanted | stored.after(), fields, 1)
-    first, last = (Node.from_document(found[0]) if found else None for found in (before, after))
+    first, last = (next(readable_nodes(NODES, found), None) for found in (before, after))
     return first, last
 
 
@@ -120,5 +121,6 @@ def in_order(
     backwards: bool = False,
 ) -> list[Document]:
     """Return up to `limit` documents of what stands in a section, in its order, or from the end; 0 for all."""
-    found = database()[NODES].find({"metadata.parent_id": section_id, **wanted}, {**fields, "position": 1})
-    return list(found.sort(_BACKWARDS if backwards else list(POSITION)).limit(limit).hint(keys_of(INDEX)))
+    nodes, order = database()[NODES], _BACKWARDS if backwards else list(POSITION)
+    inside, read = {"metadata.parent_id": section_id, **wanted}, {**fields, "position": 1}
+    return list(along(keys_of(INDEX), lambda hint: nodes.find(inside, read).sort(order).limit(limit).hint(hint)))

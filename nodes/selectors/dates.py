@@ -10,12 +10,12 @@ from django.db import models
 from django.utils import timezone
 
 from mongo.connection import Document, database
+from mongo.reading import along
 from nodes.collections import NODES, keys_of
 from nodes.content import facets, registry
 from nodes.content import fields as content_fields
-from nodes.models import Node
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live, of_detail
+from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live, of_detail, readable_nodes
 from nodes.types import NEVER
 
 # Begins the cursors of what is past; by itself the first page of it.
@@ -57,7 +57,7 @@ def by_date(
     # Beside a page that was come to from one side there is what lies on that side.
     earlier, later = (edge is not None, more) if going_later else (more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
-    nodes = map(Node.from_document, documents)
+    nodes = readable_nodes(NODES, documents)
     return ByDate(
         tuple(node for node in nodes if node.content_type.is_installed),
         _cursor(first, is_past, newer=False) if earlier else None,
@@ -102,9 +102,13 @@ def _beyond(
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
     way = 1 if going_later else -1
     fields = for_readers({**LISTED, "derived.date": 1, **_details(types)}, moment)
-    documents = database()[NODES].find({**condition, **live(moment)}, fields)
-    ordered = documents.sort([("derived.date", way), ("_id", way)]).limit(limit)
-    return list(ordered.hint(keys_of("facet_by_date" if keys else "by_date")))
+    nodes, order = database()[NODES], [("derived.date", way), ("_id", way)]
+    return list(
+        along(
+            keys_of("facet_by_date" if keys else "by_date"),
+            lambda hint: nodes.find({**condition, **live(moment)}, fields).sort(order).limit(limit).hint(hint),
+        )
+    )
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 
 from mongo.clock import now
 from mongo.connection import database
+from mongo.reading import readable_one
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import fields as content_fields
@@ -114,7 +115,7 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
 def load(node_id: ObjectId) -> Editable | None:
     """Return a node with its draft; None if there is none."""
     document = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return editable(document) if document else None
+    return readable_one(NODES, document, editable)
 
 
 def editable(document: Mapping[str, Any]) -> Editable:

@@ -1,6 +1,6 @@
 """Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -9,6 +9,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
+from mongo.reading import along, readable
 from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, standing
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
@@ -57,6 +58,11 @@ def for_readers(
     return {**fields, "due": {"$cond": [is_due, "$draft", "$$REMOVE"]}}
 
 
+def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
+    """Yield the nodes or photos that documents of a collection stand for; leave out and log damaged ones."""
+    return readable(collection, documents, MODELS[collection].from_document)
+
+
 def of_detail(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
     """Return the projection of `paths` in the detail of these types: of all of it where there are older versions, whose fields
     have other names and whose upgraders take a whole detail."""
@@ -89,7 +95,8 @@ def public_among(documents: Iterable[Document], sections: Tree, moment: datetime
     return [
         document
         for document in documents
-        if document["metadata"]["parent_id"] in shown and registry.get(document["metadata"]["type"]).is_installed
+        if document["metadata"].get("parent_id", ...) in shown
+        and registry.get(str(document["metadata"].get("type"))).is_installed
     ]
 
 
@@ -191,13 +198,17 @@ def listing(
     if whole:
         note_texts()
     nodes: list[Node | Photo] = []
+    lacking = 0
     for name in collections:
         documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
-        nodes += [MODELS[name].from_document(document) for document in documents]
+        read = list(readable_nodes(name, documents))
+        nodes += read
+        # What can't be read counts, too: the list goes on after it.
+        lacking += len(documents) - len(read)
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:
         nodes.sort(key=lambda one: (one.metadata.published, one.metadata.created, one.pk), reverse=not going_newer)
-    more, nodes = len(nodes) > size, nodes[:size]
+    more, nodes = len(nodes) + lacking > size, nodes[:size]
     if going_newer:
         nodes.reverse()
     if not nodes:
@@ -235,6 +246,10 @@ def beside(
     else:
         condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
+    found = database()[collection]
     return list(
-        database()[collection].find(condition, dict(fields)).sort(order).limit(limit).hint(keys_of(index, collection))
+        along(
+            keys_of(index, collection),
+            lambda hint: found.find(condition, dict(fields)).sort(order).limit(limit).hint(hint),
+        )
     )

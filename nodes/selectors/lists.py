@@ -4,7 +4,7 @@ Without a state, what was changed last comes first. With one, the list is in the
 public or to come, the newest first; of what is not published, the last made; of what has expired, the last to do so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -13,6 +13,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import readable
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import PHOTO, registry
 from nodes.models import Node, Photo
@@ -152,8 +153,8 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     documents = documents[:size]
     if going_newer:
         documents.reverse()
-    rows = tuple(_row(document, collection) for document in documents)
-    if not rows:
+    rows = _rows(documents, collection)
+    if not documents:
         return Page(())
     has_older, has_newer = (True, more) if going_newer else (more, bool(cursor))
     return Page(
@@ -185,8 +186,14 @@ def _best(filters: Filters, moment: datetime, collection: str) -> Page:
             best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
             documents = list(best.sort(search.BEST_FIRST).limit(FOUND))
     except search.TooSlow:
-        documents = list(database()[collection].find(query, fields).limit(FOUND))
-    return Page(tuple(_row(document, collection) for document in documents))
+        documents = []
+        with search.if_indexed():
+            documents = list(database()[collection].find(query, fields).limit(FOUND))
+    return Page(_rows(documents, collection))
+
+
+def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row, ...]:
+    return tuple(readable(collection, documents, lambda document: _row(document, collection)))
 
 
 def times_of(order: str) -> tuple[str, ...]:
@@ -199,7 +206,7 @@ def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str
     spelled = []
     for path in paths:
         head, tail = path.split(".")
-        moment = document[head][tail]
+        moment = document.get(head, {}).get(tail)
         spelled.append("" if moment is None else str(round((moment - EPOCH) / timedelta(milliseconds=1))))
     return f"{side}{'.'.join((*spelled, str(document['_id'])))}"
 
@@ -234,7 +241,9 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | standing(collection)
-    return int(database()[collection].count_documents(query, limit=COUNTED + 1))
+    with search.if_indexed():
+        return int(database()[collection].count_documents(query, limit=COUNTED + 1))
+    return 0
 
 
 def standing_in(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:

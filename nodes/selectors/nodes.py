@@ -8,6 +8,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import Document, database
+from mongo.reading import along, readable_one
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache
@@ -17,7 +18,6 @@ from nodes.selectors import by_hand, due, photos, slugs
 from nodes.selectors.listing import (
     FIELDS,
     LISTED,
-    MODELS,
     UNTAGGED,
     WHOLE,
     Cursor,
@@ -31,6 +31,7 @@ from nodes.selectors.listing import (
     of_detail,
     one_of,
     posts_of,
+    readable_nodes,
 )
 
 # The most redirects that are read to find the section of an address.
@@ -105,7 +106,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
     """Return the ids of the nodes that left a place, the last one first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
-    return [redirect["node_id"], *redirect.get("earlier", ())] if redirect else []
+    return readable_one(REDIRECTS, redirect, lambda one: [one["node_id"], *one.get("earlier", ())]) or []
 
 
 @on_lists
@@ -132,8 +133,10 @@ def _whole(document: Document | None) -> Node | None:
     """Return a node that was read with its text, if it was there: what is made of it changes with it, too."""
     if document is None:
         return None
-    note_node(document)
-    return Node.from_document(document)
+    node = readable_one(NODES, document, Node.from_document)
+    if node:
+        note_node(document)
+    return node
 
 
 @on_lists
@@ -143,8 +146,7 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | of_detail(registry.types(), ["metadata.detail.comments"]), moment),
     )
-    nodes = (Node.from_document(document) for document in found)
-    return [node for node in nodes if is_public(node, sections, moment)]
+    return [node for node in readable_nodes(NODES, found) if is_public(node, sections, moment)]
 
 
 @on_lists
@@ -156,7 +158,7 @@ def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: b
     note_texts()
     wanted = {"_id": {"$in": list(node_ids)}, **({} if as_stored else live(moment))}
     found = database()[NODES].find(wanted, WHOLE if as_stored else for_readers(WHOLE, moment))
-    return [Node.from_document(document) for document in found]
+    return list(readable_nodes(NODES, found))
 
 
 def of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
@@ -238,14 +240,12 @@ def pages_of(
         "metadata.slug": {"$gt": after},
         **live(moment),
     }
-    found = (
-        database()[NODES]
-        .find(wanted, for_readers(fields, moment))
-        .sort("metadata.slug", 1)
-        .limit(limit)
-        .hint(keys_of("by_name"))
+    nodes, read = database()[NODES], for_readers(fields, moment)
+    found = along(
+        keys_of("by_name"),
+        lambda hint: nodes.find(wanted, read).sort("metadata.slug", 1).limit(limit).hint(hint),
     )
-    return [Node.from_document(document) for document in found]
+    return list(readable_nodes(NODES, found))
 
 
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
@@ -263,7 +263,7 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))
         fields = UNTAGGED if home == NODES else FIELDS[home]
         sides = (beside(base, "by_section", moment, 1, edge, fields, collection=home) for edge in edges)
-        older, newer = (MODELS[home].from_document(found[0]) if found else None for found in sides)
+        older, newer = (next(readable_nodes(home, found), None) for found in sides)
         return (older, newer), due.next_due(moment)
 
     # A preview shows a node at another time than readers see it at.

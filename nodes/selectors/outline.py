@@ -1,6 +1,6 @@
 """All pages of a section, with the sections in it, as the documentation theme lists them beside a text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import along, readable
 from nodes.collections import NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache
@@ -66,11 +67,15 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     """Yield {parent_id, slug, title, position} of the live pages in these sections."""
     types = one_of(registry.pages())
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
-    found = database()[NODES].find(wanted, for_readers(UNTAGGED | {"position": 1}, moment))
-    for document in found.hint(keys_of("by_name")).limit(MOST_PAGES):
-        said = Node.from_document(document).metadata
-        place = {"parent_id": said.parent_id, "slug": said.slug, "title": said.title}
-        yield {**place, "position": document.get("position") or ""}
+    nodes, fields = database()[NODES], for_readers(UNTAGGED | {"position": 1}, moment)
+    found = along(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
+    return readable(NODES, found, _page)
+
+
+def _page(document: Mapping[str, Any]) -> dict[str, Any]:
+    said = Node.from_document(document).metadata
+    place = {"parent_id": said.parent_id, "slug": said.slug, "title": said.title}
+    return {**place, "position": str(document.get("position") or "")}
 
 
 def _arranged(sections: tree.Tree, top: ObjectId, lines: list[Line]) -> Iterator[Entry]:

@@ -13,12 +13,13 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from mongo.connection import database
+from mongo.reading import aggregated, readable_one
 from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, sought, standing
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
 from nodes.models.tree import Tree, current
-from nodes.selectors.listing import WHOLE, is_public
+from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
 # Duplicates pointed out; more do not help.
 MOST_DUPLICATES = 5
@@ -36,7 +37,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
     files, wanted = database()[ASSET_FILES], {"_id": key, **standing(ASSET_FILES)}
     for near in sought(gallery_id):
         if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
-            return Photo.from_document(document)
+            return readable_one(ASSET_FILES, document, Photo.from_document)
     return None
 
 
@@ -55,7 +56,7 @@ def last_gallery(author_id: ObjectId) -> ObjectId | None:
         {"metadata.parent_id": 1},
         sort=[("metadata.updated", -1)],
     )
-    return newest["metadata"]["parent_id"] if newest else None
+    return newest["metadata"].get("parent_id") if newest else None
 
 
 def metadata(photo_id: ObjectId) -> dict[str, Any]:
@@ -72,30 +73,28 @@ def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo at a place, live or not; None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **standing(ASSET_FILES)}, WHOLE)
-    return Photo.from_document(document) if document else None
+    return readable_one(ASSET_FILES, document, Photo.from_document)
 
 
 def last_change() -> ObjectId | None:
     """Return the nonce of the photo that was changed last; None if there is none."""
     newest = database()[ASSET_FILES].find_one(standing(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
-    return newest["metadata"]["nonce"] if newest else None
+    return newest["metadata"].get("nonce") if newest else None
 
 
 @lru_cache(maxsize=16)
 def values(name: str, version: Hashable) -> tuple[Any, ...]:
     """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under a version, say
     of `last_change` and the present ten minutes: all photos that have the property are read for it."""
-    said = database()[ASSET_FILES].aggregate(
-        [
-            {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},
-            {"$unwind": "$metadata.detail.exif"},
-            {"$match": {"metadata.detail.exif.n": name}},
-            {"$group": {"_id": "$metadata.detail.exif.v"}},
-            {"$sort": {"_id": 1}},
-            {"$limit": MOST_VALUES},
-        ],
-        hint=keys_of("by_exif", ASSET_FILES),
-    )
+    pipeline: list[dict[str, Any]] = [
+        {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},
+        {"$unwind": "$metadata.detail.exif"},
+        {"$match": {"metadata.detail.exif.n": name}},
+        {"$group": {"_id": "$metadata.detail.exif.v"}},
+        {"$sort": {"_id": 1}},
+        {"$limit": MOST_VALUES},
+    ]
+    said = aggregated(database()[ASSET_FILES], pipeline, keys_of("by_exif", ASSET_FILES))
     return tuple(document["_id"] for document in said)
 
 
@@ -125,7 +124,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     if not photo_ids:
         return []
     found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **standing(ASSET_FILES)}, WHOLE)
-    return [Photo.from_document(document) for document in found]
+    return list(readable_nodes(ASSET_FILES, found))
 
 
 @on_lists
@@ -133,7 +132,7 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
     """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
     found = database()[ASSET_FILES].find({**place, **standing(ASSET_FILES)}, WHOLE)
-    return [Photo.from_document(document) for document in found]
+    return list(readable_nodes(ASSET_FILES, found))
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:

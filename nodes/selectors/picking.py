@@ -8,11 +8,12 @@ from bson import ObjectId
 from markup.text import folded
 from mongo.clock import now
 from mongo.connection import database
+from mongo.reading import along
 from nodes.collections import ASSET_FILES, NODES, keys_of, standing
 from nodes.content import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import lists, search
-from nodes.selectors.listing import FIELDS, MODELS
+from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
 from nodes.texts import titles
 
@@ -54,8 +55,11 @@ def by_title(
     wanted = {"$and": [titled(query), among or {}, standing(collection)]}
     try:
         with search.at_most(MILLISECONDS):
-            found = database()[collection].find(wanted, FIELDS[collection]).hint(keys_of("by_title_word")).limit(size)
-            return [MODELS[collection].from_document(document) for document in found]
+            stored, fields = database()[collection], FIELDS[collection]
+            found = along(
+                keys_of("by_title_word", collection), lambda hint: stored.find(wanted, fields).hint(hint).limit(size)
+            )
+            return list(readable_nodes(collection, found))
     except search.TooSlow:
         return []
 
@@ -83,7 +87,8 @@ def _has_word(query: str) -> bool:
 
 def _newest(most: int) -> list[Photo]:
     found = database()[ASSET_FILES].find(standing(ASSET_FILES), FIELDS[ASSET_FILES])
-    return [Photo.from_document(d) for d in found.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)]
+    newest = found.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
+    return list(readable_nodes(ASSET_FILES, newest))
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:

@@ -6,10 +6,11 @@ from datetime import datetime
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import along
 from nodes.collections import NODES, PINNED, keys_of
 from nodes.models import Node, version_cache
 from nodes.selectors import due
-from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of
+from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of, readable_nodes
 
 # Pinned posts that stand first, the newest; others stand where they would.
 MOST = 3
@@ -32,8 +33,12 @@ def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
         wanted = {**posts_of(section_id), **PINNED, **live(moment)}
-        found = database()[NODES].find(wanted, for_readers(LISTED, moment)).sort(NEWEST_FIRST).limit(MOST)
-        nodes = [Node.from_document(document) for document in found.hint(keys_of("by_pin"))]
+        stored, fields = database()[NODES], for_readers(LISTED, moment)
+        found = along(
+            keys_of("by_pin"),
+            lambda hint: stored.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST).hint(hint),
+        )
+        nodes = list(readable_nodes(NODES, found))
         for node in nodes:
             node.is_pinned = True
         return tuple(node for node in nodes if node.content_type.is_installed), due.next_due(moment)

@@ -8,19 +8,21 @@ import enum
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
 
 from markup.html import references as markup_references
 from mongo.connection import Document, batched, database
+from mongo.reading import aggregated, along, readable
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
 from nodes.content import MARKDOWN, PHOTO, registry
 from nodes.content import fields as content_fields
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
-from nodes.selectors.listing import LISTED, Cursor, beside, is_public, live, public_among
+from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, beside, is_public, live, public_among, readable_nodes
 from nodes.texts import rendering
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
@@ -45,9 +47,8 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
         return {}
-    fields = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "expires")}
-    documents = database()[NODES].find({"_id": {"$in": list(set(ids.values()))}, **live(moment)}, fields)
-    found = (Node.from_document(document) for document in documents)
+    documents = database()[NODES].find({"_id": {"$in": list(set(ids.values()))}, **live(moment)}, UNTAGGED)
+    found = readable_nodes(NODES, documents)
     paths = {
         node.pk: sections.url(node.parent_id, node.metadata.slug) for node in found if is_public(node, sections, moment)
     }
@@ -81,7 +82,7 @@ def used_on(refs: Sequence[Ref]) -> list[Use]:
     if len(refs) == 1:
         # Two scans in this order, merged. Of several things each would need two.
         found = found.sort(LATEST_FIRST)
-    uses = [Use(Node.from_document(document), document["live"], document["drafted"]) for document in found]
+    uses = list(readable(NODES, found, lambda one: Use(Node.from_document(one), one["live"], one["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
 
 
@@ -180,9 +181,12 @@ class Look:
 
 def count_referring() -> int:
     """Return how many pages, public or not, refer to anything, and how many drafts."""
-    nodes = database()[NODES]
-    pages = nodes.count_documents(REFERRING, hint=keys_of("referring"))
-    return int(pages + nodes.count_documents(REFERRING_DRAFTS, hint=keys_of("by_draft_ref")))
+    return _count(REFERRING, "referring") + _count(REFERRING_DRAFTS, "by_draft_ref")
+
+
+def _count(query: Mapping[str, Any], index: str) -> int:
+    counted = aggregated(database()[NODES], [{"$match": query}, {"$count": "count"}], keys_of(index))
+    return sum(one["count"] for one in counted)
 
 
 def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
@@ -197,8 +201,10 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     edge = Cursor.parse(cursor) if cursor else None
     documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
-    after = str(Cursor.of(Node.from_document(documents[-1]), newer=False)) if is_more else DRAFTS
-    refs = [(document, document["derived"]["refs"]) for document in public_among(documents, sections, moment)]
+    last = next(readable_nodes(NODES, reversed(documents)), None) if is_more else None
+    after = str(Cursor.of(last, newer=False)) if last else DRAFTS
+    public = public_among(documents, sections, moment)
+    refs = list(readable(NODES, public, partial(_refs_in, "derived")))
     return Look(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
 
 
@@ -210,14 +216,25 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
         query["draft.saved_at"]["$lte"] = edge.times[0]
         query["$or"] = edge.beyond(("draft.saved_at",))
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
-    found = database()[NODES].find(query, fields).sort([("draft.saved_at", -1), ("_id", -1)])
-    documents = list(found.limit(LOOKED_AT_ONCE + 1).hint(keys_of("by_draft")))
+    nodes, order = database()[NODES], [("draft.saved_at", -1), ("_id", -1)]
+    found = along(
+        keys_of("by_draft"), lambda hint: nodes.find(query, fields).sort(order).limit(LOOKED_AT_ONCE + 1).hint(hint)
+    )
+    documents = list(found)
     is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
     last = documents[-1] if is_more else None
     after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""
-    known = [document for document in documents if registry.get(document["metadata"]["type"]).is_installed]
-    refs = [(document, document["draft"]["refs"]) for document in known]
+    refs = [
+        one
+        for one in readable(NODES, documents, partial(_refs_in, "draft"))
+        if registry.get(one[0]["metadata"]["type"]).is_installed
+    ]
     return Look(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)
+
+
+def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
+    Node.from_document(document)  # raises what makes a damaged document be left out
+    return document, list(document[part]["refs"])
 
 
 def _broken(

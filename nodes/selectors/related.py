@@ -9,11 +9,12 @@ from math import log
 from typing import Any
 
 from mongo.connection import Document, database
+from mongo.reading import along
 from nodes.collections import NODES, keys_of
-from nodes.models import Node, version_cache
+from nodes.models import Node, derived_of, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due, search
-from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live
+from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 from nodes.texts import titles
 
 # The newest with the same tags that are compared, and those that are shown.
@@ -45,9 +46,12 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
             **live(moment),
         }
         fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own)
-        found = database()[NODES].find(base, fields).sort(NEWEST_FIRST).limit(COMPARED)
+        nodes = database()[NODES]
+        found = along(
+            keys_of("by_tag"), lambda hint: nodes.find(base, fields).sort(NEWEST_FIRST).limit(COMPARED).hint(hint)
+        )
         # Most are compared and not shown: nodes are made of few.
-        alike = map(Node.from_document, _alike(node, list(found.hint(keys_of("by_tag")))))
+        alike = readable_nodes(NODES, _alike(node, list(found)))
         # Changes that are due may have taken the tags away.
         installed = (one for one in alike if one.content_type.is_installed and own & set(one.metadata.tags))
         shown = list(islice(installed, SHOWN))
@@ -67,8 +71,7 @@ def _alike(node: Node, others: Sequence[Document]) -> list[Document]:
     """Return what is stored of others by how much they share with a node, the newest first of those that share as much."""
     tags, words = set(node.metadata.tags), set(titles.words(node.metadata.title))
     shared = [
-        (tags.intersection(other["metadata"]["tags"]), words.intersection(other["derived"]["title_words"]))
-        for other in others
+        (tags.intersection(other["metadata"]["tags"]), words.intersection(_title_words(other))) for other in others
     ]
     # What few have says more than what all have: "the", say.
     common = Counter(one for both in shared for part in both for one in part)
@@ -80,6 +83,12 @@ def _alike(node: Node, others: Sequence[Document]) -> list[Document]:
         other["_id"]: WORTH_OF_A_TAG * weight(t) + weight(w) for other, (t, w) in zip(others, shared, strict=True)
     }
     return sorted(others, key=lambda other: -scores[other["_id"]])
+
+
+def _title_words(document: Document) -> Sequence[str]:
+    """Return the words of a stored title, in whatever changes are scheduled: none of a node without them."""
+    words = derived_of(document).get("title_words")
+    return words if isinstance(words, list) else ()
 
 
 def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float) -> list[Node]:
@@ -96,14 +105,17 @@ def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int,
     documents: list[Document] = []
     try:
         with search.at_most(milliseconds):
+            found = database()[NODES]
             documents += (
-                database()[NODES].find(wanted, fields).hint(keys_of("by_title_word")).limit(COMPARED) if words else ()
+                along(keys_of("by_title_word"), lambda hint: found.find(wanted, fields).hint(hint).limit(COMPARED))
+                if words
+                else ()
             )
     except search.TooSlow:
         return []
 
     def missing(document: dict[str, Any]) -> int:
-        return len(set(words) - set(document["derived"]["title_words"]))
+        return len(set(words) - set(_title_words(document)))
 
-    nodes = map(Node.from_document, sorted(documents, key=missing))
+    nodes = readable_nodes(NODES, sorted(documents, key=missing))
     return [node for node in nodes if node.content_type.is_installed][:size]

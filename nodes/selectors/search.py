@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice, zip_longest
 from typing import Any
 
@@ -13,8 +14,10 @@ from pymongo.errors import PyMongoError
 from markup import text
 from markup.characters import searchable
 from mongo.connection import bounded, database
+from mongo.reading import lacks_text_index, readable, readable_one
 from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
-from nodes.models import Node, Photo, as_shown
+from nodes.models import Node, Photo, as_shown, derived_of
+from nodes.models.forms import check
 from nodes.models.tree import Tree
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 from nodes.texts import scripts
@@ -113,9 +116,14 @@ def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found
     with at_most(milliseconds):
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), fields).sort(BEST_FIRST).limit(MOST)
-            found += [(one["score"], one["metadata"]["created"], one["_id"], name) for one in best]
+            found += readable(name, best, partial(_scored, name))
     found.sort(reverse=True)
     return [(name, key) for _score, _created, key, name in found[:MOST]]
+
+
+def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, datetime, Any, str]:
+    check(document["metadata"], ("created",))
+    return document["score"], document["metadata"]["created"], document["_id"], collection
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
@@ -152,27 +160,26 @@ def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: floa
             # The index knows nothing of words that say little, such as "the".
             is_whole |= any(lists) and max(map(len, lists)) < size
             for name, documents in zip(COLLECTIONS, lists, strict=True):
-                for place, document in enumerate(documents):
-                    if (one := (name, document["_id"])) not in ranks:
-                        ranks[one] = *_missing(plain, document), place
+                for place, (key, missing) in enumerate(readable(name, documents, partial(_missing, plain))):
+                    ranks.setdefault((name, key), (*missing, place))
     best = sorted(ranks, key=ranks.__getitem__)
     whole = [one for one in best if ranks[one][0] == 0]
     return (whole or best)[:MOST], bool(whole), not is_whole and len(whole) < MOST
 
 
-def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many of some words, without accents, a document does not have, and how many its title does not have."""
-    metadata, derived = document["metadata"], document.get("derived", {})
+def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
+    """Return a document's id, and how many of some words, without accents, it does not have, and its title does not have."""
+    metadata, derived = document["metadata"], derived_of(document)
     title = text.folded(f"{metadata['title']} {derived.get('title', '')}")
     untitled = [word for word in words if word not in title]
     said = " ".join(
-        (*metadata["tags"], metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
+        (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
     )
     # Most words stand there as they were typed: to fold a long text takes longest.
     lowered = said.lower()
     missing = [word for word in untitled if word not in lowered]
     folded = text.folded(said) if missing else ""
-    return sum(word not in folded for word in missing), len(untitled)
+    return document["_id"], (sum(word not in folded for word in missing), len(untitled))
 
 
 def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
@@ -195,14 +202,24 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 @contextmanager
 def at_most(milliseconds: float) -> Iterator[None]:
-    """Give what is read in the block a limit of time, at the server too. Raises TooSlow."""
+    """Give what is read in the block a limit of time, at the server too. Raises TooSlow, also if the text index is missing."""
     try:
         with bounded(milliseconds / 1_000):
             yield
     except PyMongoError as error:
-        if error.timeout:
+        if error.timeout or lacks_text_index(error):
             raise TooSlow from error
         raise
+
+
+@contextmanager
+def if_indexed() -> Iterator[None]:
+    """Leave the block where it searches and the text index is missing: that finds nothing."""
+    try:
+        yield
+    except PyMongoError as error:
+        if not lacks_text_index(error):
+            raise
 
 
 def _hits(found: Sequence[Found], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
@@ -213,11 +230,13 @@ def _hits(found: Sequence[Found], words: Sequence[str], moment: datetime) -> tup
             read = database()[name].find(
                 {"_id": {"$in": ids}}, for_readers(fields, moment) if name == NODES else fields
             )
-            documents |= {(name, document["_id"]): as_shown(document) for document in read}
-    hits = []
-    for name, document in ((one[0], documents[one]) for one in found if one in documents):
-        node = MODELS[name].from_document(document)
-        body = document.get("derived", {}).get("text") or node.metadata.summary
-        if node.content_type.is_installed:
-            hits.append(Hit(node, text.highlight(body, words)))
-    return tuple(hits)
+            documents |= {(name, document["_id"]): document for document in read}
+    there = [one for one in found if one in documents]
+    hits = (readable_one(name, documents[name, key], partial(_hit, name, words)) for name, key in there)
+    return tuple(hit for hit in hits if hit and hit.node.content_type.is_installed)
+
+
+def _hit(collection: str, words: Sequence[str], document: Mapping[str, Any]) -> Hit:
+    node = MODELS[collection].from_document(document)
+    body = derived_of(as_shown(document)).get("text") or node.metadata.summary or ""
+    return Hit(node, text.highlight(body, words))

@@ -1,6 +1,6 @@
 """What a sitemap lists: every live node, cut into pages whose addresses do not move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -9,10 +9,12 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import aggregated, along, readable
 from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
 from nodes.models.dependencies import note_texts, on_lists
+from nodes.models.forms import check
 from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import EVER, OLDEST_FIRST, TIMES, Cursor, for_readers, live
@@ -37,11 +39,15 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
     """
 
     def read() -> tuple[tuple[Cursor, ...], datetime | None]:
-        keys = (
-            database()[home_of(type)].find(_public(sections, type, moment), dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST)
+        stored, wanted = database()[home_of(type)], _public(sections, type, moment)
+        # A damaged one can't begin a page.
+        wanted["metadata.created"] = {"$type": "date"}
+        keys = along(
+            keys_of("by_type"),
+            lambda hint: stored.find(wanted, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(SIZE),
         )
         # The first of every SIZE: index keys alone are read, and most of them only passed over.
-        first = islice(keys.hint(keys_of("by_type")).batch_size(SIZE), 0, None, SIZE)
+        first = islice(keys, 0, None, SIZE)
         found = ((key["metadata"], key["_id"]) for key in first)
         return tuple(Cursor(True, (one["published"], one["created"]), id) for one, id in found), due.next_due(moment)
 
@@ -66,9 +72,8 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
             types = (type for type in registry.leaves() if home_of(type) == name)
             wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
-            grouped = database()[name].aggregate(
-                [{"$match": wanted}, {"$group": newest}], hint=keys_of("by_section", name)
-            )
+            pipeline = [{"$match": wanted}, {"$group": newest}]
+            grouped = aggregated(database()[name], pipeline, keys_of("by_section", name))
             found |= {group["_id"]: group["at"] for group in grouped}
         return found, due.next_due(moment)
 
@@ -86,13 +91,15 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
     wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (EVER, moment), itself=True)}
     del wanted["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
-    found = (
-        database()[home_of(type)]
-        .find(wanted, fields)
-        .sort(OLDEST_FIRST)
-        .hint(keys_of("by_type"))
-        .limit(SIZE)
-        .batch_size(SIZE)
+    stored = database()[home_of(type)]
+    found = along(
+        keys_of("by_type"),
+        lambda hint: stored.find(wanted, fields).sort(OLDEST_FIRST).hint(hint).limit(SIZE).batch_size(SIZE),
     )
-    said = (as_shown(document)["metadata"] for document in found)
-    return (Entry(one["parent_id"], one["slug"], one["updated"]) for one in said)
+    return readable(home_of(type), found, _entry)
+
+
+def _entry(document: Mapping[str, Any]) -> Entry:
+    said = as_shown(document)["metadata"]
+    check(said, ("parent_id", "slug", "updated"))
+    return Entry(said["parent_id"], said["slug"], said["updated"])

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from mongo.connection import database
+from mongo.reading import along
 from nodes.collections import NODES, keys_of
-from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search
-from nodes.selectors.listing import LISTED, for_readers, live
+from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 from nodes.texts import tags, titles
 
 TITLES, TAGS = 8, 4
@@ -36,9 +36,9 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
     wanted = {**picking.titled(typed), **public}
-    documents = database()[NODES].find(wanted, for_readers(LISTED, moment)).hint(keys_of("by_title_word")).limit(TITLES)
-    nodes = map(Node.from_document, documents)
-    return [node.metadata.title for node in nodes if node.content_type.is_installed]
+    nodes, fields = database()[NODES], for_readers(LISTED, moment)
+    found = along(keys_of("by_title_word"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(TITLES))
+    return [node.metadata.title for node in readable_nodes(NODES, found) if node.content_type.is_installed]
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
@@ -49,9 +49,18 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
         tag, end = beginning, beginning + titles.LAST
         while len(found) < TAGS:
             wanted = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
-            document = database()[NODES].find_one(wanted, {"metadata.tags": 1}, hint=keys_of("by_tag"))
-            if document is None:
+            if (following := _next_tag(wanted, tag, end)) is None:
                 break
-            tag = min(one for one in document["metadata"]["tags"] if tag < one < end)
+            tag = following
             found.append(tag)
     return found
+
+
+def _next_tag(wanted: dict[str, Any], tag: str, end: str) -> str | None:
+    """Return the first tag after `tag` of the first document that is wanted; None if there is none."""
+    nodes = database()[NODES]
+    one = next(
+        iter(along(keys_of("by_tag"), lambda hint: nodes.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1))), None
+    )
+    said = one["metadata"]["tags"] if one else ()
+    return min((other for other in said if isinstance(other, str) and tag < other < end), default=None)

@@ -8,6 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import Malformed, readable, readable_one
 from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editing
@@ -28,7 +29,7 @@ class Trashed:
 def load(node_id: ObjectId) -> editing.Editable | None:
     """Return a node from the trash; None if it is not there."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return editing.editable(document) if document else None
+    return readable_one(TRASH, document, editing.editable)
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
@@ -40,9 +41,12 @@ def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[lis
         among = {"$and": [among, {"$or": [{"trashed_at": {"$lt": last["trashed_at"]}}, same]}]}
     fields = {"metadata.detail": 0, "metadata.summary": 0, "draft": 0, "comments": 0}
     cursor = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)])
-    found = [_trashed(document) for document in cursor.limit(SHOWN + 1)]
-    return found[:SHOWN], len(found) > SHOWN
+    found = list(cursor.limit(SHOWN + 1))
+    return list(readable(TRASH, found[:SHOWN], _trashed)), len(found) > SHOWN
 
 
 def _trashed(document: Mapping[str, Any]) -> Trashed:
-    return Trashed(Node.from_document(document), document["trashed_at"], document["trashed_by"]["name"])
+    at, by = document["trashed_at"], document["trashed_by"]["name"]
+    if not (isinstance(at, datetime) and isinstance(by, str)):
+        raise Malformed("trashed_at or trashed_by has another type")
+    return Trashed(Node.from_document(document), at, by)

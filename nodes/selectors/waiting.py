@@ -1,14 +1,17 @@
 """What waits for an editor: counted along indexes up to a bound, with the first few of what a start page names."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bson import ObjectId
 
 from mongo.connection import database
+from mongo.reading import readable
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
-from nodes.selectors.listing import LISTED
+from nodes.selectors.listing import LISTED, readable_nodes
 from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, times_of
 
 # Of what is to come and what was changed: as many as are named.
@@ -44,22 +47,30 @@ def anything() -> bool:
 
 def coming(author: ObjectId | str | None, moment: datetime) -> list[Coming]:
     """Return the NAMED pages (of an author) that are to appear, or changes of which are, the earliest first."""
-    found = []
+    found: list[Coming] = []
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)
         documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
-        for document in documents.sort([(path, 1) for path in (*times_of(filters.order), "_id")]).limit(NAMED):
-            at = document["metadata"]["published"] if state == SCHEDULED else document["draft"]["due"]
-            found.append(Coming(Node.from_document(document), at, is_change=state == DUE))
+        earliest = documents.sort([(path, 1) for path in (*times_of(filters.order), "_id")]).limit(NAMED)
+        found += readable(NODES, earliest, _scheduled if state == SCHEDULED else _due)
     return sorted(found, key=lambda one: one.at)[:NAMED]
+
+
+def _scheduled(document: Mapping[str, Any]) -> Coming:
+    node = Node.from_document(document)
+    return Coming(node, node.metadata.published, is_change=False)
+
+
+def _due(document: Mapping[str, Any]) -> Coming:
+    return Coming(Node.from_document(document), document["draft"]["due"], is_change=True)
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
     """Return the NAMED nodes (of an author) that were changed last, the latest first."""
     query = {} if author == ANY else {"metadata.author._id": author}
     found = database()[NODES].find(query, LISTED)
-    documents = list(found.sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED))
-    nonces = [document["metadata"]["nonce"] for document in documents]
+    nodes = list(readable_nodes(NODES, found.sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)))
+    nonces = [node.metadata.nonce for node in nodes]
     saves = database()[REVISIONS].find({"_id": {"$in": nonces}}, {"saved_by.name": 1})
-    savers = {save["_id"]: save["saved_by"]["name"] for save in saves}
-    return [Changed(Node.from_document(d), savers.get(d["metadata"]["nonce"], "")) for d in documents]
+    savers = dict(readable(REVISIONS, saves, lambda save: (save["_id"], str(save["saved_by"]["name"]))))
+    return [Changed(node, savers.get(node.metadata.nonce, "")) for node in nodes]

@@ -1,0 +1,52 @@
+"""The form that every stored node has: what a reader relies on. A document without it is damaged, and is left out of lists."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bson import ObjectId
+
+from mongo.reading import Malformed
+from nodes.content import upgrading
+from nodes.types import NEVER
+
+# What every node is stored with, whatever its state, and the classes of the values; and what a projection may leave out.
+FORM: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("type", "slug", "title"), (str,)),
+    **dict.fromkeys(("created", "updated", "expires"), (datetime,)),
+    "nonce": (ObjectId,),
+    "parent_id": (ObjectId, type(None)),
+    "published": (datetime, type(None)),
+}
+# What says whether readers see a node.
+PLACED = ("type", "parent_id", "published", "expires")
+_OPTIONAL: dict[str, tuple[type, ...]] = {
+    "author": (Mapping, type(None)),
+    "tags": (list, type(None)),
+    "summary": (str, type(None)),
+    "detail": (Mapping, type(None)),
+    upgrading.VERSION: (int, type(None)),
+}
+# Templates show times in zones, where those of the first and the last day may be in no year.
+_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), NEVER
+
+
+def check(metadata: Any, fields: Collection[str] = FORM) -> None:
+    """Raise Malformed for stored metadata that lacks one of `fields`, or has a value of another type."""
+    if not isinstance(metadata, Mapping):
+        raise Malformed("metadata is missing or has another type")
+    for name in fields:
+        if not isinstance(metadata.get(name, ...), FORM[name]):
+            raise Malformed(f"{name} is missing or has another type")
+        if isinstance(metadata[name], datetime) and not _FIRST <= _aware(metadata[name]) <= _LAST:
+            raise Malformed(f"{name} is before the year 1 or after 9999")
+    for name, classes in _OPTIONAL.items():
+        if not isinstance(metadata.get(name), classes):
+            raise Malformed(f"{name} has another type")
+    if not all(isinstance(tag, str) for tag in metadata.get("tags") or ()):
+        raise Malformed("tags has something else than texts")
+
+
+def _aware(moment: datetime) -> datetime:
+    """Return a time of the ORM's connection, which comes without a zone, with one."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
