@@ -16,12 +16,16 @@ from nodes.collections import (
     REVISIONS,
     SITE,
     TRASH,
+    standing,
 )
 from nodes.content import registry
 from nodes.content.upgrading import FIRST, VERSION
+from nodes.models import Node
+from nodes.models import damage as damage_of_nodes
 from nodes.models.site import SITE_ID
 from nodes.photos import damage
 from nodes.photos.assets.locks import stale
+from nodes.selectors.listing import MODELS
 from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
@@ -55,12 +59,41 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 
 
 @check
+def damaged_nodes(examination: Examination) -> Iterator[Finding]:
+    """Pages and photos can be read, and have all that they were stored with; a random sample is looked at of many."""
+    for name in _declared(examination, NODES, ASSET_FILES, TRASH):
+        looked: list[Document] = [
+            *examination.part_of(name),
+            {"$match": standing(name)},
+            {"$project": damage_of_nodes.FIELDS},
+        ]
+        bad, parents = [], {}
+        for document in examination.db[name].aggregate(looked):
+            bad += [f"{document['_id']} {fault}" for fault in damage_of_nodes.faults(MODELS.get(name, Node), document)]
+            if name == TRASH:
+                # Sections go to the trash after what is in them, and may be deleted before.
+                continue
+            if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
+                parents[document["_id"]] = metadata["parent_id"]
+        if bad:
+            fix = "manage.py check_nodes lists all. Restore them from a backup; manage.py upgrade_nodes derives missing parts."
+            yield Finding(ERROR, "node-damaged", name, f"{len(bad)} faults of pages: {'; '.join(bad[:NAMED])}.", fix)
+        there = {id for one in (NODES, TRASH, NODES) for id in _standing(examination, one, set(parents.values()))}
+        if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in there]:
+            message = f"The section of {len(lost)} pages or photos is gone: {', '.join(lost[:NAMED])}."
+            fix = (
+                "Restore the section from a backup, or run manage.py check_nodes --fix, which moves them to the trash."
+            )
+            yield Finding(ERROR, "section-gone", name, message, fix)
+
+
+@check
 def histories(examination: Examination) -> Iterator[Finding]:
     """Pages have the revision of what they are; a random sample is looked at of many."""
     for nodes in _declared(examination, NODES):
         looked: list[Document] = [*examination.part_of(nodes), {"$project": {"metadata.nonce": 1}}]
         found = examination.db[nodes].aggregate(looked)
-        nonces = {one["_id"]: one.get("metadata", {}).get("nonce") for one in found}
+        nonces = {one["_id"]: (one.get("metadata") or {}).get("nonce") for one in found}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
         there = {found["_id"] for found in examination.db[REVISIONS].find(query, {"_id": 1})}
         if missing := [node_id for node_id, nonce in nonces.items() if nonce not in there]:

@@ -71,13 +71,13 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     links = {d["_id"]: Link(d["_id"], d["parent"], d["saved_at"]) for d in found}
     if head is None:
         return Chains(node_id, (), (), tuple(links.values()), is_whole=True)
-    draft = head.get("draft") or {}
-    live = _follow(links, head["metadata"]["nonce"])
+    draft, nonce = head.get("draft") or {}, (head.get("metadata") or {}).get("nonce")
+    live = _follow(links, nonce)
     # A draft's chain ends in the live version that it was begun on.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))
     known = {link.nonce for link in (*live, *of_draft)}
     others = tuple(link for link in links.values() if link.nonce not in known)
-    return Chains(node_id, live, of_draft, others, is_whole=head["metadata"]["nonce"] in links)
+    return Chains(node_id, live, of_draft, others, is_whole=nonce in links)
 
 
 def _follow(links: Mapping[ObjectId, Link], nonce: ObjectId | None) -> tuple[Link, ...]:

@@ -19,6 +19,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
 from mongo.connection import Document, batched, database, refused, transaction
+from mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import fields as content_fields
@@ -29,7 +30,6 @@ from nodes.models import tree
 from nodes.models.documents import Author, Metadata
 from nodes.selectors import exported, slugs
 from nodes.services import derived, drafts
-from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import touch
@@ -102,7 +102,7 @@ def node(record: Mapping[str, Any], *, dry_run: bool = False, coming: Coming | N
             return arrival
         _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
         return arrival
-    except (NodeError, DuplicateKeyError, WriteError, *MALFORMED_RAISES) as error:
+    except (NodeError, DuplicateKeyError, WriteError, *MALFORMED) as error:
         return left(record, reason(error))
 
 

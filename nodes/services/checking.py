@@ -11,6 +11,7 @@ from bson import ObjectId
 
 from mongo.clock import now
 from mongo.connection import Document, batched, database
+from mongo.reading import MALFORMED
 from nodes.collections import (
     ASSET_FILES,
     NODES,
@@ -23,9 +24,11 @@ from nodes.collections import (
 )
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import NodeError
+from nodes.models import damage as damaged_nodes
 from nodes.models import tree
 from nodes.photos import damage
 from nodes.selectors import chains, slugs
+from nodes.selectors.listing import MODELS
 from nodes.services import trash
 from nodes.types import Actor
 
@@ -33,9 +36,7 @@ from nodes.types import Actor
 AGE = timedelta(days=1)
 BATCH = 500
 ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE, SLUG = "orphan", "history", "redirect", "parent", "cycle", "slug"
-FILE, MALFORMED = "file", "malformed"
-# What reading a field of a document raises that has it not, or of another type.
-MALFORMED_RAISES = (LookupError, TypeError, AttributeError, ValueError)
+FILE, UNFINISHED, DAMAGED, LOST = "file", "malformed", "damaged", "lost"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
     """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
     looks = [
+        *(_damaged(collection) for collection in (NODES, ASSET_FILES)),
         *(_broken_histories(collection) for collection in (NODES, ASSET_FILES, TRASH)),
         _orphans(before, fix),
         _redirects(before, fix),
@@ -67,15 +69,22 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
     """Yield what a look finds; that a malformed document ended it is a finding too, and the other looks go on."""
     try:
         yield from look
-    except MALFORMED_RAISES as error:
+    except MALFORMED as error:
         about = f"{type(error).__name__}: {error}; manage.py setup_indexes --check names the malformed documents"
-        yield Defect(MALFORMED, about, False)
+        yield Defect(UNFINISHED, about, False)
+
+
+def _damaged(collection: str) -> Iterator[Defect]:
+    """Yield nodes that nobody can read, or that lack something; they are left as they are, to be restored from a backup."""
+    for document in database()[collection].find(standing(collection), damaged_nodes.FIELDS):
+        for fault in damaged_nodes.faults(MODELS[collection], document):
+            yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
     """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
     for batch in batched(database()[collection].find(standing(collection), {"metadata.nonce": 1}), BATCH):
-        nonces = {document["_id"]: document["metadata"]["nonce"] for document in batch}
+        nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
         there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
         for node_id, nonce in nonces.items():
@@ -87,11 +96,24 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
     for found in chains.all_chains():
         if not found.is_whole:
             continue
+        if _is_lost(found):
+            yield Defect(LOST, f"{found.node_id} is gone; {len(found.others)} revisions have what it said", False)
+            continue
         orphans = [link.nonce for link in found.others if link.saved_at < before]
         for batch in batched(orphans, BATCH):
             if fix:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
         yield from (Defect(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
+
+
+def _is_lost(found: chains.Chains) -> bool:
+    """Return whether a node that was saved more than once is nowhere though nobody deleted it: only its revisions are left.
+
+    A creation that failed leaves one revision.
+    """
+    if found.live or len(found.others) < 2:
+        return False
+    return not database()[REDIRECTS].find_one({"node_id": found.node_id, "deleted_at": {"$exists": True}}, {"_id": 1})
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
@@ -127,7 +149,8 @@ def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
             break
         query = {"_id": {"$in": missing}, **standing(collection)}
         for document in database()[collection].find(query, {"metadata.parent_id": 1, "metadata.slug": 1}):
-            found[document["_id"]] = document["metadata"]["parent_id"], document["metadata"]["slug"]
+            metadata = document.get("metadata") or {}
+            found[document["_id"]] = metadata.get("parent_id"), metadata.get("slug", "")
     return found
 
 
@@ -147,12 +170,13 @@ def _lost(collection: str, fix: bool) -> Iterator[Defect]:
 def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Defect]:
     query = {"metadata.parent_id": parent_id, **standing(collection)}
     for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
-        about = f"{document['_id']} ({document['metadata']['slug']}): its section {parent_id} is gone"
+        metadata = document["metadata"]
+        about = f"{document['_id']} ({metadata.get('slug')}): its section {parent_id} is gone"
         fixed = fix
         if fix:
             try:
-                trash.trash(Actor(None, "check_nodes"), document["_id"], document["metadata"]["nonce"], collection)
-            except NodeError:  # changed since: an editor looks after it
+                trash.trash(Actor(None, "check_nodes"), document["_id"], metadata["nonce"], collection)
+            except (NodeError, *MALFORMED):  # changed since: an editor looks after it; or damaged: it stays where it is
                 fixed = False
         yield Defect(PARENT, about, fixed)
 

@@ -14,6 +14,7 @@ from pymongo.errors import DuplicateKeyError, WriteError
 
 from mongo.clock import now
 from mongo.connection import Document, database
+from mongo.reading import MALFORMED
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, NODES, TRASH
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import InvalidField, NodeError
@@ -35,13 +36,12 @@ from nodes.services.arrivals import (
     left,
     reason,
 )
-from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.photos import file_name
 from nodes.services.write import check_place, check_ready, writable
 
 # What a photo says of the picture that it shows.
 _OF_PICTURE = ("content_type", "resolution", "size", "sha256")
-_RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED_RAISES)
+_RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
 
 def photo(

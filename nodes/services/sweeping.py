@@ -16,19 +16,20 @@ from bson import ObjectId
 from mongo import jobs
 from mongo.clock import now
 from mongo.connection import Document, batched, database
+from mongo.reading import MALFORMED
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,
     RENDITION_CHUNKS,
     RENDITION_FILES,
     TRASH,
+    standing,
 )
 from nodes.content import CONTENT, PHOTO
 from nodes.photos.assets import contents, renditions
 from nodes.photos.assets.framing import Cut
 from nodes.photos.assets.limits import limits
 from nodes.photos.assets.locks import stale
-from nodes.services.checking import MALFORMED_RAISES
 
 # Copies of photos that were made since are let be.
 YOUNG = timedelta(hours=1)
@@ -39,6 +40,10 @@ LEASED = timedelta(minutes=10)
 # Where files lie. What has none is damaged: it stays, and the doctor lists it.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
+
+
+# Stands for the content of a photo whose document doesn't say which it shows.
+DAMAGED = ObjectId("0" * 24)
 
 
 @dataclass
@@ -138,8 +143,10 @@ _CONTENT_SEEN = SEEN | {"metadata.superseded": 1, "metadata.doomed": 1}
 def _end_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete a whole content that its photo has not shown for as long as the grace lasts, or that has no photo.
 
-    `shown`: the content that the photo shows, None if there is no photo.
+    `shown`: the content that the photo shows, None if there is no photo, DAMAGED if it doesn't say: then all contents stay.
     """
+    if shown == DAMAGED:
+        return
     metadata, files = content["metadata"], database()[ASSET_FILES]
     photo_id, content_id = metadata["parent_id"], content["_id"]
     superseded: Any = metadata["superseded"] if isinstance(metadata.get("superseded"), datetime) else None
@@ -179,6 +186,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
         **_PLACED,
+        **standing(ASSET_FILES),
         "$expr": {"$ne": ["$metadata.content_id", "$_id"]},
         "$or": [{"metadata.doomed": None}, {"length": {"$gt": 0}}],
     }
@@ -270,7 +278,7 @@ def _is_unnamed(copy: Document, photo: Document | None) -> bool:
     try:
         focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
-    except MALFORMED_RAISES:
+    except MALFORMED:
         # What a damaged photo shows isn't known.
         return False
 
@@ -312,7 +320,8 @@ def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, Any]:
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
         if missing := [one for one in ids if one not in shown]:
             for photo in database()[name].find({"_id": {"$in": missing}}, {"metadata.content_id": 1}):
-                shown[photo["_id"]] = _part(photo, "metadata").get("content_id")
+                content_id = _part(photo, "metadata").get("content_id")
+                shown[photo["_id"]] = content_id if isinstance(content_id, ObjectId) else DAMAGED
     return shown
 
 

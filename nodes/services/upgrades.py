@@ -9,13 +9,13 @@ from bson import ObjectId
 from pymongo.errors import WriteError
 
 from mongo.connection import Document, database
+from mongo.reading import MALFORMED
 from mongo.servers import first_clause
 from nodes import content
 from nodes.collections import TRASH, home_of, standing
 from nodes.content import upgrading
 from nodes.errors import NodeError, TooBusy
 from nodes.services import derived
-from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.editing import ATTEMPTS
 from nodes.services.site import touch
 from nodes.services.write import writable
@@ -79,7 +79,7 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
                     continue
                 try:
                     outcome = _outcome(stored) if dry_run else _write(stored, collection)
-                except (NodeError, WriteError, *MALFORMED_RAISES) as error:
+                except (NodeError, WriteError, *MALFORMED) as error:
                     left.add(stored["_id"])
                     yield Looked(stored["_id"], _title(stored), Outcome.LEFT, _reason(error))
                     continue

@@ -35,6 +35,7 @@ from comments.errors import CommentError
 from comments.operations import transfer
 from comments.posting import policy
 from comments.types import Target
+from mongo.reading import MALFORMED
 from nodes.admin.settings import SettingsForm
 from nodes.content import CONTENT
 from nodes.errors import TooBusy
@@ -44,7 +45,6 @@ from nodes.models.site import SiteSettings
 from nodes.selectors import exported
 from nodes.services import arrivals, photo_arrivals
 from nodes.services.arrivals import Arrival, Outcome
-from nodes.services.checking import MALFORMED_RAISES
 from nodes.services.site import SettingsConflict, save_settings, touch
 from wordpress import old_links
 
@@ -203,7 +203,7 @@ class Import:
                 raise ValidationError("it is not written as its form would write it")
             if not self.dry_run:
                 save_settings({name: value}, {name: usual[name]})
-        except (ValidationError, SettingsConflict, TooBusy, *MALFORMED_RAISES) as error:
+        except (ValidationError, SettingsConflict, TooBusy, *MALFORMED) as error:
             return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
         return Arrival(Outcome.NEW, about)
 

@@ -18,10 +18,22 @@ NAMES = {
     checking.CYCLE: "sections that stand in themselves",
     checking.SLUG: "pages at addresses of the site's own",
     checking.FILE: "photos and copies whose bytes are not whole",
-    checking.MALFORMED: "checks that failed on malformed documents",
+    checking.UNFINISHED: "checks that failed on malformed documents",
+    checking.DAMAGED: "damaged pages and photos",
+    checking.LOST: "lost pages of which only revisions are left",
 }
 # Listed without being asked: no --fix mends these.
-FOR_A_PERSON = frozenset({checking.FILE, checking.BROKEN_HISTORY, checking.CYCLE, checking.SLUG, checking.MALFORMED})
+FOR_A_PERSON = frozenset(
+    {
+        checking.FILE,
+        checking.BROKEN_HISTORY,
+        checking.CYCLE,
+        checking.SLUG,
+        checking.UNFINISHED,
+        checking.DAMAGED,
+        checking.LOST,
+    }
+)
 
 
 class Command(AuditCommand):

@@ -146,4 +146,25 @@ MUTANTS = (
         'return {"metadata.published": {"$lte": moment}}',
         "tests/rights/test_leaks.py",
     ),
+    Mutant(
+        "damaged nodes, left out of lists",
+        "nodes/models/documents.py::Placed.from_document",
+        'check(document.get("metadata"), fields)',
+        "pass",
+        "tests/nodes/test_damaged.py::test_lists_leave_out_damaged_posts_and_have_the_others",
+    ),
+    Mutant(
+        "revisions of a lost page, kept by repairs",
+        "nodes/services/checking.py::_orphans",
+        "if _is_lost(found):",
+        "if False:",
+        "tests/nodes/test_damaged.py::test_revisions_of_a_lost_page_are_named_and_kept",
+    ),
+    Mutant(
+        "contents of a damaged photo, kept by sweeps",
+        "nodes/services/sweeping.py::_end_content",
+        "if shown == DAMAGED:",
+        "if False:",
+        "tests/nodes/test_damaged.py::test_sweep_keeps_the_contents_of_a_damaged_photo",
+    ),
 )

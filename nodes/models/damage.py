@@ -1,0 +1,25 @@
+"""Damaged nodes and photos: why one can't be read, or is less than it was."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mongo.reading import MALFORMED
+from nodes.models.documents import Node, Photo
+
+# What is read of a node to judge it.
+FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
+
+
+def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a stored document, read with FIELDS, a sentence without its subject each."""
+    try:
+        node = model.from_document(document)
+    except MALFORMED as error:
+        yield f"can't be read ({error or type(error).__name__})"
+        return
+    if document["metadata"].get("detail") is None:
+        yield "has no detail, so its text and fields are empty"
+    if not isinstance(document.get("derived"), Mapping) and node.content_type.is_installed:
+        yield "has nothing derived, so searches don't find it"
+    if "/" in node.metadata.slug:
+        yield "has a slash in its slug, so its URL leads nowhere"
