@@ -1,0 +1,191 @@
+"""A small site with one of everything, and every way in which a stored document of it may be damaged."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bson import ObjectId
+from bson.codec_options import CodecOptions, DatetimeConversion
+from bson.datetime_ms import DatetimeMS
+from django.contrib.auth import get_user_model
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from pymongo.database import Database
+
+from api.rights import tokens
+from api.rights.scopes import Scope
+from comments.posting import services
+from comments.types import Author, Target
+from mongo import jobs
+from mongo.clock import now
+from nodes.services import drafts, editing, trash
+from nodes.types import Actor
+from tests.support.nodes.build import EDITOR, node, nonce, save
+from tests.support.nodes.photo_build import gallery, upload
+
+# Milliseconds of a time in the year 10,000 and something.
+BEYOND = DatetimeMS(300_000_000_000_000)
+# Reads whatever is stored, as it is stored.
+RAW: CodecOptions[dict[str, Any]] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
+# Fields below these are damaged one by one.
+PARTS = ("metadata", "metadata.detail", "metadata.author", "derived", "draft", "draft.metadata", "settings", "author")
+KEYS = ("_id", "nonce")
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A change of one stored document that no service makes."""
+
+    collection: str
+    key: Any
+    how: str
+    path: str
+    change: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.key}: {self.how} {self.path}".rstrip()
+
+    def apply(self, db: Database[Any]) -> None:
+        update = {"q": {"_id": self.key}, "u": dict(self.change)}
+        db.command("update", self.collection, updates=[update], bypassDocumentValidation=True)
+
+
+@dataclass
+class Site:
+    """The ids of what stands in the site, and what lists and shows it."""
+
+    db: Database[Any]
+    pages: list[str] = field(default_factory=list)
+    secret: str = ""
+
+
+def build(db: Database[Any]) -> Site:
+    """Make the site: sections of each kind, posts, a draft, a photo, comments, and what waits, was deleted or was moved."""
+    admin = get_user_model().objects.create_superuser("root", "root@example.org", "pw")
+    actor = Actor(admin.pk, "Ann")
+    folder, blog, album = node("folder", "guide"), node("blog", "news"), gallery()
+    page = node("basic-page", "start", parent=folder, title="Start here", text="Words", tags=("red",))
+    for slug in ("one", "two", "three"):
+        fields = {"author": {"_id": admin.pk, "name": "Ann"}, "detail.text": f"About {slug} and [a page](node:{page})"}
+        node("blog-entry", slug, parent=blog, title=f"Title {slug}", tags=("red", slug), **fields)
+    one = db["cms.nodes"].find_one({"metadata.slug": "one"})["_id"]
+    save(one, nonce(one), title="Title one again")
+    drafts.save_draft(actor, one, nonce(one), {"summary": "drafted"})
+    node("basic-page", "later", parent=folder, published=now() + timedelta(days=9))
+    photos = [upload(album, name=f"{name}.jpg", fields={}) for name in ("lake", "hill")]
+    two = db["cms.nodes"].find_one({"metadata.slug": "two"})["_id"]
+    editing.save(EDITOR, two, nonce(two), {"slug": "second"})
+    gone = node("basic-page", "gone", parent=folder)
+    trash.trash(actor, gone, nonce(gone))
+    target = Target("nodes.node", str(one))
+    first = services.post(target, author=Author("Bea"), source="First", token="t1").comment
+    services.post(target, author=Author("Cy"), source="Answer", token="t2", parent=first.slug)
+    services.post(Target("nodes.node", str(two)), author=Author("Di"), source="Alone", token="t3")
+    services.hold(target, author=Author("Ed"), source="Held", token="t4")
+    services.hold(target, author=Author("Fay"), source="Held too", token="t5")
+    site = Site(db, secret=tokens.make(admin, "test", list(Scope))[1])
+    jobs.tend()
+    jobs.follow()
+    site.pages = [*public(photos), *lists(), *of_api(one)]
+    return site
+
+
+def public(photos: list[ObjectId]) -> list[str]:
+    """Return pages of readers, feeds and sitemaps."""
+    return [
+        "/", "/guide", "/news", "/gallery", "/guide/start", "/news/one", "/news/second", "/news/two", "/news/three",
+        "/gallery/lake", "/gallery/hill", "/feed/atom", "/feed/rss", "/feed/json", "/news/feed/atom", "/tag/red",
+        "/tag/red/feed/rss", "/author/ann", "/author/ann/feed/atom", "/search?q=title", "/search?q=about+page",
+        "/search/suggestions?q=ti", "/news/archive", "/news/archive/2020", "/news/archive/2020/1", "/media/find",
+        "/robots.txt", "/sitemap.xml", "/comments/mine", "/no-such-page", "/healthz", "/readyz",
+    ]  # fmt: skip
+
+
+def lists() -> list[str]:
+    """Return the admin's lists and start page, and the sitemaps of all types."""
+
+    def walk(patterns: list[Any], before: str) -> Iterator[str]:
+        for pattern in patterns:
+            text = before + str(pattern.pattern)
+            if isinstance(pattern, URLResolver):
+                yield from walk(pattern.url_patterns, text)
+            elif isinstance(pattern, URLPattern) and "<" not in text and "(" not in text:
+                yield f"/{text}"
+
+    passed = ("log", "password", "jsi18n", "autocomplete", "preview", "decide")
+    admin = sorted({path for path in walk(get_resolver().url_patterns, "") if path.startswith("/admin/")})
+    filtered = [
+        f"{reverse('admin:nodes_node_changelist')}?{query}"
+        for query in ("q=title", "type=blog-entry", "tag=red", "state=drafted", "state=live", "state=scheduled")
+    ]
+    kinds = ("basic-page", "blog-entry", "blog", "folder", "photo")
+    sitemaps = [f"/sitemap-{kind}-1.xml" for kind in kinds]
+    return [path for path in admin if not any(word in path for word in passed)] + filtered + sitemaps
+
+
+def of_api(node_id: ObjectId) -> list[str]:
+    """Return the lists of the API."""
+    paths = (
+        "authors", "changes", "nodes", "nodes?type=blog-entry", "nodes?tag=red", "nodes?q=title", "nodes?whole=true",
+        "nodes?state=all", "site", "site/settings", "tags", "tree", "comments/pending", f"comments/counts?node={node_id}",
+        f"nodes/{node_id}/comments", "nodes/by-path?path=/news/three",
+    )  # fmt: skip
+    return [f"/api/v1/{path}" for path in paths]
+
+
+def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
+    """Yield damages of one stored document: each field missing, null, or of another type; times beyond the year 9999."""
+    key = document["_id"]
+
+    def walk(part: Mapping[str, Any], before: str) -> Iterator[Damage]:
+        for name, value in part.items():
+            path = f"{before}{name}"
+            if path == "_id":
+                continue
+            yield Damage(collection, key, "without", path, {"$unset": {path: ""}})
+            other = 5 if isinstance(value, str | dict | list | datetime | DatetimeMS | ObjectId) else "five"
+            yield Damage(collection, key, "another type in", path, {"$set": {path: other}})
+            if isinstance(value, datetime | DatetimeMS):
+                yield Damage(collection, key, "year 11,476 in", path, {"$set": {path: BEYOND}})
+            if value is not None and path in PARTS:
+                yield Damage(collection, key, "null in", path, {"$set": {path: None}})
+            if isinstance(value, dict) and path in PARTS:
+                yield from walk(value, f"{path}.")
+
+    yield from walk(document, "")
+    special: dict[str, dict[str, Any]] = {
+        "cms.nodes": {"metadata.type": "no-such-type", "metadata.parent_id": ObjectId(), "metadata.slug": "a/b"},
+        "cms.assets.files": {
+            "metadata.type": "no-such-type",
+            "metadata.parent_id": ObjectId(),
+            "metadata.content_id": ObjectId(),
+        },
+        "comments": {"kind": "no-such-kind", "discussion_id": "nodes.node:nothing"},
+        "discussions": {"schema": "no-such-layout", "order": "no-such-order"},
+    }
+    for path, value in special.get(collection, {}).items():
+        yield Damage(collection, key, f"{value} in", path, {"$set": {path: value}})
+
+
+# Fields that are unique: each copy has its own.
+UNIQUE = ("slug", "hash", "username")
+
+
+def copies(db: Database[Any], collection: str, victim: Mapping[str, Any]) -> list[Damage]:
+    """Store a copy of a document for each way to damage it, damaged so; return the damages."""
+    done = []
+    for number, damage in enumerate(damages(collection, victim)):
+        key = ObjectId() if isinstance(victim["_id"], ObjectId) else f"nodes.node:{ObjectId()}"
+        copy = {**victim, "_id": key}
+        if isinstance(victim["_id"], dict):
+            copy["_id"] = {**victim["_id"], "slug": f"former-{number}"}
+        if "metadata" in copy:
+            copy["metadata"] = {**copy["metadata"], "slug": f"copy-{number}"}
+        copy |= {name: f"{copy[name]}{number}" for name in UNIQUE if name in copy}
+        if "slug" in copy:
+            # As a slug of comments is spelled: of letters and digits in base 32.
+            copy["slug"] = victim["slug"][:-2] + "".join(chr(ord("a") + digit) for digit in divmod(number, 26))
+        db.command("insert", collection, documents=[copy], bypassDocumentValidation=True)
+        done.append(replace(damage, key=copy["_id"]))
+        done[-1].apply(db)
+    return done
