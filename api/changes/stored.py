@@ -114,9 +114,16 @@ def told(keys: Sequence[str]) -> set[str]:
 
 
 def ends(*, public_only: bool) -> tuple[int, int] | None:
-    """Return the first and the last number of the list, None of one that has not begun."""
-    first, final = (next(iter(_read(0, direction, 1, public_only=public_only)), None) for direction in (1, -1))
-    return (first["number"], final["number"]) if first and final else None
+    """Return the first and the last number of the list, None if it has not begun.
+
+    The last entry carries the last number of readers too, even if all public entries have expired: then the first is after it.
+    """
+    final = next(iter(_read(0, -1, 1, public_only=False)), None)
+    last = final.get("shown" if public_only else "_id") if final else None
+    if last is None:
+        return None
+    first = next(iter(_read(0, 1, 1, public_only=public_only)), None)
+    return first["number"] if first else last + 1, last
 
 
 def since(number: int, most: int, *, public_only: bool) -> list[Document]:

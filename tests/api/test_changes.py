@@ -219,6 +219,20 @@ def test_hidden_saves_change_no_number_of_readers(visitor, account, asker, begun
     assert (change["id"], change["number"]) == (str(live), since + 1)
 
 
+def test_readers_follow_a_list_with_only_hidden_entries_left(visitor, begun):
+    relay()
+    since = visitor.read("/changes")["next"]
+    post(begun, "dark", published=None)
+    relay()
+    # As after CHANGES_DAYS in which nothing public changed.
+    database()["cms.changes"].delete_many({"public": True})
+    assert visitor.read("/changes")["next"] == visitor.read(f"/changes?since={since}")["next"] == since
+    assert visitor.get(f"/changes?since={since - 1}").status_code == 410
+    key = post(begun, "seen")
+    relay()
+    assert [one["id"] for one in visitor.read(f"/changes?since={since}")["changes"]] == [str(key)]
+
+
 def test_a_list_without_numbers_for_readers_begins_again(visitor, begun):
     post(begun)
     relay()
