@@ -82,7 +82,6 @@ _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 logger = logging.getLogger(__name__)
 Handler = Callable[["Job"], None]
 _handlers: dict[str, Handler] = {}
-_tries: dict[str, int] = {}
 _mails: set[str] = set()
 _regular: list[Callable[[], object]] = []
 _frequent: list[Callable[[], object]] = []
@@ -129,16 +128,14 @@ class Numbers:
     failed: int
 
 
-def handler(kind: str, *, tries: int = TRIES, mail: bool = False) -> Callable[[Handler], Handler]:
-    """Register the function that does the jobs of a kind, and how often a job is tried before it fails permanently.
+def handler(kind: str, *, mail: bool = False) -> Callable[[Handler], Handler]:
+    """Register the function that does the jobs of a kind; it may be called again for the same job, after a worker died.
 
-    The function may be called again for the same job, after a worker died. A `mail` is tried for a day, and other jobs never
-    hold it up.
+    A `mail` is tried for a day, and other jobs never hold it up.
     """
 
     def register(work: Handler) -> Handler:
         _handlers[kind] = work
-        _tries[kind] = TRIES_FOR_A_DAY if mail else tries
         if mail:
             _mails.add(kind)
         return work
@@ -249,7 +246,7 @@ def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
 
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Put a job; return whether it is to be done now, False if one with its key was put before and did not fail for good."""
+    """Put a job; return whether it is to be done now, False if one with its key was put before and did not fail permanently."""
     job_id, moment = ObjectId(), now()
     try:
         _jobs(alias).insert_one(
@@ -328,7 +325,7 @@ def failed(job: Job, error: str) -> None:
 
 
 def _tries_of(job: Job) -> int:
-    return _tries.get(job.kind, TRIES)
+    return TRIES_FOR_A_DAY if job.kind in _mails else TRIES
 
 
 def work(alias: str = DEFAULT_DB_ALIAS, *, mails_only: bool = False) -> Job | None:
@@ -370,13 +367,13 @@ def once_more(job: Job) -> None:
 
 
 def failures(limit: int = 0, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
-    """Return the jobs that failed for good, the oldest first: `limit` of them, or all."""
+    """Return the jobs that failed permanently, the oldest first: `limit` of them, or all."""
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 
-def failed_count(most: int) -> int:
-    """Return how many jobs failed for good, counted up to `most`."""
-    return int(database()[COLLECTION].count_documents({"state": FAILED}, limit=most))
+def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
+    """Return how many jobs failed permanently, counted up to `most`."""
+    return int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
 
 
 def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
@@ -385,8 +382,7 @@ def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
     is_retry = {"$cond": [{"$gt": ["$tries", 0]}, 1, 0]}
     counted = [*first, {"$group": {"_id": None, "all": {"$sum": 1}, "retrying": {"$sum": is_retry}}}]
     found = next(iter(_jobs(alias).aggregate(counted)), {"all": 0, "retrying": 0})
-    failed = int(_jobs(alias).count_documents({"state": FAILED}, limit=most))
-    return Numbers(found["all"] - found["retrying"], found["retrying"], failed)
+    return Numbers(found["all"] - found["retrying"], found["retrying"], failed_count(most, alias))
 
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:

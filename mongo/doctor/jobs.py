@@ -17,7 +17,7 @@ MOST = 1_000
 
 @check
 def jobs_done(examination: Examination) -> Iterator[Finding]:
-    """A worker runs and does what is due; none died over a job; no job failed for good."""
+    """A worker runs and does what is due; none died over a job; no job failed permanently."""
     if jobs.COLLECTION not in {collection.name for collection in examination.collections}:
         return
     if not jobs.is_tended(alias=examination.alias):
@@ -40,7 +40,7 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. They are tried again each hour."
         )
-    if failed := jobs.numbers(MOST, alias=examination.alias).failed:
+    if failed := jobs.failed_count(MOST, examination.alias):
         kinds = ", ".join(sorted({job.kind for job in jobs.failures(MOST, alias=examination.alias)}))
         message = f"{failed} jobs failed permanently: {kinds}."
         fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."

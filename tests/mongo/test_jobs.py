@@ -152,9 +152,10 @@ def test_postponed_job_waits_without_an_error_in_the_log(seen, caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog):
+def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog, monkeypatch):
     caplog.set_level("INFO", logger="mongo.jobs")
-    jobs.handler("refused", tries=2)(lambda job: refuse(OSError(111, "Connection refused")))
+    monkeypatch.setattr(jobs, "TRIES", 2)
+    jobs.handler("refused")(lambda job: refuse(OSError(111, "Connection refused")))
     jobs.put("note", {"n": 1})
     jobs.put("refused", {"email": "ann@example.org"})
     while jobs.work():

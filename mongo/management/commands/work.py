@@ -16,7 +16,7 @@ class Command(MongoCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="end when nothing more is due")
-        parser.add_argument("--failed", action="store_true", help="list the jobs that failed for good, do nothing")
+        parser.add_argument("--failed", action="store_true", help="list the jobs that failed permanently, do nothing")
         parser.add_argument("--retry-failed", action="store_true", help="try the failed ones again first")
         parser.add_argument(
             "--delete-failed", action="store_true", help="delete the jobs that --failed lists, do nothing"
