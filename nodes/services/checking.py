@@ -24,8 +24,8 @@ from nodes.collections import (
 )
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import NodeError
+from nodes.models import Node, tree
 from nodes.models import damage as damaged_nodes
-from nodes.models import tree
 from nodes.photos import damage
 from nodes.selectors import chains, slugs
 from nodes.selectors.listing import MODELS
@@ -52,7 +52,7 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
     """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
     looks = [
-        *(_damaged(collection) for collection in (NODES, ASSET_FILES)),
+        *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
         *(_broken_histories(collection) for collection in (NODES, ASSET_FILES, TRASH)),
         _orphans(before, fix),
         _redirects(before, fix),
@@ -77,7 +77,7 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
 def _damaged(collection: str) -> Iterator[Defect]:
     """Yield nodes that nobody can read, or that lack something; they are left as they are, to be restored from a backup."""
     for document in database()[collection].find(standing(collection), damaged_nodes.FIELDS):
-        for fault in damaged_nodes.faults(MODELS[collection], document):
+        for fault in damaged_nodes.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 

@@ -146,19 +146,18 @@ def test_a_wrong_option_is_no_finding(mongo):
 def test_a_malformed_document_is_a_finding_and_the_other_looks_go_on(mongo):
     page = node()
     mongo["cms.revisions"].delete_many({"node_id": page})
-    malformed = {"_id": "malformed", "metadata": "not a document"}
-    mongo.command(
-        "insert",
-        "cms.assets.files",
-        documents=[malformed | {"metadata": {"type": "photo"}}],
-        bypassDocumentValidation=True,
-    )
-    mongo.command("insert", "cms.trash", documents=[malformed], bypassDocumentValidation=True)
+    trashed = {"_id": ObjectId(), "metadata": "not a document"}
+    mongo.command("insert", "cms.trash", documents=[trashed], bypassDocumentValidation=True)
+    revision = {"_id": ObjectId(), "node_id": ObjectId()}
+    mongo.command("insert", "cms.revisions", documents=[revision], bypassDocumentValidation=True)
     code, printed = ended("check_nodes", "--json")
     report = json.loads(printed[: printed.rindex("}") + 1])
     assert code == WRONG
-    assert report["counts"]["malformed"] >= 1
-    assert report["counts"]["history"] == 1
+    assert {name: report["counts"][name] for name in ("malformed", "damaged", "history")} == {
+        "malformed": 1,
+        "damaged": 1,
+        "history": 2,
+    }
     assert "setup_indexes --check" in str(report["findings"])
 
 
