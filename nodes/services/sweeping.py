@@ -40,8 +40,6 @@ LEASED = timedelta(minutes=10)
 # Where files lie. What has none is damaged: it stays, and the doctor lists it.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
-
-
 # Stands for the content of a photo whose document doesn't say which it shows.
 DAMAGED = ObjectId("0" * 24)
 
@@ -75,9 +73,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     for batch in batched(replaced, BATCH):
         shown = _shown_by([content["metadata"]["parent_id"] for content in batch])
         for content in batch:
-            photo_id = content["metadata"]["parent_id"]
-            if photo_id not in shown or isinstance(shown[photo_id], ObjectId):
-                _end_content(content, shown.get(photo_id), moment, swept, dry_run)
+            _end_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
     for photo in database()[ASSET_FILES].find(_own_content_replaced(moment), SEEN):
         _end_own_content(photo, moment, swept, dry_run)
     _end_renditions(moment, swept, dry_run)
@@ -314,9 +310,9 @@ def _standing(collection: str, ids: list[ObjectId], condition: Document | None =
     return {one["_id"] for one in database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})}
 
 
-def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, Any]:
-    """Return the contents that photos show, or would show out of the trash, by photo; something else for damaged photos."""
-    shown: dict[ObjectId, Any] = {}
+def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the contents that photos show, or would show out of the trash, by photo; DAMAGED for photos that don't say."""
+    shown: dict[ObjectId, ObjectId] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
         if missing := [one for one in ids if one not in shown]:
             for photo in database()[name].find({"_id": {"$in": missing}}, {"metadata.content_id": 1}):
