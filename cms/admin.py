@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Field, ManyToManyField
@@ -14,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from cms.accounts import roles
-from comments.admin.lists import CheckedList
+from comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):
@@ -23,14 +22,6 @@ class RolesField(forms.ModelMultipleChoiceField):
     def label_from_instance(self, group: Group) -> str:
         explained = roles.explained(group.name)
         return f"{group.name}: {explained}" if explained else group.name
-
-
-class CheckedLists:
-    """Shows the whole list where the address asks for what MongoDB cannot look for."""
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the list that survives any address."""
-        return CheckedList
 
 
 class AccountAdmin(CheckedLists, UserAdmin):

@@ -46,3 +46,11 @@ class CheckedList(ChangeList):
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error
+
+
+class CheckedLists:
+    """An admin whose list is a CheckedList."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the class of the list."""
+        return CheckedList

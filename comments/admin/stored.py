@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from comments import targets
-from comments.admin.lists import CheckedList
+from comments.admin.lists import CheckedList, CheckedLists
 from comments.backends import layout_classes
 from comments.errors import CommentError
 from comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
@@ -34,7 +34,7 @@ class Pages(Paginator):
         return int(rows.count() if rows.query.where else rows.estimated_total())
 
 
-class StoredAdmin(admin.ModelAdmin):
+class StoredAdmin(CheckedLists, admin.ModelAdmin):
     """Who has the right to view it looks at it, which moderators need not; no form changes it."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -42,10 +42,6 @@ class StoredAdmin(admin.ModelAdmin):
         titled = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, titled)
         return answer
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the list that survives any address."""
-        return CheckedList
 
     list_per_page = 50
     show_full_result_count = False
