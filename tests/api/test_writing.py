@@ -86,7 +86,8 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo):
+def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo, settings):
+    settings.API = {**settings.API, "WRITES_PER_MINUTE": 10_000}
     build.node("blog-entry", "taken", parent=blog)
     key, etag = made(editor, blog)
     before = list(mongo["cms.nodes"].find().sort("_id"))
