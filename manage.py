@@ -8,9 +8,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from cms.release import line
-from local.mongod import MongodError
-from mongo.management.base import COULD_NOT_RUN
-from mongo.servers import cause_of, is_outage
+from marginalia.local.mongod import MongodError
+from marginalia.mongo.management.base import COULD_NOT_RUN
+from marginalia.mongo.servers import cause_of, is_outage
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")

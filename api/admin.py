@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from api.rights import tokens
 from api.rights.scopes import LABELS, Scope
 from api.rights.tokens import Token
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 # Days that a token lasts, by choice; 0 for one that does not end.
 LASTING = {

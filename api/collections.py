@@ -3,8 +3,8 @@ heard of them, pictures that come in pieces."""
 
 from django.conf import settings
 
-from mongo.collections import Collection, Index, ShardKey, least_id
-from mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
+from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
+from marginalia.mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
 TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
 PURGES = "cms.purges"

@@ -7,8 +7,8 @@ from django.conf import settings
 
 from api.changes import purging, stored
 from api.collections import CHANGES, PURGES
-from mongo.clock import now
-from mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
 
 HOT_QUERIES = (
     HotQuery(

@@ -17,7 +17,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.csrf import csrf_exempt
 from ninja.errors import HttpError, ValidationError
 
-from mongo.servers import is_outage
+from marginalia.mongo.servers import is_outage
 
 logger = logging.getLogger("api")
 

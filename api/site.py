@@ -10,7 +10,7 @@ from pydantic import Field
 from api.http import answers
 from api.http.routing import Router
 from api.schemas.shapes import Id, Shape
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree as sections_tree

@@ -24,8 +24,8 @@ def _measure() -> None:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from mongo.clock import now
-    from mongo.connection import database
+    from marginalia.mongo.clock import now
+    from marginalia.mongo.connection import database
     from nodes.selectors import lists
     from nodes.selectors.listing import FIELDS
 

@@ -22,8 +22,8 @@ _rendered: dict[str, str] = {}
 
 def ranked() -> tuple[list[Any], list[float]]:
     """Return the ids of the posts, the most read first, and the sums of how often they are read and written to."""
-    from mongo.clock import now
-    from mongo.connection import database
+    from marginalia.mongo.clock import now
+    from marginalia.mongo.connection import database
     from nodes.models import tree
 
     blogs = [section.id for section in tree.current().sections.values() if section.slug.startswith("blog-")]
@@ -41,10 +41,10 @@ def load(counts: Sequence[int] = ()) -> None:
     """Put comments under the posts, so many under each, or as its rank says: the documents that posting would leave."""
     from bson import Int64
 
-    from comments.backends.discussions import new_document
-    from comments.backends.mongodb import MongoBackend
-    from comments.types import Order, Target
-    from mongo.clock import now
+    from marginalia.comments.backends.discussions import new_document
+    from marginalia.comments.backends.mongodb import MongoBackend
+    from marginalia.comments.types import Order, Target
+    from marginalia.mongo.clock import now
 
     db, (posts, sums) = MongoBackend().store.db, ranked()
     discussions: list[dict[str, Any]] = []
@@ -64,10 +64,10 @@ def load(counts: Sequence[int] = ()) -> None:
 
 def _comments(count: int, began: datetime) -> Iterator[dict[str, Any]]:
     """Yield comments as they are stored, in time's order: half of them answer one of the last few."""
-    from comments import slugs
-    from comments.backends.stored import body, placed
-    from comments.posting import preparation
-    from comments.types import Author, NewComment
+    from marginalia.comments import slugs
+    from marginalia.comments.backends.stored import body, placed
+    from marginalia.comments.posting import preparation
+    from marginalia.comments.types import Author, NewComment
 
     dice, recent = random.Random(count), list[dict[str, Any]]()
     for number in range(1, count + 1):
@@ -86,7 +86,7 @@ def _comments(count: int, began: datetime) -> Iterator[dict[str, Any]]:
 def addresses() -> list[str]:
     """Return what readers ask for, the most read first: the home page, and posts by their rank with all else among them."""
     from cms.demo.volume import TAGS
-    from mongo.clock import now
+    from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import nodes as selectors
 
@@ -146,8 +146,8 @@ def at_their_pace(
 
 def comment(dice: random.Random, post: Any) -> None:
     """Post a comment."""
-    from comments.posting import services
-    from comments.types import Author, Target
+    from marginalia.comments.posting import services
+    from marginalia.comments.types import Author, Target
 
     text = "\n\n".join(dice.sample(content.SENTENCES, 2))
     target = Target("nodes.node", str(post))

@@ -58,7 +58,7 @@ def prepare() -> None:
     from django.conf import settings
     from django.core.signals import setting_changed
 
-    from mongo import indexes
+    from marginalia.mongo import indexes
 
     settings.COMMENTS = {"KEEP_OLD_COPY": 0, "TARGETS": {"auth.user": {"SCHEMA": "embedded"}}}
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
@@ -73,8 +73,8 @@ class Trial:
         from bson import ObjectId
         from django.contrib.auth.models import User
 
-        from comments.backends.mongodb import MongoBackend
-        from comments.types import Target
+        from marginalia.comments.backends.mongodb import MongoBackend
+        from marginalia.comments.types import Target
 
         self.backend, self.size, self.posted = MongoBackend(), size, 0
         self.costs: list[list[object]] = []
@@ -86,7 +86,7 @@ class Trial:
 
     def run(self) -> None:
         """Build, measure, move on."""
-        from comments.types import Order
+        from marginalia.comments.types import Order
 
         self.build()
         self.row("documents", "comments")
@@ -114,8 +114,8 @@ class Trial:
 
     def build(self, schema: str = "documents", order: str = "oldest") -> None:
         """Store the comments in a schema and order of its own, as if they had been posted."""
-        from comments.backends.discussions import new_document
-        from comments.types import Order
+        from marginalia.comments.backends.discussions import new_document
+        from marginalia.comments.types import Order
 
         document = new_document(self.target, schema, Order(order), 100)
         where = self.backend.store.discussions
@@ -137,9 +137,9 @@ class Trial:
         """Yield comments in time's order: half of them answer one of the last few threads."""
         from datetime import UTC, datetime, timedelta
 
-        from comments import slugs
-        from comments.backends.stored import body, placed
-        from comments.types import Author, NewComment
+        from marginalia.comments import slugs
+        from marginalia.comments.backends.stored import body, placed
+        from marginalia.comments.types import Author, NewComment
 
         recent: list[dict[str, Any]] = []
         posted = datetime(2026, 1, 1, tzinfo=UTC)
@@ -155,7 +155,7 @@ class Trial:
             yield made
 
     def place(self) -> Any:
-        from comments.backends.stored import place
+        from marginalia.comments.backends.stored import place
 
         found = self.backend.store.discussions.find(self.target)
         assert found is not None
@@ -182,7 +182,7 @@ class Trial:
 
     def clear_pages(self) -> None:
         """Give the space of the moved buckets back, so that the next ones are measured alone."""
-        from mongo import indexes
+        from marginalia.mongo import indexes
 
         self.db.comment_pages.drop()
         for change in indexes.plan(["comment_pages"]):
@@ -251,7 +251,7 @@ class Trial:
 
     def new(self, parent: str) -> Any:
         """Return a comment to be posted."""
-        from comments.types import Author, NewComment
+        from marginalia.comments.types import Author, NewComment
 
         return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 

@@ -19,16 +19,16 @@ SENTENCES = (
 
 def discuss(node: Any, count: int) -> None:
     """Put `count` comments under a node: half of them answer one of the ten before."""
-    from comments.operations import importing
-    from mongo.clock import now
+    from marginalia.comments.operations import importing
+    from marginalia.mongo.clock import now
 
     importing.import_(node, _comments(count, now() - timedelta(days=60)))
 
 
 def _comments(count: int, began: Any) -> Iterator[Any]:
-    from comments import slugs
-    from comments.posting import preparation
-    from comments.types import Author, NewComment
+    from marginalia.comments import slugs
+    from marginalia.comments.posting import preparation
+    from marginalia.comments.types import Author, NewComment
 
     chance = random.Random(9)
     recent: list[str] = []
@@ -54,7 +54,7 @@ def photo() -> str:
     from bson import ObjectId
     from PIL import Image
 
-    from mongo.clock import now
+    from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.services import editing
     from nodes.services.photo_import import import_photo

@@ -64,7 +64,7 @@ def _compare(name: str, size: int) -> None:
 
 def _works(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield (what it is, how to do it) of all that should cost the same at any length."""
-    from comments.types import Author, NewComment, Order
+    from marginalia.comments.types import Author, NewComment, Order
 
     backend, target = trial.backend, trial.target
     slug = trial.somewhere(0.6)

@@ -31,7 +31,7 @@ def _load() -> Any:
     from bson import ObjectId
     from django.core.management import call_command
 
-    from mongo.connection import database
+    from marginalia.mongo.connection import database
     from tests.support.nodes.build import PAST, node
 
     call_command("setup_indexes", stdout=io.StringIO())
@@ -58,8 +58,8 @@ def _load() -> Any:
 
 
 def _measure(section: Any) -> None:
-    from mongo.clock import now
-    from mongo.connection import database
+    from marginalia.mongo.clock import now
+    from marginalia.mongo.connection import database
     from nodes.content.facets import key
     from nodes.models import version_cache
     from nodes.selectors import facets

@@ -86,7 +86,7 @@ def serve(size: int, pipe: Connection) -> None:
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield (what it is, path) of every kind of page."""
-    from mongo.clock import now
+    from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import nodes as selectors
 

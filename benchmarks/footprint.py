@@ -109,7 +109,7 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
 
 def _every_post() -> Iterator[str]:
     """Yield the paths of all posts of the bulk content."""
-    from mongo.clock import now
+    from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import sitemap
 

@@ -38,10 +38,10 @@ def _measured(schema: str, order: str) -> list[object]:
     from django.core.management import call_command
     from django.core.signals import setting_changed
 
-    from comments import conf
-    from comments.reading import selectors
-    from comments.types import Target
-    from mongo.connection import database
+    from marginalia.comments import conf
+    from marginalia.comments.reading import selectors
+    from marginalia.comments.types import Target
+    from marginalia.mongo.connection import database
 
     settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": order}}}
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
@@ -65,7 +65,7 @@ def _measured(schema: str, order: str) -> list[object]:
 
 
 def _lines(discussion: str) -> Any:
-    from comments import slugs
+    from marginalia.comments import slugs
 
     yield json.dumps({"discussion": discussion, "open": True}).encode()
     chance, recent, began = random.Random(9), [""], datetime(2026, 1, 1, tzinfo=UTC)

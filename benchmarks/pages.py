@@ -52,7 +52,7 @@ def main() -> None:
     with site.served_by_mongod() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import web
-        from mongo.connection import database
+        from marginalia.mongo.connection import database
 
         web.require_wrk()
         paths = dict(addresses())
@@ -104,7 +104,7 @@ site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield (what it is, path) of every page that is measured; the post gets its comments here."""
-    from mongo.clock import now
+    from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import nodes as selectors
 

@@ -77,8 +77,8 @@ def discuss() -> None:
 
 def comments(post: str) -> list[dict[str, str]]:
     """Return the comments of our post by id, parents before replies, as the peer's site is filled with them."""
-    from comments.reading import selectors
-    from comments.types import Target
+    from marginalia.comments.reading import selectors
+    from marginalia.comments.types import Target
 
     return [
         {

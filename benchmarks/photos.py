@@ -91,8 +91,8 @@ def _connected() -> None:
     django.setup()
     from django.db import connections
 
-    from mongo import indexes
-    from mongo.connection import database
+    from marginalia.mongo import indexes
+    from marginalia.mongo.connection import database
 
     # Never the site's own data.
     connections.settings["default"]["NAME"] = "test_benchmark"
@@ -144,7 +144,7 @@ def up_raw(mb: int) -> dict[str, float]:
     _connected()
     from gridfs import GridFSBucket
 
-    from mongo.connection import database
+    from marginalia.mongo.connection import database
 
     def work() -> None:
         with GridFSBucket(database(), "benchmark").open_upload_stream(f"{mb}.raw") as stream:
@@ -157,7 +157,7 @@ def up_raw(mb: int) -> dict[str, float]:
 def down(mb: int) -> dict[str, float]:
     """The asset service's reader, as the view uses it."""
     _connected()
-    from mongo.connection import database
+    from marginalia.mongo.connection import database
     from nodes.photos.assets.reader import read
 
     file = database()["cms.assets.files"].find_one({"filename": f"{mb}.bin"})
@@ -174,7 +174,7 @@ def down_raw(mb: int) -> dict[str, float]:
     _connected()
     from gridfs import GridFSBucket
 
-    from mongo.connection import database
+    from marginalia.mongo.connection import database
 
     def work() -> None:
         stream, total = GridFSBucket(database(), "cms.assets").open_download_stream_by_name(f"{mb}.bin"), 0

@@ -57,8 +57,8 @@ def main() -> None:
     with site.served_by_mongod() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import busy_site, web
-        from comments.types import Target
-        from mongo.clock import now
+        from marginalia.comments.types import Target
+        from marginalia.mongo.clock import now
         from nodes.selectors import nodes
 
         post = nodes.whole_by_ids(busy_site.ranked()[0][:1], now())[0]
@@ -105,9 +105,9 @@ took."""
 
 def reply(target: Any) -> None:
     """Post a reply to the first comment."""
-    from comments.posting import services
-    from comments.reading import selectors
-    from comments.types import Author
+    from marginalia.comments.posting import services
+    from marginalia.comments.reading import selectors
+    from marginalia.comments.types import Author
 
     first = next(iter(selectors.iterate(target)))
     services.post(

@@ -98,7 +98,7 @@ def main() -> None:
 
         from benchmarks import web
         from cms.serving import gunicorn_conf
-        from local import cores
+        from marginalia.local import cores
 
         web.require_wrk()
         _name, post = next(pages.addresses())
@@ -121,7 +121,7 @@ def main() -> None:
 
 def _start(way: Way, folder: Path, servers: ExitStack) -> None:
     from benchmarks.web import Web
-    from local.embedded import Embedded
+    from marginalia.local.embedded import Embedded
 
     mongod = Embedded(folder).running()
     assert mongod is not None

@@ -15,7 +15,7 @@ def served_by_mongod() -> Iterator[Path]:
 
     Settings are read once a process: benchmarks that need two sites start processes.
     """
-    from local.embedded import Embedded
+    from marginalia.local.embedded import Embedded
 
     with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
         server = Embedded(Path(folder))

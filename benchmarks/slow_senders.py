@@ -72,7 +72,7 @@ def _servers() -> Iterator[Server]:
 @contextmanager
 def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int, psutil.Process]]:
     """Serve an application; yield the port to ask, and the server's process."""
-    from local.ports import free_port
+    from marginalia.local.ports import free_port
 
     back, front = free_port(), free_port()
     environment = {**os.environ, "WEB_CONCURRENCY": "2", **server.environment}

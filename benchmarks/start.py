@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.site import QUICK
 from benchmarks.timing import clocked
-from local.embedded import Embedded
+from marginalia.local.embedded import Embedded
 
 ROUNDS = 1 if QUICK else 5
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from benchmarks import site
 from benchmarks.report import grid
 from benchmarks.timing import clocked
-from markup import text
-from markup.comparing import diff, merge
-from markup.html import clean
-from markup.markdown import limits, render
+from marginalia.markup import text
+from marginalia.markup.comparing import diff, merge
+from marginalia.markup.html import clean
+from marginalia.markup.markdown import limits, render
 from tests.markup import worst
 
 SIZE = 100_000 if site.QUICK else 1_000_000

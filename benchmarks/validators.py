@@ -23,8 +23,8 @@ def measure() -> None:
     import django
 
     django.setup()
-    from mongo import indexes
-    from mongo.connection import database
+    from marginalia.mongo import indexes
+    from marginalia.mongo.connection import database
 
     indexes.ensure()
     print("\n  milliseconds (median / 95th percentile)        with validators   without")
@@ -54,8 +54,8 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     """Return what is measured, by name, each with what comes before it untimed."""
     from bson import ObjectId
 
-    from comments.backends.mongodb import MongoBackend
-    from comments.types import Author, NewComment, Order, Target
+    from marginalia.comments.backends.mongodb import MongoBackend
+    from marginalia.comments.types import Author, NewComment, Order, Target
     from nodes.services import editing
     from nodes.types import Actor
 

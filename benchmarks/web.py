@@ -18,8 +18,8 @@ from pathlib import Path
 import psutil
 
 from cms.serving import command as servers
-from local.embedded import Embedded
-from local.ports import free_port
+from marginalia.local.embedded import Embedded
+from marginalia.local.ports import free_port
 
 CONNECTIONS = 4
 WORKERS = 2

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from cms.accounts import roles
-from comments.admin.lists import CheckedLists
+from marginalia.comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):

@@ -4,8 +4,8 @@ The backend makes unique fields partial indexes, which an equality look-up canno
 each session would scan its collection.
 """
 
-from mongo.collections import Collection, Index, Keys
-from mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, optional
+from marginalia.mongo.collections import Collection, Index, Keys
+from marginalia.mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, optional
 
 
 def _stock(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:

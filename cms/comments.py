@@ -8,12 +8,12 @@ from django.core import checks
 from django.db.models import Model
 from django.dispatch import receiver
 
-import comments
-from comments.backends import layout_classes, may_keep
-from comments.posting import services
-from comments.posting.policy import Mode, Policy, closing
-from comments.types import Target
-from mongo.clock import now
+from marginalia import comments
+from marginalia.comments.backends import layout_classes, may_keep
+from marginalia.comments.posting import services
+from marginalia.comments.posting.policy import Mode, Policy, closing
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
 from nodes.admin import relogin
 from nodes.content import PHOTO, Content, registry
 from nodes.models import Node, Photo, Placed, tree
@@ -25,7 +25,7 @@ from nodes.signals import node_deleted
 
 def register() -> None:
     """Have nodes and photos discussed, and a moderator's edit kept as the forms of nodes are."""
-    relogin.FORMS["comments_moderation_comment"] = "text"
+    relogin.FORMS["marginalia_comments_moderation_comment"] = "text"
     comments.register(Node, visible=live_nodes)
     comments.register(Photo, visible=live_photos)
 

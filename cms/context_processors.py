@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from cms.requests.keepable import is_personal
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 
-from mongo.doctor import Examination, Finding, check
+from marginalia.mongo.doctor import Examination, Finding, check
 
 REFERENCE = "See docs/reference/settings.md."
 

@@ -27,8 +27,8 @@ from cms.requests.keepable import is_personal
 from cms.requests.logs import given_id, public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
 from cms.requests.metrics.counted import HEAVY_REFUSED
-from mongo.engine import secondaries
-from mongo.servers import answers, secondary_answers
+from marginalia.mongo.engine import secondaries
+from marginalia.mongo.servers import answers, secondary_answers
 from nodes.admin import relogin
 from nodes.models import site as stored_site
 from nodes.views.finding import not_found

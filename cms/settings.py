@@ -6,7 +6,7 @@ from cms.environment.reading import read
 from cms.environment.secret import kept_secret
 from cms.environment.table import BASE_DIR
 from cms.environment.values import mail
-from local import cores
+from marginalia.local import cores
 
 env = read(BASE_DIR / ".env")
 
@@ -58,8 +58,8 @@ INSTALLED_APPS = [
     "api",
     "wordpress",
     "nodes",
-    "comments",
-    "mongo",
+    "marginalia.comments",
+    "marginalia.mongo",
     "cms.contrib.apps.AdminConfig",
     "cms.contrib.apps.AuthConfig",
     "cms.contrib.apps.ContentTypesConfig",
@@ -286,7 +286,9 @@ COMMENTS = {
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",
     "LAYOUT": "cms.comments.layout",
-    "ADDRESS": "comments.posting.ip_hash.forwarded" if BEHIND_PROXY else "comments.posting.ip_hash.remote",
+    "ADDRESS": "marginalia.comments.posting.ip_hash.forwarded"
+    if BEHIND_PROXY
+    else "marginalia.comments.posting.ip_hash.remote",
     "ORIGIN": "nodes.links.origin",
     "MODERATORS": env.MODERATORS,
 }

@@ -23,7 +23,7 @@ urlpatterns = [
     # For readers with an account: the admin's log-in takes staff only.
     path("log-in", accounts.LogIn.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
-    path("comments/", include("comments.urls")),
+    path("comments/", include("marginalia.comments.urls")),
     path("api/", include("api.urls")),
     path("", include("nodes.urls")),
 ]

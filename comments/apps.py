@@ -3,11 +3,12 @@ from django.utils.translation import gettext_lazy as _
 
 
 class CommentsConfig(AppConfig):
-    name = "comments"
+    name = "marginalia.comments"
+    label = "marginalia_comments"
     verbose_name = _("Comments")
 
     def ready(self) -> None:
         """Register the system checks, and let the worker know what sends mails and converts."""
-        from comments import checks  # noqa: F401
-        from comments.notices import mails  # noqa: F401
-        from comments.operations import converting  # noqa: F401
+        from marginalia.comments import checks  # noqa: F401
+        from marginalia.comments.notices import mails  # noqa: F401
+        from marginalia.comments.operations import converting  # noqa: F401

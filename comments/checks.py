@@ -9,10 +9,10 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from comments import conf, targets
-from comments.backends import bucket_size, layout_classes, may_embed
-from comments.posting.policy import Mode
-from comments.types import Order
+from marginalia.comments import conf, targets
+from marginalia.comments.backends import bucket_size, layout_classes, may_embed
+from marginalia.comments.posting.policy import Mode
+from marginalia.comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
 MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
@@ -38,7 +38,7 @@ def _keys() -> Iterator[CheckMessage]:
     elif connections[alias].vendor != "mongodb":
         yield Error(
             f"COMMENTS['DATABASE'] is {alias!r}, which is not a MongoDB.",
-            hint="Give DATABASES an entry with ENGINE 'mongo.engine' and name it here.",
+            hint="Give DATABASES an entry with ENGINE 'marginalia.mongo.engine' and name it here.",
             id="comments.E002",
         )
 

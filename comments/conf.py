@@ -15,8 +15,8 @@ DEFAULTS: dict[str, Any] = {
     # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
     # layout: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
     "TARGETS": {},
-    # Import path: comments.types.Target → the layout of its discussion when that is begun, "" for SCHEMA.
-    "LAYOUT": "comments.backends.layouts.stock",
+    # Import path: marginalia.comments.types.Target → the layout of its discussion when that is begun, "" for SCHEMA.
+    "LAYOUT": "marginalia.comments.backends.layouts.stock",
     # Levels of a thread.
     "MAX_DEPTH": 8,
     # Characters of what is typed; bytes of what is stored of one comment.
@@ -25,19 +25,21 @@ DEFAULTS: dict[str, Any] = {
     "PAGE_SIZE": 50,
     "MAX_PAGE_SIZE": 500,
     # Import path: source → clean HTML.
-    "RENDERER": "comments.posting.rendering.render",
-    # Import path: object → comments.posting.policy.Policy; the stock one says MODE for every object.
-    "POLICY": "comments.posting.policy.stock",
+    "RENDERER": "marginalia.comments.posting.rendering.render",
+    # Import path: object → marginalia.comments.posting.policy.Policy; the stock one says MODE for every object.
+    "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
     # Import path: object → the accounts, by their primary keys as str, whose comments on it bear the badge “Author”.
-    "AUTHORS": "comments.targets.no_authors",
+    "AUTHORS": "marginalia.comments.targets.no_authors",
     # Minutes in which authors may change and delete their comments.
     "EDIT_MINUTES": 15,
     # Of the form: hours after which it must be sent again, seconds below which only a program can have filled it in.
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are asked.
-    "RULES": tuple(f"comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")),
+    "RULES": tuple(
+        f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
+    ),
     # Links above which a comment waits, words that let it wait, (comments, seconds) allowed from one network or account.
     "MAX_LINKS": 2,
     "WORDS": (),
@@ -45,9 +47,9 @@ DEFAULTS: dict[str, Any] = {
     # E-mail addresses to which pending comments are announced; without any, those of settings.MANAGERS.
     "MODERATORS": (),
     # Import path: request → the client's network address.
-    "ADDRESS": "comments.posting.ip_hash.remote",
+    "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
     # Import path: request → scheme and host that links in mails and feeds begin with.
-    "ORIGIN": "comments.reading.links.requested",
+    "ORIGIN": "marginalia.comments.reading.links.requested",
     # Seconds: how long the old copy stays after a conversion, for readers who began in it.
     "KEEP_OLD_COPY": 3_600,
 }

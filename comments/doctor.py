@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from django.core.mail import get_connection
 
-from comments import conf
-from comments.backends import backend
-from comments.collections.queries import BROADCASTS, HOT_QUERIES
-from comments.operations import maintenance
-from mongo.clock import now
-from mongo.doctor import ERROR, WARNING, Examination, Finding, check
+from marginalia.comments import conf
+from marginalia.comments.backends import backend
+from marginalia.comments.collections.queries import BROADCASTS, HOT_QUERIES
+from marginalia.comments.operations import maintenance
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from mongo.reading import Malformed
+from marginalia.mongo.reading import Malformed
 
 if TYPE_CHECKING:
-    from comments.types import Comment
+    from marginalia.comments.types import Comment
 
 
 class CommentError(Exception):

@@ -9,10 +9,10 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from comments.reading import links, selectors
-from comments.reading.presenter import CommentUrls
-from comments.views import target_of
-from markup.characters import scrub
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.reading.presenter import CommentUrls
+from marginalia.comments.views import target_of
+from marginalia.markup.characters import scrub
 
 ENTRIES = 50
 

@@ -8,8 +8,8 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db.models import Model
 
-from comments.errors import TargetNotFound
-from comments.types import Comment, Target
+from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.types import Comment, Target
 
 Visible = Callable[[list[Any]], Iterable[Model]]
 _registered: dict[type[Model], Visible] = {}

@@ -6,14 +6,14 @@ from django.http import HttpResponse
 from django.urls import URLPattern
 from django.urls import path as route
 
-from comments import feeds
-from comments.converters import OF, ONE
-from comments.moderation import views as moderation
-from comments.notices import views as subscribing
-from comments.posting import change_views as changing
-from comments.posting import views as posting
-from comments.reading import views as reading
-from comments.views import answered
+from marginalia.comments import feeds
+from marginalia.comments.converters import OF, ONE
+from marginalia.comments.moderation import views as moderation
+from marginalia.comments.notices import views as subscribing
+from marginalia.comments.posting import change_views as changing
+from marginalia.comments.posting import views as posting
+from marginalia.comments.reading import views as reading
+from marginalia.comments.views import answered
 
 
 def path(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:

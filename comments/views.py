@@ -14,9 +14,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from comments import targets
-from comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
-from comments.types import Target
+from marginalia.comments import targets
+from marginalia.comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
+from marginalia.comments.types import Target
 
 FRAMES = ["comments/frame.html", "base.html", "comments/bare.html"]
 GONE = gettext_lazy("What you commented on is not here any more. Your text:")

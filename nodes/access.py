@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import content
 from nodes.content import PHOTO
 from nodes.models import Node, Photo, tree

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import Document
-from mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, check
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document
+from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, check
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,

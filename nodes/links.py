@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from markup.text import slugify
+from marginalia.markup.text import slugify
 
 
 def origin(request: HttpRequest) -> str:

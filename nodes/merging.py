@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from markup.comparing import lists
-from markup.comparing import merge as text_merge
+from marginalia.markup.comparing import lists
+from marginalia.markup.comparing import merge as text_merge
 from nodes.content import fields as content_fields
 from nodes.content import upgrading
 from nodes.content.fields import ITEMS, PART, PARTS, TEXT

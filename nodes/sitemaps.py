@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import links
 from nodes.content import NEWEST, registry
 from nodes.models import tree

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from bson import ObjectId
 
-from markup.characters import is_blank
+from marginalia.markup.characters import is_blank
 
 # When what has no end expires. Never null: $gt does not match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)

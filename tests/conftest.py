@@ -11,9 +11,9 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 
-from comments.types import Target
-from mongo import indexes
-from mongo.connection import database
+from marginalia.comments.types import Target
+from marginalia.mongo import indexes
+from marginalia.mongo.connection import database
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.database import URI, empty
@@ -108,7 +108,7 @@ def rules(settings):
 
     settings.COMMENTS = {
         **django_settings.COMMENTS,
-        "POLICY": "comments.posting.policy.stock",
+        "POLICY": "marginalia.comments.posting.policy.stock",
         "MODE": "open",
         "MIN_SECONDS": 0,
         "RATE": (1000, 600),

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from pymongo import UpdateOne
 
-from mongo.connection import batched, database
+from marginalia.mongo.connection import batched, database
 from nodes.types import Actor
 from wordpress.collections import ITEMS
 from wordpress.export.records import Attachment, Item

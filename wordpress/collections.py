@@ -1,7 +1,7 @@
 """What an import leaves beside nodes and comments: old addresses, and what the next run of the same source has to know."""
 
-from mongo.collections import Collection, Index, ShardKey
-from mongo.schemas import ID, INTEGER, TEXT, document, listed, one_of
+from marginalia.mongo.collections import Collection, Index, ShardKey
+from marginalia.mongo.schemas import ID, INTEGER, TEXT, document, listed, one_of
 
 LINKS = "wordpress.links"
 PLACE = (("path", 1), ("source", 1))

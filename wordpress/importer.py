@@ -14,9 +14,9 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
-from comments.types import Target
-from markup import html, text
-from mongo.clock import now
+from marginalia.comments.types import Target
+from marginalia.markup import html, text
+from marginalia.mongo.clock import now
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
 from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
 from nodes.models import Node, site

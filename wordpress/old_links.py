@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from bson import ObjectId
 from pymongo import UpdateOne
 
-from mongo.connection import batched, database
+from marginalia.mongo.connection import batched, database
 from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export

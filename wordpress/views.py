@@ -6,8 +6,8 @@ from collections.abc import Callable
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.urls import reverse
 
-from comments.reading.lists import ANCHOR
-from mongo.clock import now
+from marginalia.comments.reading.lists import ANCHOR
+from marginalia.mongo.clock import now
 from nodes.models import Node, Photo, tree
 from nodes.selectors import nodes as selectors
 from nodes.views import finding

@@ -7,9 +7,9 @@ from typing import Any
 from bson import ObjectId
 
 from api.changes.stored import COMMENTS, NODE, RESET, SETTINGS
-from comments.backends import VERSIONS
-from comments.types import Target
-from mongo.connection import Document
+from marginalia.comments.backends import VERSIONS
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import Document
 from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
 from nodes.selectors.falling_due import SHOWN_BY
 

@@ -24,9 +24,9 @@ from pymongo.write_concern import WriteConcern
 from api.changes import events
 from api.changes.relay import LOST
 from api.collections import PURGES
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import Document, bounded, database
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, bounded, database
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.site import SLOTS

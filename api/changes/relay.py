@@ -12,9 +12,9 @@ from pymongo.errors import OperationFailure
 
 from api.changes import events, stored, visibility
 from api.changes.stored import RESET, Entry, Last, Overtaken
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site

@@ -18,8 +18,8 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from api.collections import CHANGES
-from mongo.clock import now
-from mongo.connection import Document, database, refused
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database, refused
 
 NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET = "node", "photo", "subtree", "settings", "comments", "reset"
 KINDS = (NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET)

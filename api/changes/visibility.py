@@ -13,10 +13,10 @@ from bson import ObjectId
 from api.changes import stored
 from api.changes.events import Change
 from api.changes.stored import Entry
-from comments import targets
-from comments.types import Target
-from mongo.connection import Document, database
-from mongo.reading import readable_one
+from marginalia.comments import targets
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import readable_one
 from nodes.collections import ASSET_FILES, NODES, REVISIONS
 from nodes.content import CONTENT, PHOTO, registry
 from nodes.models import tree

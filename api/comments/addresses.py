@@ -7,15 +7,15 @@ from django.http import HttpRequest
 from django.utils.http import parse_etags
 from ninja import Header, Path
 
-import comments.converters  # noqa: F401 the addresses name one of its converters
+import marginalia.comments.converters  # noqa: F401 the addresses name one of its converters
 from api.comments.shapes import Slug
 from api.http.once import HEADER
 from api.http.routing import Router
 from api.problems import Problem
 from api.schemas.shapes import Id
-from comments import targets
-from comments.posting import forms
-from comments.types import Target
+from marginalia.comments import targets
+from marginalia.comments.posting import forms
+from marginalia.comments.types import Target
 from nodes.models import Node, Photo
 
 router = Router(tags=["Comments"])

@@ -13,13 +13,13 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
-from comments import signals
-from comments.errors import CommentNotFound
-from comments.moderation import pending
-from comments.posting import flags, policy, services
-from comments.posting.forms import user_key
-from comments.reading import links, selectors
-from comments.types import Comment, Verdict
+from marginalia.comments import signals
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import flags, policy, services
+from marginalia.comments.posting.forms import user_key
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.types import Comment, Verdict
 
 SIZE, MOST = 25, 100
 LISTED = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)

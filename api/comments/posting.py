@@ -13,14 +13,14 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
 from api.rights.scopes import Scope
-from comments import signals
-from comments.posting import flags, own, policy, services
-from comments.posting.forms import CommentForm, EditForm, user_key
-from comments.posting.services import Refused, Sender
-from comments.posting.tokens import FormToken
-from comments.posting.views import submission
-from comments.reading import selectors
-from comments.types import Comment, Held, Target
+from marginalia.comments import signals
+from marginalia.comments.posting import flags, own, policy, services
+from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
+from marginalia.comments.posting.services import Refused, Sender
+from marginalia.comments.posting.tokens import FormToken
+from marginalia.comments.posting.views import submission
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Held, Target
 
 # Visitors share their keys: of these no two may be alike by chance.
 SHORTEST_KEY = 16

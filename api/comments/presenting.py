@@ -12,13 +12,13 @@ from api.http import answers
 from api.rights import principals
 from api.rights.principals import Principal
 from api.rights.scopes import OF_NODES
-from comments import conf
-from comments.moderation.pending import Case
-from comments.posting import policy
-from comments.posting.forms import user_key
-from comments.reading import links
-from comments.reading.lists import Subject
-from comments.types import Author, Comment, Discussion, Held, Target
+from marginalia.comments import conf
+from marginalia.comments.moderation.pending import Case
+from marginalia.comments.posting import policy
+from marginalia.comments.posting.forms import user_key
+from marginalia.comments.reading import links
+from marginalia.comments.reading.lists import Subject
+from marginalia.comments.types import Author, Comment, Discussion, Held, Target
 
 
 def discussion(target: Target, obj: Model, found: Discussion) -> dict[str, Any]:

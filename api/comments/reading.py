@@ -12,11 +12,11 @@ from api.http import answers
 from api.problems import Problem
 from api.rights import principals
 from api.schemas.shapes import Id
-from comments import targets
-from comments.posting import own
-from comments.reading import paging, selectors
-from comments.reading.paging import PageRequest
-from comments.types import Order, Target
+from marginalia.comments import targets
+from marginalia.comments.posting import own
+from marginalia.comments.reading import paging, selectors
+from marginalia.comments.reading.paging import PageRequest
+from marginalia.comments.types import Order, Target
 
 SIZE, MOST = 50, 100
 MOST_COUNTED = 100

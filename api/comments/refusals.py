@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from api.http.once import HEADER
 from api.problems import KINDS, Problem
-from comments import conf
-from comments.errors import (
+from marginalia.comments import conf
+from marginalia.comments.errors import (
     CommentError,
     CommentNotFound,
     DiscussionBusy,
@@ -19,7 +19,7 @@ from comments.errors import (
     TargetNotFound,
     TokenUsed,
 )
-from comments.posting.services import Refused
+from marginalia.comments.posting.services import Refused
 
 # Seconds after which what was busy is asked again.
 RETRY_AFTER = 5

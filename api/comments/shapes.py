@@ -7,7 +7,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
-# Written out, because this is what was promised: a word that comments.types gets is a new one here, too.
+# Written out, because this is what was promised: a word that marginalia.comments.types gets is a new one here, too.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"

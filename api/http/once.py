@@ -16,8 +16,8 @@ from django.utils.crypto import salted_hmac
 from api.collections import ANSWERS
 from api.problems import Problem
 from api.rights import principals
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 
 HEADER, LONGEST = "Idempotency-Key", 255
 # The header in the schema.

@@ -10,8 +10,8 @@ from pydantic import Field
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Fields, Id, Include, Shape
-from markup.text import slugify
-from mongo.clock import now
+from marginalia.markup.text import slugify
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.collections import home_of
 from nodes.content import facets as content_facets

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from api.nodes import patches, refusals
 from api.problems import Problem
 from api.rights.principals import Principal
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access, content, merging
 from nodes.access import Action
 from nodes.collections import home_of

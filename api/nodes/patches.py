@@ -16,7 +16,7 @@ from api.nodes import presenting
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import shown_fields
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.access import TOP
 from nodes.admin.fields import FIRST_YEAR, LAST_YEAR, YEARS, AuthorField, SectionField
 from nodes.admin.forms import NodeForm

@@ -29,7 +29,7 @@ from api.schemas.shapes import (
     Shape,
     VersionName,
 )
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.models import Photo, Placed, tree

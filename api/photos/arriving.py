@@ -15,9 +15,9 @@ from api.http import answers, once
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
-from markup.characters import is_blank
-from mongo import jobs
-from mongo.clock import now
+from marginalia.markup.characters import is_blank
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from nodes import access, errors
 from nodes.admin.forms import NodeForm
 from nodes.content import PHOTO

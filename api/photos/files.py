@@ -10,7 +10,7 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import Principal
 from api.schemas.shapes import Id
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.errors import TooBusy

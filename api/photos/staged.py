@@ -13,8 +13,8 @@ from bson.int64 import Int64
 from pymongo.errors import DuplicateKeyError
 
 from api.collections import PARTS, UPLOADS
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 
 # Of each part but the last, in bytes: as of GridFS.
 PART = 255 * 1024

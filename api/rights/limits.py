@@ -13,9 +13,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from api.problems import RETRY_AFTER, Problem
-from comments.posting import ip_hash
-from mongo import rate_limit
-from mongo.rate_limit import Counted
+from marginalia.comments.posting import ip_hash
+from marginalia.mongo import rate_limit
+from marginalia.mongo.rate_limit import Counted
 
 SECONDS = 60
 # Bytes of JSON that count as one more change: longer texts take longer to render and to compare.

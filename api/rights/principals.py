@@ -18,7 +18,7 @@ from api.problems import Problem
 from api.rights import limits, tokens
 from api.rights.scopes import Scope, leaves
 from api.rights.tokens import Token
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 

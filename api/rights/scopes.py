@@ -40,7 +40,7 @@ def leaves(scopes: Collection[str], permission: str, *, is_reading: bool) -> boo
     """
     app, _dot, name = permission.partition(".")
     held = frozenset(scopes)
-    if app == "comments":
+    if app == "marginalia_comments":
         return Scope.MODERATE in held
     if app != "nodes" or name in _ADMINISTERING:
         return Scope.ADMINISTER in held

@@ -11,9 +11,9 @@ from bson import ObjectId
 
 from api.collections import TOKENS
 from api.rights.scopes import Scope
-from mongo.clock import now
-from mongo.connection import database
-from mongo.reading import Malformed, readable, readable_one
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import Malformed, readable, readable_one
 
 # What a token begins with, so that scanners of code know one.
 PREFIX = "mrg_"

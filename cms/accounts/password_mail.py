@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from mongo import jobs
-from mongo.jobs import Job
+from marginalia.mongo import jobs
+from marginalia.mongo.jobs import Job
 from nodes import links
 
 RESET = "accounts.reset"

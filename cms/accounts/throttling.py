@@ -17,8 +17,8 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.utils.crypto import salted_hmac
 
-from comments.posting import ip_hash
-from mongo import rate_limit
+from marginalia.comments.posting import ip_hash
+from marginalia.mongo import rate_limit
 from nodes.admin.relogin import is_form_sent
 
 SECONDS = 15 * 60

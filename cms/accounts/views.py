@@ -9,8 +9,8 @@ from django.http.response import HttpResponseBase
 
 from cms.accounts import throttling
 from cms.accounts.password_mail import QueuedResetForm
-from comments.posting import ip_hash
-from mongo import rate_limit
+from marginalia.comments.posting import ip_hash
+from marginalia.mongo import rate_limit
 
 RESETS, SECONDS = 5, 60 * 60
 

@@ -11,10 +11,14 @@ from nodes import access
 
 # The name and the models of each group; other apps' models stand in theirs, after these.
 GROUPS: tuple[tuple[Promise, tuple[str, ...]], ...] = (
-    (gettext_lazy("Content"), ("nodes.Node", "nodes.Photo", "comments.Moderation")),
+    (gettext_lazy("Content"), ("nodes.Node", "nodes.Photo", "marginalia_comments.Moderation")),
     (gettext_lazy("Settings and people"), ("nodes.SiteSettings", "auth.User", "auth.Group")),
 )
-OPERATIONS = ("comments.StoredDiscussion", "comments.StoredComment", "comments.StoredBucket")
+OPERATIONS = (
+    "marginalia_comments.StoredDiscussion",
+    "marginalia_comments.StoredComment",
+    "marginalia_comments.StoredBucket",
+)
 
 
 def grouped(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from api import admin as tokens
 from cms.dashboard import navigation, start
-from mongo import jobs
+from marginalia.mongo import jobs
 from nodes import access
 from nodes.models import site
 

@@ -8,10 +8,10 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from comments.moderation import pending as moderation
-from comments.posting.policy import is_moderator
-from mongo import jobs
-from mongo.clock import now
+from marginalia.comments.moderation import pending as moderation
+from marginalia.comments.posting.policy import is_moderator
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.admin import working_copies
 from nodes.selectors import lists, waiting
@@ -97,11 +97,11 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
 def _comments() -> Iterator[Card]:
     counts = moderation.counts()
     if waits := counts["waiting"]:
-        url = reverse("admin:comments_moderation_changelist")
+        url = reverse("admin:marginalia_comments_moderation_changelist")
         text = _("Approve them, and they appear.")
         yield Card(_("Pending comments"), number(waits, moderation.COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
-        url = reverse("admin:comments_moderation_published")
+        url = reverse("admin:marginalia_comments_moderation_published")
         yield Card(_("Flagged comments"), number(flagged, moderation.COUNTED - 1), url, _("Readers reported them."))
 
 

@@ -1,12 +1,12 @@
-"""ENGINE = "cms.database": `mongo.engine`, whose connection may name the embedded server, and whose commands are counted."""
+"""ENGINE = "cms.database": the engine of `marginalia.mongo`, which finds the embedded server and counts commands."""
 
 from pathlib import Path
 from typing import Any
 
 from cms.requests.metrics import commands
-from local import embedded
-from mongo.engine import base
-from mongo.engine.commands import CommandWatch
+from marginalia.local import embedded
+from marginalia.mongo.engine import base
+from marginalia.mongo.engine.commands import CommandWatch
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cms.demo.content import Item, account
-from comments import slugs
-from comments.operations import importing, maintenance
-from comments.posting import preparation, services
-from comments.types import Author, NewComment, Order, Target
+from marginalia.comments import slugs
+from marginalia.comments.operations import importing, maintenance
+from marginalia.comments.posting import preparation, services
+from marginalia.comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
 
 # What is kept otherwise than the setting says, as an operator's conversion would leave it: in which schema and order.

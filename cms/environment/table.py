@@ -12,7 +12,7 @@ from django.http.request import validate_host
 from pydantic import BaseModel, ConfigDict, Field
 
 from cms.environment import values
-from mongo.uri import is_protected
+from marginalia.mongo.uri import is_protected
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 

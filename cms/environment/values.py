@@ -19,7 +19,7 @@ from django.core.validators import validate_email
 from django.http.request import split_domain_port
 from pydantic import AfterValidator, BeforeValidator
 
-from mongo import uri
+from marginalia.mongo import uri
 
 ANY = "*"
 CONSOLE = environ.Env.EMAIL_SCHEMES["consolemail"]

@@ -12,7 +12,7 @@ PERMISSIONS = {
         "publish_node": "Can publish pages and posts",
     },
     ("nodes", "sitesettings"): {"change_sitesettings": "Can change site settings"},
-    ("comments", "moderation"): {"can_moderate": "Can moderate comments"},
+    ("marginalia_comments", "moderation"): {"can_moderate": "Can moderate comments"},
     ("auth", "user"): {f"{action}_user": f"Can {action} user" for action in ("add", "change", "delete", "view")},
     ("auth", "group"): {f"{action}_group": f"Can {action} group" for action in ("add", "change", "delete", "view")},
 }

@@ -16,13 +16,13 @@ from django.template.loader import get_template
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import parse_http_date_safe, quote_etag
 
-from comments import conf
-from comments.backends import VERSIONS
-from comments.reading import selectors as comments
-from comments.reading import versions
-from comments.types import Target
-from mongo.clock import now
-from mongo.engine.noting import watched
+from marginalia.comments import conf
+from marginalia.comments.backends import VERSIONS
+from marginalia.comments.reading import selectors as comments
+from marginalia.comments.reading import versions
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.engine.noting import watched
 from nodes.collections import NODES
 from nodes.models import dependencies, tree
 from nodes.models import site as stored_site

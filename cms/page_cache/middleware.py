@@ -16,11 +16,11 @@ from cms.requests.errors import unavailable
 from cms.requests.keepable import is_for_all, key_of
 from cms.requests.stale import marked
 from cms.serving import cdn
-from comments.reading import versions
-from mongo.clock import now
-from mongo.engine import secondaries
-from mongo.engine.noting import watched
-from mongo.servers import is_cut_off, knows_primary, knows_secondary, within
+from marginalia.comments.reading import versions
+from marginalia.mongo.clock import now
+from marginalia.mongo.engine import secondaries
+from marginalia.mongo.engine.noting import watched
+from marginalia.mongo.servers import is_cut_off, knows_primary, knows_secondary, within
 from nodes.models import dependencies
 from nodes.models import site as stored_site
 from nodes.selectors import due

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from comments.reading import paging
+from marginalia.comments.reading import paging
 from nodes.content import registry
 
 # The routes whose answers are kept, each with the parameters that it reads. A request with any other is answered anew.

@@ -7,7 +7,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from django.conf import settings
 from django.http import HttpResponse
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 # How long a page may stay there: without a worker no one tells of changes.
 LONGEST = timedelta(seconds=60)

@@ -52,11 +52,11 @@ control_socket_disable = True
 
 def on_starting(server: Any) -> None:
     """End with a sentence if no write would be acknowledged, as `manage.py serve` does."""
-    if reason := import_module("mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
+    if reason := import_module("marginalia.mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
 
 
 def post_worker_init(worker: Any) -> None:
     """Log why MongoDB can't be used, if it can't, before any request."""
-    import_module("mongo.servers").report_outage()
+    import_module("marginalia.mongo.servers").report_outage()

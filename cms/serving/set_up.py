@@ -19,10 +19,10 @@ from django.core.management import call_command
 
 from cms.environment.secret import kept_secret
 from cms.serving import command as servers
-from local.claims import Claim, Claimed
-from local.ports import is_free, listener
-from local.processes import Restarted, command_line, guarded
-from mongo import indexes
+from marginalia.local.claims import Claim, Claimed
+from marginalia.local.ports import is_free, listener
+from marginalia.local.processes import Restarted, command_line, guarded
+from marginalia.mongo import indexes
 from nodes.models import Node
 
 EDITOR = "editor"

@@ -13,18 +13,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from comments import signals, targets
-from comments.admin import stored
-from comments.converters import ONE
-from comments.errors import CommentError, CommentNotFound
-from comments.models import Moderation
-from comments.moderation import pending
-from comments.posting import flags, forms, services
-from comments.posting.forms import EditForm
-from comments.posting.policy import is_moderator
-from comments.reading import links, selectors
-from comments.types import Comment, Flagged, Target, Verdict
-from comments.views import answered
+from marginalia.comments import signals, targets
+from marginalia.comments.admin import stored
+from marginalia.comments.converters import ONE
+from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.models import Moderation
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.posting.forms import EditForm
+from marginalia.comments.posting.policy import is_moderator
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.types import Comment, Flagged, Target, Verdict
+from marginalia.comments.views import answered
 
 # Django looks for admins here.
 __all__ = ["ModerationAdmin", "stored"]
@@ -49,10 +49,10 @@ class ModerationAdmin(admin.ModelAdmin):
             return self.admin_site.admin_view(self._for_moderators(view))
 
         return [
-            path("", page(self.queue), name="comments_moderation_changelist"),
-            path("decide", page(self.decide), name="comments_moderation_decide"),
-            path("published", page(self.published), name="comments_moderation_published"),
-            path(f"comment/{ONE}", page(self.comment), name="comments_moderation_comment"),
+            path("", page(self.queue), name="marginalia_comments_moderation_changelist"),
+            path("decide", page(self.decide), name="marginalia_comments_moderation_decide"),
+            path("published", page(self.published), name="marginalia_comments_moderation_published"),
+            path(f"comment/{ONE}", page(self.comment), name="marginalia_comments_moderation_comment"),
         ]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -115,7 +115,7 @@ class ModerationAdmin(admin.ModelAdmin):
         verdict = _verdict(request.POST.get("state", ""))
         if action in pending.ACTIONS:
             self._decided(request, action, ids, verdict)
-        where = reverse("admin:comments_moderation_changelist")
+        where = reverse("admin:marginalia_comments_moderation_changelist")
         if verdict is Verdict.WAITING:
             pending.take(_who(request), SHOWN)
         else:
@@ -132,7 +132,9 @@ class ModerationAdmin(admin.ModelAdmin):
             signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
             args = [comment.target.label, comment.target.pk, comment.slug]
             said = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
-            messages.info(request, format_html(said, reverse("admin:comments_moderation_comment", args=args)))
+            messages.info(
+                request, format_html(said, reverse("admin:marginalia_comments_moderation_comment", args=args))
+            )
         for _id, reason in decided.failed:
             messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
         if decided.done:

@@ -12,8 +12,8 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from comments.errors import CommentError
-from mongo.servers import is_outage
+from marginalia.comments.errors import CommentError
+from marginalia.mongo.servers import is_outage
 
 # What the backend, BSON and the server make of a broken pattern, an id that is none, a number or a date out of range.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)

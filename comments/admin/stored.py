@@ -14,14 +14,14 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from comments import targets
-from comments.admin.lists import CheckedList, CheckedLists
-from comments.backends import layout_classes
-from comments.errors import CommentError
-from comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
-from comments.operations import converting
-from comments.posting.policy import is_moderator
-from comments.types import Order, Target
+from marginalia.comments import targets
+from marginalia.comments.admin.lists import CheckedList, CheckedLists
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.errors import CommentError
+from marginalia.comments.models.stored import StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.operations import converting
+from marginalia.comments.posting.policy import is_moderator
+from marginalia.comments.types import Order, Target
 
 
 class Pages(Paginator):

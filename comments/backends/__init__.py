@@ -4,12 +4,12 @@ whose attributes say what each can do; and what COMMENTS chooses of them.
 
 import threading
 
-from comments import conf
-from comments.backends.base import Backend
-from comments.backends.discussions import VERSIONS
-from comments.backends.layouts import bucket_size, layout_classes, may_embed, may_keep, storage
-from comments.backends.mongodb import MongoBackend
-from mongo.connection import database
+from marginalia.comments import conf
+from marginalia.comments.backends.base import Backend
+from marginalia.comments.backends.discussions import VERSIONS
+from marginalia.comments.backends.layouts import bucket_size, layout_classes, may_embed, may_keep, storage
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.mongo.connection import database
 
 __all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "may_embed", "may_keep", "storage"]
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Protocol, Unpack
 
-from comments.backends.beside import Flags, IpHashes, Subscriptions
-from comments.types import (
+from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
+from marginalia.comments.types import (
     Comment,
     Converting,
     Discussion,

@@ -6,9 +6,9 @@ from typing import Any
 
 from pymongo.database import Database
 
-from comments.types import Flagged, Subscription, Target
-from mongo.clock import now
-from mongo.reading import Malformed, readable
+from marginalia.comments.types import Flagged, Subscription, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.reading import Malformed, readable
 
 # How many readers are told apart; more are not needed to bring a comment before a moderator.
 MOST = 50

@@ -19,10 +19,10 @@ from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from comments.backends.stored import Document, Place, Storage, place
-from comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
-from comments.types import Order, Target
-from mongo.clock import now
+from marginalia.comments.backends.stored import Document, Place, Storage, place
+from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
+from marginalia.comments.types import Order, Target
+from marginalia.mongo.clock import now
 
 MOST_CLAIMS = 1_000
 # What a converter is to copy again may be so long until writers wait for it: each of them carries the list along.

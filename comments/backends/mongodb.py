@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from comments.backends.beside import Flags, IpHashes, Subscriptions
-from comments.backends.reading.across import Across
-from comments.backends.reading.pages import Reading
-from comments.backends.store import Store
-from comments.backends.stored import place
-from comments.backends.upkeep.conversions import Conversions
-from comments.backends.upkeep.repairing import Repairing
-from comments.backends.writing.importing import Importing
-from comments.backends.writing.pending import Pending
-from comments.types import Target
+from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
+from marginalia.comments.backends.reading.across import Across
+from marginalia.comments.backends.reading.pages import Reading
+from marginalia.comments.backends.store import Store
+from marginalia.comments.backends.stored import place
+from marginalia.comments.backends.upkeep.conversions import Conversions
+from marginalia.comments.backends.upkeep.repairing import Repairing
+from marginalia.comments.backends.writing.importing import Importing
+from marginalia.comments.backends.writing.pending import Pending
+from marginalia.comments.types import Target
 
 
 class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):

@@ -7,14 +7,14 @@ from typing import Any
 from pymongo.database import Database
 from pymongo.errors import PyMongoError
 
-from comments import conf
-from comments.backends.base import Backend
-from comments.backends.discussions import Claim, Discussions
-from comments.backends.layouts import Layouts, storage_of
-from comments.backends.stored import Document, place
-from comments.errors import CommentError
-from comments.types import Target
-from mongo.connection import database
+from marginalia.comments import conf
+from marginalia.comments.backends.base import Backend
+from marginalia.comments.backends.discussions import Claim, Discussions
+from marginalia.comments.backends.layouts import Layouts, storage_of
+from marginalia.comments.backends.stored import Document, place
+from marginalia.comments.errors import CommentError
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import database
 
 # Seconds that a writer waits for others to end, to promote a discussion.
 PROMOTION_PATIENCE = 2.0

@@ -8,10 +8,22 @@ from typing import Any
 
 from bson import Int64, ObjectId
 
-from comments import conf, slugs
-from comments.errors import DiscussionDamaged, InvalidParent
-from comments.types import Author, Comment, Discussion, Held, Kind, NewComment, Order, Replaced, State, Target, Verdict
-from mongo.reading import MALFORMED, Malformed, readable
+from marginalia.comments import conf, slugs
+from marginalia.comments.errors import DiscussionDamaged, InvalidParent
+from marginalia.comments.types import (
+    Author,
+    Comment,
+    Discussion,
+    Held,
+    Kind,
+    NewComment,
+    Order,
+    Replaced,
+    State,
+    Target,
+    Verdict,
+)
+from marginalia.mongo.reading import MALFORMED, Malformed, readable
 
 Document = dict[str, Any]
 

@@ -4,11 +4,11 @@ Every copy of a discussion has an `epoch`; all indexes on comments lead to one d
 to one place, and name the epoch, so that a copy under way is never mixed with the one that is read.
 """
 
-from comments import conf
-from comments.backends import layout_classes
-from comments.collections import schemas
-from mongo import jobs, rate_limit
-from mongo.collections import Collection, Index, ShardKey, least_hash
+from marginalia.comments import conf
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.collections import schemas
+from marginalia.mongo import jobs, rate_limit
+from marginalia.mongo.collections import Collection, Index, ShardKey, least_hash
 
 DAY = 24 * 60 * 60
 

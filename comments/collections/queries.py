@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from comments.types import Verdict
-from mongo import jobs
-from mongo.clock import now
-from mongo.doctor import HotQuery
-from mongo.sharding.targeting import Broadcast
+from marginalia.comments.types import Verdict
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import HotQuery
+from marginalia.mongo.sharding.targeting import Broadcast
 
 
 def _of(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,20 @@
 """What documents of discussions must look like, for the server to refuse others."""
 
-from comments.types import Kind, Order, State, Verdict
-from mongo.schemas import ANYTHING, DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, either, listed, one_of, optional
+from marginalia.comments.types import Kind, Order, State, Verdict
+from marginalia.mongo.schemas import (
+    ANYTHING,
+    DATE,
+    ID,
+    INTEGER,
+    TEXT,
+    YES_NO,
+    Schema,
+    document,
+    either,
+    listed,
+    one_of,
+    optional,
+)
 
 _AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": YES_NO})
 _PLACED: dict[str, Schema] = {

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
-from comments.operations.privacy import Person
+from marginalia.comments.operations.privacy import Person
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -1,10 +1,10 @@
-"""What the framework must know as a model: the permission to moderate. Comments are values (comments.types), not models."""
+"""What the framework must know as a model: the permission to moderate. Comments are values (see `types`), not models."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 # Django looks for models here.
-from comments.models.stored import StoredAuthor, StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.models.stored import StoredAuthor, StoredBucket, StoredComment, StoredDiscussion
 
 __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "StoredDiscussion"]
 

@@ -9,10 +9,10 @@ from django_mongodb_backend.fields import EmbeddedModelField, ObjectIdAutoField
 from django_mongodb_backend.managers import EmbeddedModelManager
 from django_mongodb_backend.models import EmbeddedModel
 
-from comments import conf
-from comments.backends import layout_classes
-from comments.types import Kind, Order, State, Target
-from mongo.models import ReadOnlyModel, ReadOnlyQuerySet
+from marginalia.comments import conf
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.types import Kind, Order, State, Target
+from marginalia.mongo.models import ReadOnlyModel, ReadOnlyQuerySet
 
 
 class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]

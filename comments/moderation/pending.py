@@ -12,14 +12,14 @@ from datetime import timedelta
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from comments import targets
-from comments.backends import backend
-from comments.errors import CommentError, CommentNotFound
-from comments.notices import mails, reasons
-from comments.posting import flags, forms, services
-from comments.reading import selectors
-from comments.types import Comment, Held, HeldQuery, Verdict
-from mongo.clock import now
+from marginalia.comments import targets
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.notices import mails, reasons
+from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Held, HeldQuery, Verdict
+from marginalia.mongo.clock import now
 
 LEASE = timedelta(minutes=10)
 # Beyond this a number says "more than".

@@ -4,15 +4,15 @@ from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from comments import signals, targets
-from comments.errors import CommentNotFound, HeldChanged
-from comments.moderation import pending
-from comments.notices import mails
-from comments.posting import forms, policy
-from comments.posting.change_views import ask, ask_or_do
-from comments.reading import links, selectors
-from comments.reading.views import whereabouts
-from comments.types import Comment
+from marginalia.comments import signals, targets
+from marginalia.comments.errors import CommentNotFound, HeldChanged
+from marginalia.comments.moderation import pending
+from marginalia.comments.notices import mails
+from marginalia.comments.posting import forms, policy
+from marginalia.comments.posting.change_views import ask, ask_or_do
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.reading.views import whereabouts
+from marginalia.comments.types import Comment
 
 
 @permission_required(policy.MODERATE)

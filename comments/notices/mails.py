@@ -15,14 +15,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from comments import conf, targets
-from comments.backends import backend
-from comments.errors import CommentNotFound, TargetNotFound
-from comments.notices import reasons, subscriptions
-from comments.notices.subscriptions import NoSubscription, Subscription
-from comments.types import Comment, Held, Target
-from mongo import jobs
-from mongo.jobs import Job
+from marginalia.comments import conf, targets
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import CommentNotFound, TargetNotFound
+from marginalia.comments.notices import reasons, subscriptions
+from marginalia.comments.notices.subscriptions import NoSubscription, Subscription
+from marginalia.comments.types import Comment, Held, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.jobs import Job
 
 HELD, REPLY, CONFIRM = "comments.held", "comments.reply", "comments.confirm"
 # Of a comment's text in a mail.

@@ -5,7 +5,7 @@ import re
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from comments.types import Held
+from marginalia.comments.types import Held
 
 _LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
 

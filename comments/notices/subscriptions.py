@@ -6,8 +6,8 @@ from datetime import datetime
 from django.core import signing
 from django.utils.crypto import salted_hmac
 
-from comments.backends import backend
-from comments.types import Subscription, Target
+from marginalia.comments.backends import backend
+from marginalia.comments.types import Subscription, Target
 
 SALT = "comments.subscriptions"
 # What links in mails are for, and for how many days they can be used. To leave must be possible long after the last mail.

@@ -5,9 +5,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from comments.notices import subscriptions
-from comments.notices.subscriptions import BadLink, NoSubscription
-from comments.views import page, personal
+from marginalia.comments.notices import subscriptions
+from marginalia.comments.notices.subscriptions import BadLink, NoSubscription
+from marginalia.comments.views import page, personal
 
 
 @csrf_exempt

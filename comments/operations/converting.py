@@ -1,12 +1,12 @@
 """Conversions that an administrator asks for: short ones at once, long ones by a worker, which says how far it is."""
 
-from comments import conf
-from comments.backends import layout_classes
-from comments.errors import ConversionFailed
-from comments.operations import maintenance
-from comments.types import Order, Target
-from mongo import jobs
-from mongo.jobs import Job
+from marginalia.comments import conf
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Order, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.jobs import Job
 
 CONVERT = "comments.convert"
 # Comments that are converted while the administrator waits: a second or two.

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from django.db.models import Model
 
-from comments import conf, slugs, targets
-from comments.backends import backend
-from comments.posting.preparation import checked
-from comments.types import NewComment, Posted, Target
+from marginalia.comments import conf, slugs, targets
+from marginalia.comments.backends import backend
+from marginalia.comments.posting.preparation import checked
+from marginalia.comments.types import NewComment, Posted, Target
 
 
 def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from comments import conf, targets
-from comments.backends import backend, layout_classes, may_embed
-from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
-from comments.types import Discussion, Fault, Order, Target
-from mongo.reading import MALFORMED
+from marginalia.comments import conf, targets
+from marginalia.comments.backends import backend, layout_classes, may_embed
+from marginalia.comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
+from marginalia.comments.types import Discussion, Fault, Order, Target
+from marginalia.mongo.reading import MALFORMED
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from comments.backends import backend
-from comments.notices import subscriptions
-from comments.posting import flags, ip_hash, spam
-from comments.reading import selectors
-from comments.types import Comment, Held, Replaced, Target
+from marginalia.comments.backends import backend
+from marginalia.comments.notices import subscriptions
+from marginalia.comments.posting import flags, ip_hash, spam
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Held, Replaced, Target
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 
-from comments import conf
+from marginalia.comments import conf
 
 
 class CommentsRouter:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from comments import slugs
-from comments.errors import CommentError, CommentNotFound, DiscussionBusy
-from comments.operations import importing
-from comments.posting import preparation, services
-from comments.reading import selectors
-from comments.types import Author, Comment, Held, Kind, NewComment, State, Target
+from marginalia.comments import slugs
+from marginalia.comments.errors import CommentError, CommentNotFound, DiscussionBusy
+from marginalia.comments.operations import importing
+from marginalia.comments.posting import preparation, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Comment, Held, Kind, NewComment, State, Target
 
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]

@@ -10,18 +10,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from comments import signals
-from comments.errors import CommentNotFound
-from comments.posting import flags, forms, ip_hash, own, policy, services, spam
-from comments.posting.cookie import own_of
-from comments.posting.forms import EditForm
-from comments.posting.services import Refused, Sender
-from comments.posting.views import TOO_OLD, is_forged
-from comments.reading import selectors
-from comments.reading.lists import ANCHOR
-from comments.reading.views import comment_of, whereabouts
-from comments.types import Comment, Held
-from comments.views import page, personal, target_of
+from marginalia.comments import signals
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.posting import flags, forms, ip_hash, own, policy, services, spam
+from marginalia.comments.posting.cookie import own_of
+from marginalia.comments.posting.forms import EditForm
+from marginalia.comments.posting.services import Refused, Sender
+from marginalia.comments.posting.views import TOO_OLD, is_forged
+from marginalia.comments.reading import selectors
+from marginalia.comments.reading.lists import ANCHOR
+from marginalia.comments.reading.views import comment_of, whereabouts
+from marginalia.comments.types import Comment, Held
+from marginalia.comments.views import page, personal, target_of
 
 ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
 

@@ -3,8 +3,8 @@
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from comments.posting import tokens
-from comments.posting.tokens import Own
+from marginalia.comments.posting import tokens
+from marginalia.comments.posting.tokens import Own
 
 
 def own_of(request: HttpRequest) -> tuple[Own, ...]:

@@ -1,7 +1,7 @@
 """Flags: readers point out comments that moderators should see. One document a comment, one flag a reader."""
 
-from comments.backends import backend
-from comments.types import Comment, Flagged, Target
+from marginalia.comments.backends import backend
+from marginalia.comments.types import Comment, Flagged, Target
 
 
 def flag(comment: Comment, who: str) -> bool:

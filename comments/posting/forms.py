@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from comments.errors import InvalidComment
-from comments.posting import policy, preparation
-from comments.posting.preparation import MAX_NAME
-from comments.posting.tokens import FormToken
-from comments.types import Author, Comment, Held, Target
+from marginalia.comments.errors import InvalidComment
+from marginalia.comments.posting import policy, preparation
+from marginalia.comments.posting.preparation import MAX_NAME
+from marginalia.comments.posting.tokens import FormToken
+from marginalia.comments.types import Author, Comment, Held, Target
 
 # Of a revision: more than any author makes, fewer than are too many for the database.
 MOST_DIGITS = 9

@@ -8,9 +8,9 @@ import ipaddress
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from comments import conf
-from comments.backends import backend
-from comments.types import Target
+from marginalia.comments import conf
+from marginalia.comments.backends import backend
+from marginalia.comments.types import Target
 
 # What is left of an address before it is hashed: a household, not a device.
 KEPT_BITS = {4: 24, 6: 48}

@@ -8,13 +8,13 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import conf
-from comments.errors import CommentNotFound
-from comments.posting.forms import user_key
-from comments.posting.tokens import Own
-from comments.reading import selectors
-from comments.types import Comment, Held, Target
-from mongo.clock import now
+from marginalia.comments import conf
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.posting.forms import user_key
+from marginalia.comments.posting.tokens import Own
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Held, Target
+from marginalia.mongo.clock import now
 
 # How many of an account's newest comments are looked through for those that it may still change.
 LOOKED_THROUGH = 10

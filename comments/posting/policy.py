@@ -11,15 +11,15 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import Model
 
-from comments import conf, targets
-from comments.errors import CommentNotFound, TargetNotFound
-from comments.posting.tokens import Own
-from comments.reading import selectors
-from comments.types import Discussion, Target
-from mongo.clock import now
+from marginalia.comments import conf, targets
+from marginalia.comments.errors import CommentNotFound, TargetNotFound
+from marginalia.comments.posting.tokens import Own
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Discussion, Target
+from marginalia.mongo.clock import now
 
 # The permission that makes a moderator.
-MODERATE = "comments.can_moderate"
+MODERATE = "marginalia_comments.can_moderate"
 
 
 class Mode(StrEnum):

@@ -8,11 +8,11 @@ from typing import NotRequired, TypedDict, Unpack
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
-from comments import conf
-from comments.errors import InvalidComment, TokenUsed
-from comments.types import Author, Comment, Held, Kind, NewComment, State, Verdict
-from markup.characters import is_blank, scrub
-from markup.text import is_empty
+from marginalia.comments import conf
+from marginalia.comments.errors import InvalidComment, TokenUsed
+from marginalia.comments.types import Author, Comment, Held, Kind, NewComment, State, Verdict
+from marginalia.markup.characters import is_blank, scrub
+from marginalia.markup.text import is_empty
 
 # Bytes of a stored comment besides text and names: paths of 8 levels, times, keys.
 OVERHEAD = 1_500

@@ -1,6 +1,6 @@
 """From what is typed to what is stored: clean HTML, made once, when a comment is written."""
 
-from markup import markdown
+from marginalia.markup import markdown
 
 
 def render(source: str) -> str:

@@ -15,9 +15,9 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import conf, signals, slugs, targets
-from comments.backends import backend
-from comments.errors import (
+from marginalia.comments import conf, signals, slugs, targets
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import (
     CommentError,
     CommentNotFound,
     DiscussionBusy,
@@ -27,15 +27,15 @@ from comments.errors import (
     HeldChanged,
     TokenUsed,
 )
-from comments.notices import mails
-from comments.posting import ip_hash, own, policy, preparation, spam
-from comments.posting.forms import author_of, user_key
-from comments.posting.policy import Mode
-from comments.posting.preparation import Written
-from comments.posting.spam import Submission
-from comments.posting.tokens import FormToken, Own
-from comments.reading import links, selectors
-from comments.types import Author, Comment, Held, NewComment, Posted, Target
+from marginalia.comments.notices import mails
+from marginalia.comments.posting import ip_hash, own, policy, preparation, spam
+from marginalia.comments.posting.forms import author_of, user_key
+from marginalia.comments.posting.policy import Mode
+from marginalia.comments.posting.preparation import Written
+from marginalia.comments.posting.spam import Submission
+from marginalia.comments.posting.tokens import FormToken, Own
+from marginalia.comments.reading import links, selectors
+from marginalia.comments.types import Author, Comment, Held, NewComment, Posted, Target
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from comments import conf
-from comments.notices import reasons
-from comments.posting import preparation
-from comments.posting.tokens import FormToken
-from comments.types import Comment, Held
-from markup.characters import scrub
-from mongo import rate_limit
+from marginalia.comments import conf
+from marginalia.comments.notices import reasons
+from marginalia.comments.posting import preparation
+from marginalia.comments.posting.tokens import FormToken
+from marginalia.comments.types import Comment, Held
+from marginalia.markup.characters import scrub
+from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
 # Previews in the time of one comment: who writes looks often.

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core import signing
 
-from comments import conf
-from comments.posting import preparation
-from comments.types import Target
+from marginalia.comments import conf
+from marginalia.comments.posting import preparation
+from marginalia.comments.types import Target
 
 FORM_SALT = "comments.form"
 OWN_SALT = "comments.own"

@@ -11,19 +11,19 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from comments import targets
-from comments.errors import CommentError, CommentNotFound, InvalidParent, TargetNotFound
-from comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
-from comments.posting.cookie import own_of, remember
-from comments.posting.forms import CommentForm
-from comments.posting.policy import Mode
-from comments.posting.services import Refused, Sender
-from comments.posting.spam import Submission
-from comments.posting.tokens import BadToken, FormToken, Own
-from comments.reading import selectors
-from comments.reading.views import whereabouts
-from comments.types import Comment, Posted, Target
-from comments.views import GONE, page, personal, stray, target_of
+from marginalia.comments import targets
+from marginalia.comments.errors import CommentError, CommentNotFound, InvalidParent, TargetNotFound
+from marginalia.comments.posting import forms, ip_hash, own, policy, preparation, services, spam, tokens
+from marginalia.comments.posting.cookie import own_of, remember
+from marginalia.comments.posting.forms import CommentForm
+from marginalia.comments.posting.policy import Mode
+from marginalia.comments.posting.services import Refused, Sender
+from marginalia.comments.posting.spam import Submission
+from marginalia.comments.posting.tokens import BadToken, FormToken, Own
+from marginalia.comments.reading import selectors
+from marginalia.comments.reading.views import whereabouts
+from marginalia.comments.types import Comment, Posted, Target
+from marginalia.comments.views import GONE, page, personal, stray, target_of
 
 TOO_OLD = gettext_lazy(
     "You logged in anew since this form was opened, or your browser keeps no cookies. Please send it again."

@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest
 
-from comments import conf
+from marginalia.comments import conf
 
 
 def origin(request: HttpRequest) -> str:

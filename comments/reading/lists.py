@@ -10,11 +10,11 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import conf, targets
-from comments.errors import TargetNotFound
-from comments.reading import paging
-from comments.reading.presenter import CommentView, Folds, Presenter, comments_html, joined
-from comments.types import Comment, Discussion, Order, Page, Target
+from marginalia.comments import conf, targets
+from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.reading import paging
+from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, joined
+from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
 # Comments of one thread above which a threaded page folds the rest away, and how many it leaves.

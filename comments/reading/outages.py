@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 
-from comments import conf
-from mongo.servers import Outage, within
+from marginalia.comments import conf
+from marginalia.mongo.servers import Outage, within
 
 # Seconds that a page waits for comments.
 PATIENCE = 2.0

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 
-from comments.types import Order, Page
+from marginalia.comments.types import Order, Page
 
 PARAMETER = "comments"
 MOST_DIGITS = 7

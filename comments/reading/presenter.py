@@ -24,9 +24,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from comments.reading.times import Clock
-from comments.types import Comment, Kind, Order, Target
-from comments.views import template_names
+from marginalia.comments.reading.times import Clock
+from marginalia.comments.types import Comment, Kind, Order, Target
+from marginalia.comments.views import template_names
 
 SHIPPED = Path(__file__).resolve().parents[1] / "templates"
 # Stands for a slug while a URL is made; no slug can contain "1".
@@ -89,7 +89,7 @@ OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "i
 
 
 class CommentView:
-    """A comment with what a template needs around it. Whatever is not here is the comment's own: see comments.types.Comment."""
+    """A comment with what a template needs around it. Whatever is not here is the comment's own: see `types.Comment`."""
 
     # What it is about, where comments of several discussions are shown together.
     obj: Model | None = None

@@ -9,13 +9,13 @@ from datetime import datetime
 
 from django.db.models import Model
 
-from comments import conf, targets
-from comments.backends import backend
-from comments.errors import CommentNotFound
-from comments.reading import versions
-from comments.reading.paging import PageRequest
-from comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
-from mongo.engine.noting import noted
+from marginalia.comments import conf, targets
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.reading import versions
+from marginalia.comments.reading.paging import PageRequest
+from marginalia.comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
+from marginalia.mongo.engine.noting import noted
 
 
 @noted()

@@ -9,7 +9,7 @@ from django.utils.formats import date_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from comments.types import Discussion
-from mongo.engine.recording import Recorder
+from marginalia.comments.types import Discussion
+from marginalia.mongo.engine.recording import Recorder
 
 
 @dataclass
@@ -21,7 +21,7 @@ class ReadVersions:
     readings: int = 0
 
 
-# What is read through comments.reading.selectors.
+# What is read through marginalia.comments.reading.selectors.
 _recorder = Recorder("discussions", ReadVersions)
 recorded = _recorder.recorded
 

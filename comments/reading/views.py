@@ -9,14 +9,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from comments import targets
-from comments.errors import CommentError, CommentNotFound
-from comments.reading import lists, paging, selectors
-from comments.reading.lists import Subject
-from comments.reading.paging import PageRequest
-from comments.reading.presenter import Presenter, comments_html, joined
-from comments.types import Comment, Page, Target
-from comments.views import page, personal, target_of
+from marginalia.comments import targets
+from marginalia.comments.errors import CommentError, CommentNotFound
+from marginalia.comments.reading import lists, paging, selectors
+from marginalia.comments.reading.lists import Subject
+from marginalia.comments.reading.paging import PageRequest
+from marginalia.comments.reading.presenter import Presenter, comments_html, joined
+from marginalia.comments.types import Comment, Page, Target
+from marginalia.comments.views import page, personal, target_of
 
 MINE = 50
 

@@ -17,16 +17,16 @@ from django.template.loader import select_template
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from comments import targets
-from comments.errors import DiscussionBusy, DiscussionDamaged, TargetNotFound
-from comments.posting import forms
-from comments.reading import lists, outages, paging, selectors, versions
-from comments.reading.lists import Subject
-from comments.reading.paging import PageRequest
-from comments.reading.presenter import CommentUrls, CommentView
-from comments.types import Order, Target
-from comments.views import template_names
-from mongo.servers import Outage
+from marginalia.comments import targets
+from marginalia.comments.errors import DiscussionBusy, DiscussionDamaged, TargetNotFound
+from marginalia.comments.posting import forms
+from marginalia.comments.reading import lists, outages, paging, selectors, versions
+from marginalia.comments.reading.lists import Subject
+from marginalia.comments.reading.paging import PageRequest
+from marginalia.comments.reading.presenter import CommentUrls, CommentView
+from marginalia.comments.types import Order, Target
+from marginalia.comments.views import template_names
+from marginalia.mongo.servers import Outage
 
 register = template.Library()
 

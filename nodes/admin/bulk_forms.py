@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import TOP, Action, section_choices
 from nodes.admin import bulk_progress, undo, uses

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from markup.html import references
-from mongo.clock import now
+from marginalia.markup.html import references
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.collections import ASSET_FILES

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from markup.characters import is_blank
+from marginalia.markup.characters import is_blank
 from nodes.admin.fields import MomentField, ReferenceField, TextField, spelled
 from nodes.admin.parts import PartsField
 from nodes.content import NodeField, PhotoField, values

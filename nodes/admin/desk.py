@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import Node, tree
 from nodes.selectors.editing import Editable
 from nodes.texts.times import day, point, time

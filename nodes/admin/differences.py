@@ -12,11 +12,11 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField
 
-from markup.comparing import alignment, diff
-from markup.comparing.alignment import Kind, Pair, Row
-from markup.comparing.diff import Change
-from markup.comparing.sequences import Budget
-from mongo.clock import now
+from marginalia.markup.comparing import alignment, diff
+from marginalia.markup.comparing.alignment import Kind, Pair, Row
+from marginalia.markup.comparing.diff import Change
+from marginalia.markup.comparing.sequences import Budget
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.admin import declared
 from nodes.admin.forms import FIELDS, NodeForm

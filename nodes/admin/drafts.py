@@ -15,7 +15,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin import desk, differences

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, Action, section_choices
 from nodes.admin import conflict, desk, differences, outcomes, sent_forms, sharing, uses, working_copies

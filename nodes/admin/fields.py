@@ -16,8 +16,8 @@ from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from markup.characters import is_blank
-from mongo.clock import now
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
 from nodes.access import TOP, section_choices
 from nodes.admin import choosing
 from nodes.models import dependencies, tree, version_cache

@@ -15,8 +15,8 @@ from django.contrib.admin.widgets import AdminTextareaWidget, AdminTextInputWidg
 from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.forms import ObjectIdField
 
-from markup.characters import newlines
-from mongo.clock import now
+from marginalia.markup.characters import newlines
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.admin import declared
 from nodes.admin.fields import (

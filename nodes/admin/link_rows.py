@@ -12,8 +12,8 @@ from django.core.validators import MaxLengthValidator, ProhibitNullCharactersVal
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
-from markup.characters import is_blank
-from mongo.clock import now
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
 from nodes.admin import choosing
 from nodes.admin.fields import spelled
 from nodes.selectors.menus import NODE, MenuLink, arranged

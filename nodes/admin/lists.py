@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, section_choices
 from nodes.admin import bulk_forms, declared

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.admin.fields import ReferenceField
 from nodes.admin.link_rows import LinkRowsField
 from nodes.models import look, tree

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin.lists import state_of

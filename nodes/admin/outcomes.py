@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from markup.text import slugify
-from mongo.clock import now
+from marginalia.markup.text import slugify
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.admin import desk, differences
 from nodes.admin.desk import Standing

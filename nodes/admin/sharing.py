@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from markup import text
-from markup.characters import newlines
+from marginalia.markup import text
+from marginalia.markup.characters import newlines
 from nodes import links
 from nodes.admin.forms import NodeForm
 from nodes.content import MARKDOWN

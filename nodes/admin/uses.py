@@ -7,7 +7,7 @@ from typing import Any
 from bson import ObjectId
 from django import forms
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.admin.site import admin_url

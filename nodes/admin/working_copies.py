@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from mongo import rate_limit
-from mongo.clock import now
+from marginalia.mongo import rate_limit
+from marginalia.mongo.clock import now
 from nodes import access, content, merging
 from nodes.admin import conflict, desk, differences, sent_forms
 from nodes.admin.conflict import MINE, THEIRS

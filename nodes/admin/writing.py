@@ -10,10 +10,10 @@ from django.http import HttpRequest, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST, require_safe
 
-from markup.characters import newlines
-from markup.markdown import limits
-from mongo import rate_limit
-from mongo.clock import now
+from marginalia.markup.characters import newlines
+from marginalia.markup.markdown import limits
+from marginalia.mongo import rate_limit
+from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.access import Action
 from nodes.admin import choosing

@@ -5,7 +5,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.collections import Collection, Index, ShardKey, least_id
+from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from nodes import content
 from nodes.collections import schemas
 

@@ -7,7 +7,7 @@ older or newer version of its type passes whatever its fields hold, and so does 
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
-from mongo.schemas import (
+from marginalia.mongo.schemas import (
     ANYTHING,
     BYTES,
     DATE,

@@ -17,8 +17,8 @@ from django.db import connection, models
 from django.utils.translation import gettext as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from markup.characters import is_blank
-from mongo.reading import Malformed
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.reading import Malformed
 
 # What checking a value raises that is of another type altogether.
 _NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)

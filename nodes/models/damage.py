@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mongo.reading import MALFORMED
+from marginalia.mongo.reading import MALFORMED
 from nodes.models.documents import Node, Photo
 
 # What is read of a node to judge it.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from mongo.engine import noting
-from mongo.engine.recording import Recorder
+from marginalia.mongo.engine import noting
+from marginalia.mongo.engine.recording import Recorder
 from nodes.models.site import SLOTS, slots
 from nodes.types import Expected
 

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelField, ObjectIdField
 from django_mongodb_backend.models import EmbeddedModel
 
-from mongo.models import ReadOnlyModel
-from mongo.reading import Malformed
+from marginalia.mongo.models import ReadOnlyModel
+from marginalia.mongo.reading import Malformed
 from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
@@ -159,8 +159,8 @@ class Placed(ReadOnlyModel):
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
         """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them.
 
-        `fields`: those that it must have, for a projection with fewer. Raises Malformed, or another of mongo.reading.MALFORMED,
-        for a damaged one.
+        `fields`: those that it must have, for a projection with fewer. Raises Malformed, or another of
+        marginalia.mongo.reading.MALFORMED, for a damaged one.
         """
         check(document.get("metadata"), fields)
         document = as_shown(document)

@@ -6,7 +6,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.reading import Malformed
+from marginalia.mongo.reading import Malformed
 from nodes.content import upgrading
 from nodes.types import NEVER
 

@@ -15,8 +15,8 @@ from typing import Any
 from bson import ObjectId
 from django.utils.translation import gettext_lazy as _
 
-from mongo.connection import first_batch, promptly
-from mongo.engine.noting import noted
+from marginalia.mongo.connection import first_batch, promptly
+from marginalia.mongo.engine.noting import noted
 from nodes.collections import SITE
 
 SITE_ID = "site"

@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote
 
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
-from mongo.engine import secondaries
-from mongo.reading import Malformed, readable
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from marginalia.mongo.engine import secondaries
+from marginalia.mongo.reading import Malformed, readable
 from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from bson import ObjectId
 
-from mongo.engine import secondaries
-from mongo.engine.noting import noted
+from marginalia.mongo.engine import secondaries
+from marginalia.mongo.engine.noting import noted
 from nodes.models import dependencies, site
 from nodes.types import NEVER
 

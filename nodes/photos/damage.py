@@ -5,7 +5,7 @@ from typing import Any
 
 from pymongo.database import Database
 
-from mongo.connection import Document, batched
+from marginalia.mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
 from nodes.content import PHOTO
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from bson import ObjectId
 
-from markup.html.references import Names
+from marginalia.markup.html.references import Names
 from nodes.content import PhotoField
 from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, site

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES
 from nodes.photos.assets.locks import stale
 from nodes.selectors.lists import COUNTED

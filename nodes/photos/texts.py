@@ -16,9 +16,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 
-from markup.html import references
-from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
-from mongo.clock import now
+from marginalia.markup.html import references
+from marginalia.markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
+from marginalia.mongo.clock import now
 from nodes.content import fields as content_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.models.dependencies import note_texts

@@ -7,9 +7,9 @@ of a type that tells of authors stands for all names that it has.
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from markup.text import slugify
-from mongo.connection import database
-from mongo.reading import aggregated, along
+from marginalia.markup.text import slugify
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregated, along
 from nodes.collections import ASSET_FILES, NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, version_cache

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from bson import ObjectId
 
-from mongo.connection import Document, database
-from mongo.reading import along
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import along
 from nodes.collections import NODES, POSITION, keys_of
 from nodes.content import registry
 from nodes.models import Node

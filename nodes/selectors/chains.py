@@ -7,7 +7,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import batched, database
+from marginalia.mongo.connection import batched, database
 from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH, standing
 
 BATCH = 200

@@ -9,8 +9,8 @@ from bson import ObjectId
 from django.db import models
 from django.utils import timezone
 
-from mongo.connection import Document, database
-from mongo.reading import along
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import along
 from nodes.collections import NODES, keys_of
 from nodes.content import facets, registry
 from nodes.content import fields as content_fields

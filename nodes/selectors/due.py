@@ -4,7 +4,7 @@ or its discussion closes."""
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES
 from nodes.content import registry
 from nodes.models import dependencies, site, version_cache

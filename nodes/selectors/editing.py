@@ -9,9 +9,9 @@ from typing import Any, Self
 from bson import ObjectId
 from django.core.exceptions import ValidationError
 
-from mongo.clock import now
-from mongo.connection import database
-from mongo.reading import readable_one
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import readable_one
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import fields as content_fields

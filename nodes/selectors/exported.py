@@ -11,7 +11,7 @@ from typing import Any
 from bson import ObjectId
 from pymongo.collection import Collection
 
-from mongo.connection import Document, batched, database
+from marginalia.mongo.connection import Document, batched, database
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, standing
 from nodes.content import CONTENT, registry
 from nodes.models import tree

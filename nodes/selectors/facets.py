@@ -7,8 +7,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import aggregated
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregated
 from nodes.collections import DATED, NODES, keys_of
 from nodes.content import UPCOMING, facets
 from nodes.models import tree, version_cache

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from mongo.connection import Document, database
+from marginalia.mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import registry
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes import merging
 from nodes.collections import REVISIONS
 from nodes.selectors.editing import Version

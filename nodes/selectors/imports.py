@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bson import ObjectId
 
-from mongo.connection import batched, database
+from marginalia.mongo.connection import batched, database
 from nodes.collections import NODES, REVISIONS, TRASH
 from nodes.types import Actor
 

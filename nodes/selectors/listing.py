@@ -8,8 +8,8 @@ from typing import Any, Self
 from bson import ObjectId
 from bson.errors import InvalidId
 
-from mongo.connection import Document, database
-from mongo.reading import along, readable
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import along, readable
 from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, standing
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST

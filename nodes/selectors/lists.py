@@ -12,8 +12,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import readable
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import readable
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import PHOTO, registry
 from nodes.models import Node, Photo

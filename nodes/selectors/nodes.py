@@ -7,8 +7,8 @@ from typing import Any
 from bson import ObjectId
 from bson.errors import InvalidId
 
-from mongo.connection import Document, database
-from mongo.reading import along, readable_one
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import along, readable_one
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache

@@ -7,8 +7,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import along, readable
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import along, readable
 from nodes.collections import NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache

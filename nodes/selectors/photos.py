@@ -12,8 +12,8 @@ from typing import Any
 from bson import ObjectId
 from bson.errors import InvalidId
 
-from mongo.connection import database
-from mongo.reading import aggregated, readable_one
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregated, readable_one
 from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, sought, standing
 from nodes.content import CONTENT
 from nodes.models import Photo

@@ -5,10 +5,10 @@ from typing import Any
 
 from bson import ObjectId
 
-from markup.text import folded
-from mongo.clock import now
-from mongo.connection import database
-from mongo.reading import along
+from marginalia.markup.text import folded
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import along
 from nodes.collections import ASSET_FILES, NODES, keys_of, standing
 from nodes.content import PHOTO
 from nodes.models import Node, Photo

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import along
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import along
 from nodes.collections import NODES, PINNED, keys_of
 from nodes.models import Node, version_cache
 from nodes.selectors import due

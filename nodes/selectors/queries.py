@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mongo.clock import now
-from mongo.doctor import HotQuery
-from mongo.sharding.targeting import Broadcast
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import HotQuery
+from marginalia.mongo.sharding.targeting import Broadcast
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,

@@ -13,9 +13,9 @@ from typing import Any
 
 from bson import ObjectId
 
-from markup.html import references as markup_references
-from mongo.connection import Document, batched, database
-from mongo.reading import aggregated, along, readable
+from marginalia.markup.html import references as markup_references
+from marginalia.mongo.connection import Document, batched, database
+from marginalia.mongo.reading import aggregated, along, readable
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
 from nodes.content import MARKDOWN, PHOTO, registry
 from nodes.content import fields as content_fields

@@ -8,8 +8,8 @@ from itertools import islice
 from math import log
 from typing import Any
 
-from mongo.connection import Document, database
-from mongo.reading import along
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import along
 from nodes.collections import NODES, keys_of
 from nodes.models import Node, derived_of, version_cache
 from nodes.models.tree import Tree

@@ -11,10 +11,10 @@ from typing import Any
 
 from pymongo.errors import PyMongoError
 
-from markup import text
-from markup.characters import searchable
-from mongo.connection import bounded, database
-from mongo.reading import lacks_text_index, readable, readable_one
+from marginalia.markup import text
+from marginalia.markup.characters import searchable
+from marginalia.mongo.connection import bounded, database
+from marginalia.mongo.reading import lacks_text_index, readable, readable_one
 from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
 from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.forms import check

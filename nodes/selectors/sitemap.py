@@ -8,8 +8,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import aggregated, along, readable
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregated, along, readable
 from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache

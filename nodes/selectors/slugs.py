@@ -12,8 +12,8 @@ from django.conf import settings
 from django.urls import Resolver404, URLResolver, get_resolver, resolve
 from django.utils.translation import gettext as _
 
-from markup.text import slugify
-from mongo.connection import database
+from marginalia.markup.text import slugify
+from marginalia.mongo.connection import database
 from nodes.collections import NODES
 from nodes.errors import InvalidSlug
 from nodes.models import tree

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from mongo.connection import database
-from mongo.reading import along
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import along
 from nodes.collections import NODES, keys_of
 from nodes.models.tree import Tree
 from nodes.selectors import picking, search

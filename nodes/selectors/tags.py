@@ -4,8 +4,8 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from mongo.connection import database
-from mongo.reading import aggregated
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregated
 from nodes.collections import ASSET_FILES, NODES, keys_of, standing
 from nodes.models import version_cache
 from nodes.models.dependencies import note_tags

@@ -7,8 +7,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import Malformed, readable, readable_one
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import Malformed, readable, readable_one
 from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editing

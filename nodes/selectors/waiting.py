@@ -7,8 +7,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
-from mongo.reading import readable
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import readable
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes

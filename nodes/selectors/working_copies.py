@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 
 # So many of one page are offered.

@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
-from mongo.connection import Document, batched, database, refused, transaction
-from mongo.reading import MALFORMED
+from marginalia.mongo.connection import Document, batched, database, refused, transaction
+from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import fields as content_fields

@@ -9,7 +9,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import NODES, standing
 from nodes.errors import ChangedSince, DraftStays, NodeError, NodeGone
 from nodes.services import editing, scheduled, trash

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import Document, batched, database
-from mongo.reading import MALFORMED
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, batched, database
+from marginalia.mongo.reading import MALFORMED
 from nodes.collections import (
     ASSET_FILES,
     NODES,

@@ -5,9 +5,9 @@ from typing import Any
 
 from bson import ObjectId
 
-from markup import text
-from markup.characters import searchable
-from markup.html import references as markup_references
+from marginalia.markup import text
+from marginalia.markup.characters import searchable
+from marginalia.markup.html import references as markup_references
 from nodes import content
 from nodes.content import MARKDOWN
 from nodes.content import facets as content_facets

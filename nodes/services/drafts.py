@@ -9,8 +9,8 @@ from typing import Any
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES
 from nodes.content import upgrading

@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
-from markup.characters import is_blank
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
 from nodes.content import fields as content_fields

@@ -12,7 +12,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import Document, database
+from marginalia.mongo.connection import Document, database
 from nodes.collections import NODES
 from nodes.errors import TooBusy
 from nodes.models import tree

@@ -12,9 +12,9 @@ from typing import Any
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError, WriteError
 
-from mongo.clock import now
-from mongo.connection import Document, database
-from mongo.reading import MALFORMED
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import MALFORMED
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, NODES, TRASH
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import InvalidField, NodeError

@@ -2,8 +2,8 @@
 
 from bson import ObjectId
 
-from mongo import jobs
-from mongo.jobs import Job
+from marginalia.mongo import jobs
+from marginalia.mongo.jobs import Job
 from nodes.errors import TooBusy
 from nodes.photos import links
 from nodes.photos.assets import contents, reader, renditions

@@ -9,7 +9,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, standing
 from nodes.photos.assets.cleaning import Cleaning
 from nodes.services.photos import Upload

@@ -11,9 +11,9 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.errors import DuplicateKeyError
 
-from markup.characters import is_blank
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.content import CONTENT, PHOTO, upgrading

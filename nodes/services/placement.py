@@ -10,7 +10,7 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 
-from mongo.connection import Document, database, transaction
+from marginalia.mongo.connection import Document, database, transaction
 from nodes.collections import NODES, SITE
 from nodes.content import Folder, upgrading
 from nodes.errors import EditConflict, InvalidPlace, NodeGone

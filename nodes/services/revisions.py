@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mongo.clock import now
-from mongo.connection import batched, database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import batched, database
 from nodes.collections import REVISIONS
 from nodes.selectors import chains
 

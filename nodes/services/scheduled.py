@@ -11,9 +11,9 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import upgrading

@@ -6,7 +6,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site

@@ -13,10 +13,10 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import Document, batched, database
-from mongo.reading import MALFORMED
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, batched, database
+from marginalia.mongo.reading import MALFORMED
 from nodes.collections import (
     ASSET_CHUNKS,
     ASSET_FILES,

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from mongo.clock import now
-from mongo.connection import Document, database, transaction
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database, transaction
 from nodes import content
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
 from nodes.content import CONTENT, PHOTO

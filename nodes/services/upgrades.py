@@ -8,9 +8,9 @@ from typing import Any
 from bson import ObjectId
 from pymongo.errors import WriteError
 
-from mongo.connection import Document, database
-from mongo.reading import MALFORMED
-from mongo.servers import first_clause
+from marginalia.mongo.connection import Document, database
+from marginalia.mongo.reading import MALFORMED
+from marginalia.mongo.servers import first_clause
 from nodes import content
 from nodes.collections import TRASH, home_of, standing
 from nodes.content import upgrading

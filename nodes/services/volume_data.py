@@ -7,8 +7,8 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import Document, batched, database, insert_new
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, batched, database, insert_new
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import MARKDOWN, upgrading
 from nodes.content import fields as content_fields

@@ -11,8 +11,8 @@ from typing import Any
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES
 
 # An account has at most so many; the oldest goes first.

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from markup.characters import is_blank
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
 from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading

@@ -7,7 +7,7 @@ from django import template
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Placed, tree
 from nodes.photos import texts

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms, template
 from django.utils.translation import gettext as _
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.models import tree
 from nodes.texts.inserts import base

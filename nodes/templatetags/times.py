@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from django import template
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.texts import times
 
 register = template.Library()

@@ -3,14 +3,14 @@
 Screens show a note where it is first referred to, paper the list: the page has both, and the style sheet shows one of them. A
 note within a paragraph may hold no blocks; one that does follows the block that refers to it. Nothing is made but spans and
 asides around whole elements, so that what was clean and balanced stays so. Who types HTML may write the same classes: a
-list that is not as `markup.markdown` makes it, or a note that nothing refers to, leaves the text as it is.
+list that is not as `marginalia.markup.markdown` makes it, or a note that nothing refers to, leaves the text as it is.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from markup import tags
+from marginalia.markup import tags
 
 START: Final = '<div class="footnotes">'
 # As the sanitizer writes them: attributes in double quotes.

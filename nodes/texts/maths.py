@@ -12,8 +12,8 @@ import nh3
 from latex2mathml import exceptions
 from latex2mathml.converter import Converter
 
-from markup import tags
-from markup.characters import scrub, unescape
+from marginalia.markup import tags
+from marginalia.markup.characters import scrub, unescape
 
 LONGEST: Final = 2_000  # characters of a formula
 _DEEPEST: Final = 20  # groups in another: each is parsed by recursion

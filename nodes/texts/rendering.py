@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
-from markup import html, markdown
-from markup.html import anchors
+from marginalia.markup import html, markdown
+from marginalia.markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 from nodes.texts import code, margin, maths, typography
 

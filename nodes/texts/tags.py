@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
-from markup.characters import is_blank
+from marginalia.markup.characters import is_blank
 
 LONGEST = 100
 MOST = 200

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from markup.characters import searchable
+from marginalia.markup.characters import searchable
 from nodes.texts import scripts
 
 # Words of one title that are kept, and of what is typed that are looked for.

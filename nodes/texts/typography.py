@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from markup import tags
+from marginalia.markup import tags
 
 _NARROW: Final = "\u202f"
 _MARKS_OF_ENGLISH: Final = ("“", "”", "‘", "’")

@@ -6,8 +6,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from markup.text import slugify
-from mongo.clock import now
+from marginalia.markup.text import slugify
+from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import authors
 from nodes.views import pages

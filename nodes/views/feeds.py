@@ -20,8 +20,8 @@ from django.utils.http import http_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from markup.html.absolute import absolute
-from mongo.clock import now
+from marginalia.markup.html.absolute import absolute
+from marginalia.mongo.clock import now
 from nodes import links
 from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, tree

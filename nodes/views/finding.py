@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import NEWEST
 from nodes.models import Node, tree
 from nodes.photos import pictures

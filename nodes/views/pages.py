@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import content, links
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site

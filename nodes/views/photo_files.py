@@ -5,7 +5,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree

@@ -15,7 +15,7 @@
     shown.querySelector("input, select, textarea, button, h2").focus();
   };
 
-  // As markup/directives.py writes them.
+  // As marginalia/markup/directives.py writes them.
   const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
   const isAsItBegins = (field) =>
     "said" in field.dataset ? false

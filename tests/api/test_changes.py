@@ -12,11 +12,11 @@ from api.changes import stored
 from api.changes.relay import GRACE, relay
 from api.changes.stored import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
 from api.rights.scopes import Scope
-from comments.posting import services as comments
-from comments.types import Author
-from mongo import indexes
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo import indexes
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.selectors import editing as loading
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange

@@ -5,8 +5,8 @@ from datetime import timedelta
 from api.changes.relay import relay
 from api.collections import collections
 from api.doctor import changes_told
-from mongo import doctor
-from mongo.clock import now
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
 
 
 def test_the_doctor_says_how_far_behind_the_list_is(mongo):

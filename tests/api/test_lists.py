@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from api.rights.scopes import Scope
 from api.schemas import shapes
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import registry
 from tests.support.nodes import build
 from tests.support.nodes.content import (

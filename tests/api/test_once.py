@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import editing
 from nodes.types import Actor
 from tests.api.conftest import Asker

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from mongo import jobs
+from marginalia.mongo import jobs
 from tests.api.conftest import Asker
 
 PASSWORD = "a-new-password-4-ed"

@@ -24,11 +24,11 @@ from api.collections import collections
 from api.doctor import caches_told
 from cms import page_cache
 from cms.serving import cdn
-from comments.posting import services as comments
-from comments.types import Author
-from mongo import doctor, jobs
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo import doctor, jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import Node
 from tests.cms.changing import CHANGES, NOTHING, World
 from tests.docs.pages import started_by

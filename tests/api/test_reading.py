@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from api.rights.scopes import Scope
 from api.schemas import shapes
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
 from tests.support.nodes import build, photo_build, pictures

@@ -13,7 +13,7 @@ from api.rights import principals, tokens
 from api.rights.principals import Principal
 from api.rights.scopes import Scope
 from api.rights.tokens import Token
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.selectors import editing as editing_selectors

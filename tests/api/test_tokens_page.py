@@ -8,7 +8,7 @@ from django.test import Client
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.api.conftest import Asker
 
 PAGE = "/admin/tokens/"

@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 
 from api.rights.scopes import Scope
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import drafts, editing
 from nodes.types import Actor, TagChange
 from tests.support.nodes import build, photo_build, pictures

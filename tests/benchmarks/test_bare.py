@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from django.conf import LazySettings
 
-from comments.backends import backend
+from marginalia.comments.backends import backend
 from nodes.models import Node
 from tests.support.comments.making import new
 

@@ -14,7 +14,7 @@ from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGT
 from benchmarks.side_by_side import Series
 from benchmarks.wagtail_site.fill import threads
 from cms.requests.keepable import KEPT
-from comments.backends import backend
+from marginalia.comments.backends import backend
 from tests.support.comments.making import new
 from tests.support.site_settings import ROOT
 

@@ -9,14 +9,14 @@ from playwright.sync_api import Page, Response
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from comments.models import StoredBucket, StoredComment, StoredDiscussion
-from comments.moderation import pending
-from comments.operations import converting
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Order, Target, Verdict
-from mongo import jobs
-from mongo.connection import database
+from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.moderation import pending
+from marginalia.comments.operations import converting
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Order, Target, Verdict
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
 from nodes.collections import NODES
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
@@ -107,18 +107,24 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "nodes_photo_history": _at(lambda site: f"/admin/nodes/photo/{site.photo}/history/"),
     "nodes_photo_stalled": _at("/admin/nodes/photo/stalled/"),
     "nodes_sitesettings_changelist": _at("/admin/nodes/sitesettings/"),
-    "queue of spam": _at("/admin/comments/moderation/?state=spam"),
-    "queue of rejected": _at("/admin/comments/moderation/?state=rejected"),
-    "comments_moderation_comment": _at(lambda site: "/admin" + site.comment("moderation/comment", f"/{site.deep}")),
-    "comments_storeddiscussion_changelist": _at("/admin/comments/storeddiscussion/"),
-    "comments_storeddiscussion_change": _one("comments/storeddiscussion", StoredDiscussion, "change"),
-    "comments_storeddiscussion_history": _one("comments/storeddiscussion", StoredDiscussion, "history"),
-    "comments_storedcomment_changelist": _at("/admin/comments/storedcomment/"),
-    "comments_storedcomment_change": _one("comments/storedcomment", StoredComment, "change"),
-    "comments_storedcomment_history": _one("comments/storedcomment", StoredComment, "history"),
-    "comments_storedbucket_changelist": _at("/admin/comments/storedbucket/"),
-    "comments_storedbucket_change": _one("comments/storedbucket", StoredBucket, "change"),
-    "comments_storedbucket_history": _one("comments/storedbucket", StoredBucket, "history"),
+    "queue of spam": _at("/admin/marginalia_comments/moderation/?state=spam"),
+    "queue of rejected": _at("/admin/marginalia_comments/moderation/?state=rejected"),
+    "marginalia_comments_moderation_comment": _at(
+        lambda site: "/admin" + site.comment("moderation/comment", f"/{site.deep}")
+    ),
+    "marginalia_comments_storeddiscussion_changelist": _at("/admin/marginalia_comments/storeddiscussion/"),
+    "marginalia_comments_storeddiscussion_change": _one(
+        "marginalia_comments/storeddiscussion", StoredDiscussion, "change"
+    ),
+    "marginalia_comments_storeddiscussion_history": _one(
+        "marginalia_comments/storeddiscussion", StoredDiscussion, "history"
+    ),
+    "marginalia_comments_storedcomment_changelist": _at("/admin/marginalia_comments/storedcomment/"),
+    "marginalia_comments_storedcomment_change": _one("marginalia_comments/storedcomment", StoredComment, "change"),
+    "marginalia_comments_storedcomment_history": _one("marginalia_comments/storedcomment", StoredComment, "history"),
+    "marginalia_comments_storedbucket_changelist": _at("/admin/marginalia_comments/storedbucket/"),
+    "marginalia_comments_storedbucket_change": _one("marginalia_comments/storedbucket", StoredBucket, "change"),
+    "marginalia_comments_storedbucket_history": _one("marginalia_comments/storedbucket", StoredBucket, "history"),
     "auth_group_changelist": _at("/admin/auth/group/"),
     "auth_group_add": _at("/admin/auth/group/add/"),
     "auth_group_change": _one("auth/group", Group, "change"),

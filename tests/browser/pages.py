@@ -12,8 +12,8 @@ from pathlib import Path
 from bson import ObjectId
 from playwright.sync_api import Page, Response, expect
 
-from comments.posting import services
-from comments.types import Author, Target
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
 from nodes.services import editing
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -212,8 +212,8 @@ EDITORS: dict[str, Callable[[Page, Site], Response]] = {
     "new page": _at("/admin/nodes/node/add/?type=basic-page"),
     "conflict page": _conflict,
     "history diff": _difference,
-    "comment queue": _at("/admin/comments/moderation/"),
-    "published comments": _at("/admin/comments/moderation/published"),
+    "comment queue": _at("/admin/marginalia_comments/moderation/"),
+    "published comments": _at("/admin/marginalia_comments/moderation/published"),
     "photo library": _at("/admin/nodes/photo/"),
     "photo form": _at(lambda site: f"/admin/nodes/photo/{site.photo}/change/"),
     "photos to describe": _at(lambda site: f"/admin/nodes/photo/describe/?photo={site.photo}"),

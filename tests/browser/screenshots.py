@@ -8,7 +8,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from cms.demo import loading
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.services import editing
 from nodes.types import Actor
@@ -78,7 +78,7 @@ def test_take_the_editors_pages(browsing, account):
     ines = browsing(account("ines"), viewport=wide)
     phone = browsing(account("jun"), **night)
     keep("admin-start", taken(ines, "/admin/"), taken(phone, "/admin/"))
-    queue = "/admin/comments/moderation/"
+    queue = "/admin/marginalia_comments/moderation/"
     pictures = []
     for page in (ines, phone):
         pictures.append(taken(page, queue))

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from tests.browser.people import PHONE
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Recipe, registered

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Order, Target
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Order, Target
 from tests.browser.people import PHONE
 from tests.support.comments import site
 

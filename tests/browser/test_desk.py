@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.selectors import editing as selectors
 from tests.browser.people import PHONE, menu, write

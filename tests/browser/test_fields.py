@@ -24,10 +24,10 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from cms import page_cache
-from comments.posting import services
-from comments.types import Author, Target
-from mongo import jobs
-from mongo.connection import database
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
@@ -100,7 +100,7 @@ class Typed:
             "/admin/nodes/sitesettings/",
             "/admin/nodes/node/add/?type=blog-entry",
         ]
-        self.staff += ["/admin/comments/moderation/", "/admin/comments/moderation/published"]
+        self.staff += ["/admin/marginalia_comments/moderation/", "/admin/marginalia_comments/moderation/published"]
         self._typed_in_addresses()
 
     def _post(self, blog: ObjectId, number: int, word: str, user: Any) -> None:
@@ -141,7 +141,7 @@ class Typed:
         ]
         self.staff += [f"{page}/change/", f"{page}/history/", f"{page}/delete/", f"{page}/preview/", f"{page}/publish/"]
         self.staff += [f"{page}/compare/?old={old}&new={changed.nonce}", f"{page}/history/{old}/"]
-        self.staff += [f"/admin/comments/moderation/comment/{target.label}/{made}/{slug}"]
+        self.staff += [f"/admin/marginalia_comments/moderation/comment/{target.label}/{made}/{slug}"]
 
     def imported(self, folder: Path) -> None:
         """Bring what an old site says, all of it payloads."""

@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import Permission
 from playwright.sync_api import expect
 
-from comments.moderation import pending
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Target, Verdict
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target, Verdict
 from tests.support.comments import site
 
 
@@ -30,7 +30,7 @@ def moderator_of_two_hundred(account, target):
 @pytest.mark.slow
 def test_queue_of_two_hundred_is_moderated_by_keyboard(browsing, account, target):
     page = browsing(moderator_of_two_hundred(account, target))
-    page.goto("/admin/comments/moderation/")
+    page.goto("/admin/marginalia_comments/moderation/")
     for n in range(200):
         expect(page.locator(".comments-case").first).to_be_focused()
         expect(page.locator(".comments-case").first).to_contain_text(f"Held {n}")
@@ -48,7 +48,7 @@ FOCUSED = "document.activeElement.matches('{}')"
 def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, account, target):
     """Tab, space and enter are enough: choose all on a page, go back up to the button, press it."""
     page = browsing(moderator_of_two_hundred(account, target), java_script_enabled=False)
-    page.goto("/admin/comments/moderation/")
+    page.goto("/admin/marginalia_comments/moderation/")
 
     def press_until(key, selector):
         for _ in range(200):
@@ -76,7 +76,7 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, 
 def test_key_after_a_skipped_comment_decides_the_next_one(browsing, account, target):
     held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     page = browsing(account("mona", groups=[]))
-    page.goto(f"/admin/comments/moderation/#held-{held[1].id}")
+    page.goto(f"/admin/marginalia_comments/moderation/#held-{held[1].id}")
     for n in (1, 2, 3):
         expect(page.locator(f"#held-{held[n].id}")).to_be_focused()
         with page.expect_navigation():
@@ -97,7 +97,7 @@ def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
     mona = account("mona", groups=["nobody"])
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona)
-    page.goto("/admin/comments/moderation/")
+    page.goto("/admin/marginalia_comments/moderation/")
     page.locator("[data-all]").focus()
     for key in "xars":
         page.keyboard.press(key)

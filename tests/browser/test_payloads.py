@@ -2,8 +2,8 @@
 
 import pytest
 
-from markup.html import clean, references
-from markup.markdown import render
+from marginalia.markup.html import clean, references
+from marginalia.markup.markdown import render
 from tests.browser.poking import POKE
 from tests.support.payloads import ALL
 

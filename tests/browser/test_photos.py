@@ -6,8 +6,8 @@ import pytest
 from bson import ObjectId
 from playwright.sync_api import expect
 
-from mongo import jobs
-from mongo.connection import database
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
 from tests.browser.giving import GIVE, given
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, nonce, stored

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from mongo import jobs
+from marginalia.mongo import jobs
 from tests.browser.giving import GIVE, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures

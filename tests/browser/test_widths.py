@@ -5,10 +5,10 @@ from django.contrib.auth.models import Group
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Verdict
-from mongo.connection import database
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Verdict
+from marginalia.mongo.connection import database
 from tests.browser import admin_pages, pages
 from tests.support.nodes.content import Chapter, Handbook, registered
 

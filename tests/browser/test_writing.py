@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from comments.posting import services
-from comments.types import Author, Target
-from markup import markdown
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
+from marginalia.markup import markdown
 from nodes.models import Node
 from nodes.selectors import editing as selectors
 from tests.browser.giving import PASTE

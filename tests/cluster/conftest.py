@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mongo import sharding
-from mongo.collections import declared
+from marginalia.mongo import sharding
+from marginalia.mongo.collections import declared
 from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
 from tests.support.throwaway import EphemeralMongod

@@ -10,12 +10,12 @@ from django.conf import settings
 from django.test import override_settings
 from pymongo.database import Database
 
-from comments.backends import backend
-from comments.backends.discussions import new_document
-from comments.backends.stored import body, placed
-from comments.posting import ip_hash
-from comments.types import Author, NewComment, Order, Target
-from mongo.connection import batched, database
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import new_document
+from marginalia.comments.backends.stored import body, placed
+from marginalia.comments.posting import ip_hash
+from marginalia.comments.types import Author, NewComment, Order, Target
+from marginalia.mongo.connection import batched, database
 from nodes.photos.assets import contents, renditions
 from nodes.photos.assets.renditions import Spec
 from nodes.photos.assets.writer import new_id

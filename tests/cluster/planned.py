@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mongo import sharding
-from mongo.collections import Declared
-from mongo.indexes import changes_of
-from mongo.sharding import keys, ranges
+from marginalia.mongo import sharding
+from marginalia.mongo.collections import Declared
+from marginalia.mongo.indexes import changes_of
+from marginalia.mongo.sharding import keys, ranges
 from tests.cluster.servers import Cluster
 
 
@@ -35,5 +35,5 @@ def as_mongos(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         patch.setattr(keys, "chunks", lambda alias, entry: cluster.chunks_of(entry))
         patch.setattr(keys, "shards", lambda alias: tuple(cluster.shard_ids))
         patch.setattr(keys, "client", lambda alias: mongos)
-        patch.setattr("mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
+        patch.setattr("marginalia.mongo.management.commands.setup_shards.indexes.ensure", lambda report: 0)
         yield

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mongo.doctor import cluster as checks
+from marginalia.mongo.doctor import cluster as checks
 from tests.support.processes import until
 
 pytestmark = pytest.mark.slow

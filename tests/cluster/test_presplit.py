@@ -8,11 +8,11 @@ import pytest
 from bson import MinKey, ObjectId
 from django.core.management import call_command
 
-from mongo.collections import Collection, declared
-from mongo.connection import database
-from mongo.doctor import queries
-from mongo.indexes import changes_of
-from mongo.sharding import targeting
+from marginalia.mongo.collections import Collection, declared
+from marginalia.mongo.connection import database
+from marginalia.mongo.doctor import queries
+from marginalia.mongo.indexes import changes_of
+from marginalia.mongo.sharding import targeting
 from nodes.photos.assets.writer import new_id
 from tests.cluster import loaded
 from tests.cluster.planned import as_mongos, build

@@ -6,10 +6,10 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo import sharding
-from mongo.clock import now
-from mongo.collections import Collection, Declared, Index, ShardKey, declared
-from mongo.indexes import changes_of
+from marginalia.mongo import sharding
+from marginalia.mongo.clock import now
+from marginalia.mongo.collections import Collection, Declared, Index, ShardKey, declared
+from marginalia.mongo.indexes import changes_of
 from tests.cluster.planned import as_mongos
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
         [("a", 1), ("b", 1)], unique=True
     )  # it is not declared, so that no check sees it beforehand
     items = [Declared("default", Collection(name, (), ShardKey((("c", 1),)))) for name in ("first", "second", "third")]
-    monkeypatch.setattr("mongo.collections.declared", lambda: items)
+    monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: items)
     with as_mongos(cluster, monkeypatch):
         with pytest.raises(CommandError) as refused:
             call_command("setup_shards")
@@ -72,7 +72,7 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
 
 def test_unique_key_of_one_shard_alone_is_refused_beforehand(mongo, monkeypatch):
     wrong = Collection("wrong", (Index("u", (("a", 1),), unique=True),), ShardKey((("b", 1),)))
-    monkeypatch.setattr("mongo.collections.declared", lambda: [Declared("default", wrong)])
+    monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: [Declared("default", wrong)])
     with pytest.raises(CommandError, match="the unique index u does not begin with the shard key"):
         call_command("setup_shards", "--plan")
 

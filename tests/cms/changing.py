@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from bson import ObjectId
 
-from comments.posting import services as comments
-from comments.types import Author
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import Node
 from nodes.models.site import Scope
 from nodes.services import drafts, editing, photos, trash

@@ -51,8 +51,8 @@ def write(
     begin(uri, name, mode)
     from bson import ObjectId
 
-    from comments.posting import services as comments
-    from comments.types import Author
+    from marginalia.comments.posting import services as comments
+    from marginalia.comments.types import Author
     from nodes.models import Node
     from nodes.selectors import nodes as selectors
     from nodes.services import editing

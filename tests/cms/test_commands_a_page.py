@@ -3,9 +3,9 @@
 import pytest
 
 from cms import page_cache
-from comments.posting import services as comments
-from comments.types import Author
-from mongo.clock import now
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
 from nodes.models import Node, tree, version_cache
 from nodes.texts import rendering
 from tests.support.nodes import photo_build

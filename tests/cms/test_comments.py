@@ -8,13 +8,13 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from cms import comments as ties
-from comments import targets
-from comments.errors import TargetNotFound
-from comments.operations import maintenance, privacy
-from comments.posting import policy, services
-from comments.reading import selectors
-from comments.types import Author, Fault, Order, Target
-from mongo.clock import now
+from marginalia.comments import targets
+from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.operations import maintenance, privacy
+from marginalia.comments.posting import policy, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Fault, Order, Target
+from marginalia.mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.selectors import nodes as node_selectors
 from nodes.services import drafts, editing, trash

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.core.signals import got_request_exception
 from django.test import Client
 
-from mongo import doctor
-from mongo.collections import declared
+from marginalia.mongo import doctor
+from marginalia.mongo.collections import declared
 from nodes.collections import ASSET_FILES, NODES, TRASH
 from nodes.models.forms import FORM
 from tests.support import damaging
@@ -79,9 +79,9 @@ def said(command: str, *arguments: str) -> str:
 @pytest.mark.slow
 def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
     assert failing(site) == []
-    monkeypatch.setattr("mongo.doctor.shapes._NAMED", 10_000)
+    monkeypatch.setattr("marginalia.mongo.doctor.shapes._NAMED", 10_000)
     monkeypatch.setattr("nodes.doctor.NAMED", 10_000)
-    monkeypatch.setattr("comments.doctor.AUDITED", 10_000)
+    monkeypatch.setattr("marginalia.comments.doctor.AUDITED", 10_000)
     healthy = {finding.name for finding in doctor.examine()}
     done = []
     for collection, query in VICTIMS:

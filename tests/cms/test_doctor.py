@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from mongo import doctor
-from mongo.doctor import ADVICE, ERROR
+from marginalia.mongo import doctor
+from marginalia.mongo.doctor import ADVICE, ERROR
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_demo_site_has_no_errors_and_no_warnings(mongo):
 
 
 def test_every_finding_is_documented_and_no_other():
-    modules = [*(ROOT / "mongo/doctor").glob("*.py"), *ROOT.glob("*/doctor.py")]
+    modules = [*(ROOT / "marginalia/mongo/doctor").glob("*.py"), *ROOT.glob("*/doctor.py")]
     named = {name for path in modules for name in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', path.read_text())}
     table = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/reference/doctor.md").read_text(), re.MULTILINE)
     assert named | {"standalone", "unreachable"} == set(table)

@@ -12,7 +12,7 @@ from cms.environment.reading import misspelled, read
 from cms.environment.secret import kept_secret
 from cms.environment.table import Environment
 from cms.environment.values import is_loopback
-from local.ports import free_port
+from marginalia.local.ports import free_port
 from tests.support.site_settings import loaded
 
 PRODUCTION = {

@@ -14,7 +14,7 @@ from cms.page_cache import kept
 from cms.page_cache.entries import Entry, Present
 from cms.page_cache.kept import PageCache, SharedPages, cache
 from cms.requests.keepable import PLAIN, key_of
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models.dependencies import Dependencies
 from nodes.models.site import Site, SiteSettings, Versions
 from nodes.services import editing

@@ -8,8 +8,8 @@ from django.test import Client
 
 from cms import page_cache
 from cms.requests.keepable import KEPT
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import Node, site, tree, version_cache
 from nodes.models.site import Scope
 from nodes.photos import texts

@@ -10,10 +10,10 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from cms import page_cache
-from comments.backends.discussions import Discussions
-from comments.posting import services as comments
-from comments.types import Author
-from mongo.clock import now
+from marginalia.comments.backends.discussions import Discussions
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings

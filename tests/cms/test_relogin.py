@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from cms.accounts import throttling
-from comments.reading import selectors
-from comments.types import Comment
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment
 from nodes.admin.photos import describing
 from nodes.models import site as stored_site
 from tests.support.comments import site
@@ -32,7 +32,7 @@ def chief(mongo) -> Client:
 @pytest.fixture
 def comment(mongo, settings) -> Comment:
     settings.COMMENTS = {
-        **settings.COMMENTS, "POLICY": "comments.posting.policy.stock", "MODE": "open", "MIN_SECONDS": 0,
+        **settings.COMMENTS, "POLICY": "marginalia.comments.posting.policy.stock", "MODE": "open", "MIN_SECONDS": 0,
     }  # fmt: skip
     target = site.entry()
     site.post(Client(), target, "Theirs")
@@ -40,7 +40,9 @@ def comment(mongo, settings) -> Comment:
 
 
 def page_of(comment: Comment) -> str:
-    return reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    return reverse(
+        "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
+    )
 
 
 def form_of(client: Client, address: str, form: str) -> dict:

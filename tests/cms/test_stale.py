@@ -11,8 +11,8 @@ from pymongo.errors import ServerSelectionTimeoutError
 
 from cms import page_cache
 from cms.requests.stale import WARNING
-from mongo import servers
-from mongo.clock import now
+from marginalia.mongo import servers
+from marginalia.mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.models import tree, version_cache
 from nodes.services import trash

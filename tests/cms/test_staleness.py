@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.cms import staleness
 from tests.support.database import URI
 from tests.support.nodes.build import PAST, node

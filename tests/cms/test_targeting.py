@@ -14,13 +14,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from comments.moderation import pending
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Target
-from mongo.collections import Collection, ShardKey, declared
-from mongo.sharding import targeting
-from mongo.sharding.targeting import Broadcast
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Target
+from marginalia.mongo.collections import Collection, ShardKey, declared
+from marginalia.mongo.sharding import targeting
+from marginalia.mongo.sharding.targeting import Broadcast
 from nodes.photos import links
 from nodes.selectors import photos as photo_selectors
 from nodes.services import photos
@@ -196,9 +196,9 @@ def posters(client: Client, post: Target, rules: Any, moderator: Any) -> None:
         site.post(client, post, text)
     staff = Client()
     staff.force_login(moderator)
-    get(staff, reverse("admin:comments_moderation_changelist"), reverse("comments-mine"))
+    get(staff, reverse("admin:marginalia_comments_moderation_changelist"), reverse("comments-mine"))
     approved, rejected = selectors.held()
-    staff.post(reverse("admin:comments_moderation_decide"), {"action": "approve"})
+    staff.post(reverse("admin:marginalia_comments_moderation_decide"), {"action": "approve"})
     staff.post(reverse("comments-approve", args=[approved.id]))
     pending.reject(rejected.id, by="mona")
     services.restore(post, third.slug)

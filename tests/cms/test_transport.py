@@ -17,11 +17,11 @@ from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
 from cms import page_cache
-from comments.notices import subscriptions
-from comments.posting import tokens
-from comments.posting.tokens import FormToken, Own
-from comments.types import Target
-from mongo import jobs
+from marginalia.comments.notices import subscriptions
+from marginalia.comments.posting import tokens
+from marginalia.comments.posting.tokens import FormToken, Own
+from marginalia.comments.types import Target
+from marginalia.mongo import jobs
 from nodes.views import previews
 from nodes.views.previews import Preview
 from tests.support.comments import site as comment_site
@@ -63,7 +63,7 @@ def pages():
     ]
     staff = ["/admin/", "/admin/nodes/node/", "/admin/nodes/node/add/?type=basic-page", "/admin/nodes/photo/"]
     staff += [f"/admin/nodes/node/{page_id}/{name}/" for name in ("change", "history", "delete", "preview")]
-    staff += ["/admin/comments/moderation/", "/admin/nodes/sitesettings/", "/admin/password_change/"]
+    staff += ["/admin/marginalia_comments/moderation/", "/admin/nodes/sitesettings/", "/admin/password_change/"]
     return [*public, *staff]
 
 
@@ -180,7 +180,7 @@ def test_no_form_is_taken_without_its_token(chief):
     forms += [
         f"/admin/nodes/node/{page_id}/{name}/" for name in ("change", "move", "delete", "duplicate", "preview-link")
     ]
-    forms += ["/admin/comments/moderation/decide", "/comments/approve/" + "0" * 24, "/admin/auth/user/add/"]
+    forms += ["/admin/marginalia_comments/moderation/decide", "/comments/approve/" + "0" * 24, "/admin/auth/user/add/"]
     for path in forms:
         assert strict.post(path, {"title": "x"}).status_code == 403, path
     upload = strict.post(f"/admin/nodes/photo/upload/{node('gallery', 'gallery')}/", {})

@@ -3,8 +3,8 @@ from bson import ObjectId
 from django.contrib.auth.models import User
 from django.test import Client
 
-from comments.reading import selectors
-from comments.types import Comment, Target
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Comment, Target
 from tests.support.comments import site
 from tests.support.comments.holders import account
 

@@ -5,17 +5,17 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
-from comments import urls
-from comments.admin import ModerationAdmin
-from comments.backends.base import Backend
-from comments.backends.mongodb import MongoBackend
-from comments.errors import CommentNotFound, DiscussionBusy
-from comments.models import Moderation
-from comments.notices import subscriptions
-from comments.posting import services
-from comments.posting.tokens import read_form
-from comments.reading import selectors
-from comments.types import Author
+from marginalia.comments import urls
+from marginalia.comments.admin import ModerationAdmin
+from marginalia.comments.backends.base import Backend
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import CommentNotFound, DiscussionBusy
+from marginalia.comments.models import Moderation
+from marginalia.comments.notices import subscriptions
+from marginalia.comments.posting import services
+from marginalia.comments.posting.tokens import read_form
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
 from tests.support.comments import site
 from tests.support.comments.site import change_url, one
 
@@ -65,7 +65,7 @@ def edit(client, url):
 
 def requests(client, target, comment, held):
     """Return one of each request that a page of comments takes, by the name of its URL and what it does."""
-    of, moderation = [target.label, target.pk], "admin:comments_moderation_"
+    of, moderation = [target.label, target.pk], "admin:marginalia_comments_moderation_"
     filled = site.fill(client, target, TEXT, parent=comment.slug)
     post = reverse("comments-post-comment")
     one_page = reverse(f"{moderation}comment", args=[*of, comment.slug])
@@ -116,7 +116,8 @@ NAMES = (
         "post-comment", "post-comment preview", "discussion", "mine", "approve", "approve sent", "approve outdated",
         "subscribe", "unsubscribe", "feed",
     )),
-    *(f"admin:comments_moderation_{name}" for name in ("changelist", "decide", "published", "comment", "comment sent")),
+    *(f"admin:marginalia_comments_moderation_{name}" for name in ("changelist", "decide", "published", "comment",
+    "comment sent")),
 )  # fmt: skip
 SENDING_TEXT = [name for name in NAMES if name.split("-")[-1] in ("comment", "comment preview", "edit sent")] + [
     NAMES[-1]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from comments.backends import layout_classes, storage
-from comments.checks import check_comments_setting
+from marginalia.comments.backends import layout_classes, storage
+from marginalia.comments.checks import check_comments_setting
 
 BAD = {
     "comments.E001": [{"DATABSE": "default"}, {"TARGETS": {"auth.user": {"SCHEME": "documents"}}}],

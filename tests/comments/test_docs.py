@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from comments import conf
-from comments.posting import services
-from comments.templatetags.comments import register
-from comments.types import Author
+from marginalia.comments import conf
+from marginalia.comments.posting import services
+from marginalia.comments.templatetags.comments import register
+from marginalia.comments.types import Author
 from nodes.models import Node, Photo
 from nodes.selectors import nodes as node_selectors
 from tests.support.comments import site

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from comments.backends import backend
-from comments.backends.discussions import ABANDONED, Intent
-from comments.posting import services
-from comments.types import Author, Order, Target
-from mongo import doctor, jobs
-from mongo.clock import now
-from mongo.doctor import ADVICE, ERROR, WARNING
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import ABANDONED, Intent
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Order, Target
+from marginalia.mongo import doctor, jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import ADVICE, ERROR, WARNING
 
 LONG_AGO = timedelta(seconds=ABANDONED + 1)
 

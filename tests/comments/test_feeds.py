@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import pytest
 from django.urls import reverse
 
-from comments.posting import services
-from comments.types import Author
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
 
 ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary"
 

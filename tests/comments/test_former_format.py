@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from cms.serving import set_up as serving
-from mongo import doctor
-from mongo.management.base import COULD_NOT_RUN
+from marginalia.mongo import doctor
+from marginalia.mongo.management.base import COULD_NOT_RUN
 from tests.support.comments import site
 
 

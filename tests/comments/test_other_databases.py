@@ -9,10 +9,10 @@ from django.db import connections
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from comments.operations.routers import CommentsRouter
-from mongo import jobs
-from mongo.connection import database
-from mongo.doctor import examine
+from marginalia.comments.operations.routers import CommentsRouter
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
+from marginalia.mongo.doctor import examine
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -34,7 +34,11 @@ def beside(mongo, settings):
 
     def change(**changes):
         connections.settings[alias] = {**connections.settings["default"], "NAME": f"{mongo.name}_beside", **changes}
-        settings.COMMENTS = {**settings.COMMENTS, "DATABASE": alias, "POLICY": "comments.posting.policy.stock"}
+        settings.COMMENTS = {
+            **settings.COMMENTS,
+            "DATABASE": alias,
+            "POLICY": "marginalia.comments.posting.policy.stock",
+        }
         return alias
 
     yield change
@@ -96,7 +100,7 @@ def test_router_has_no_opinion_where_comments_are_in_the_default_database():
 
 
 def test_comments_are_not_dumped_but_named_by_the_command_that_exports_them():
-    for label in ("comments", "comments.StoredComment"):
+    for label in ("marginalia_comments", "marginalia_comments.StoredComment"):
         with pytest.raises(CommandError, match="export_comments"):
             call_command("dumpdata", label, stdout=StringIO())
 

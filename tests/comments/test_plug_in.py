@@ -46,9 +46,9 @@ EMAIL_FILE_PATH = "mails"
 QUICK = 'COMMENTS["MIN_SECONDS"] = 0\n'
 TESTS = """
 from django.test import TransactionTestCase
-from comments.reading import selectors
-from comments.posting import services
-from comments.types import Author
+from marginalia.comments.reading import selectors
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
 from shop.models import Item
 
 
@@ -92,9 +92,9 @@ from django.core.management import call_command
 from django.template import Context, Template
 from django.test import Client
 from django.contrib.staticfiles import finders
-from comments.reading import selectors
-from comments.posting import services
-from comments.types import Author
+from marginalia.comments.reading import selectors
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
 from shop.models import Item
 
 def sees(page, sheet):
@@ -166,8 +166,8 @@ def python(tmp_path_factory):
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    for name in ("comments", "mongo", "markup"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("comments", "marginalia"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     build, install = [text.split()[1:] for _, _, text in BLOCK.findall(GUIDE) if text.startswith("python -m pip")]
     quiet = ["--quiet", "--disable-pip-version-check"]
     subprocess.run([sys.executable, *build, *quiet], cwd=source, check=True)

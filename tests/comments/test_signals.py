@@ -4,10 +4,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import signals
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author
+from marginalia.comments import signals
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
 from tests.support.comments import site
 from tests.support.comments.site import received
 
@@ -49,7 +49,7 @@ def test_held_comment_is_told_as_such_and_its_approval_by_either_way(client, pos
     client.force_login(moderator)
     with received(signals.comment_was_flagged) as flagged:
         client.post(reverse("comments-approve", args=[first.id]), {"rev": 1})
-        decide = reverse("admin:comments_moderation_decide")
+        decide = reverse("admin:marginalia_comments_moderation_decide")
         client.post(decide, {"action": "approve", "chosen": [f"{second.id}.1"]})
     assert [(told["flag"], told["comment"]) for told in flagged] == [
         ("approval", comment) for comment in selectors.iterate(post_page)

@@ -7,13 +7,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.template import Context, Template, TemplateSyntaxError
 from django.urls import reverse
 
-import comments
 from cms.comments import live_nodes
-from comments import targets
-from comments.errors import TargetNotFound
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Target
+from marginalia import comments
+from marginalia.comments import targets
+from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Target
 from nodes.models import Node
 from tests.support.comments import site
 from tests.support.comments.site import change_url

@@ -2,7 +2,7 @@
 
 from bson import ObjectId
 
-from comments.types import Target
+from marginalia.comments.types import Target
 from tests.support.spreading import BOUND, fullest, moments
 
 

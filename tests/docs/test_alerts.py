@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from django.test import Client
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.support.scraping import Scraped
 from tests.support.site_settings import ROOT
 

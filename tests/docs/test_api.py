@@ -24,7 +24,7 @@ from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
 from examples import mirror
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import editing
 from tests.docs.pages import ROOT, blocks
 from tests.support.nodes import build, photo_build, pictures

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient, WriteConcern
 
-from local.mongod import initiate, locate
-from local.ports import free_port, is_free
+from marginalia.local.mongod import initiate, locate
+from marginalia.local.ports import free_port, is_free
 from tests.docs.pages import ROOT, tried, tried_with
 from tests.support.processes import until
 from tests.support.running import Site

@@ -7,7 +7,7 @@ import pytest
 from django.utils.module_loading import import_string
 
 TEXT = (Path(__file__).parents[2] / "docs/explanation/case-study.md").read_text()
-NAMES = sorted(set(re.findall(r"`(comments\.[\w.]+)`", TEXT)))
+NAMES = sorted(set(re.findall(r"`(marginalia\.comments\.[\w.]+)`", TEXT)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -22,4 +22,4 @@ def test_named_function_is_there(name):
 def test_every_operation_has_a_function():
     rows = [line for line in TEXT.splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 16
-    assert all("`comments." in row.split("|")[2] for row in rows)
+    assert all("`marginalia.comments." in row.split("|")[2] for row in rows)

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from local.mongod import locate
-from local.ports import free_port, is_free
+from marginalia.local.mongod import locate
+from marginalia.local.ports import free_port, is_free
 from tests.docs.pages import DEPLOY, ROOT, blocks, commands_of, started_by, tried
 from tests.support.processes import until
 from tests.support.running import Service

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from local.ports import free_port
+from marginalia.local.ports import free_port
 from tests.docs.pages import DEPLOY, ROOT
 from tests.support.nodes.build import node
 from tests.support.processes import until

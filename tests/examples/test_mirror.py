@@ -21,8 +21,8 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from cms import page_cache
 from examples.mirror import NOT_THERE, Mirror, asking
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.errors import NodeError
 from nodes.models import site as stored_site
 from nodes.services import drafts, editing, site, trash

@@ -2,9 +2,9 @@
 
 import pytest
 
-from comments.moderation import pending
-from comments.posting import services as comments
-from comments.types import Author, Target
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author, Target
 from nodes.services import editing
 from nodes.types import Actor, TagChange
 from tests.faults.harness.auditor import Audit

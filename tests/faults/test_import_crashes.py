@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from comments.reading import selectors
-from comments.types import Target
-from mongo.connection import database
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import checking
 from tests.support.crashing import killed_after

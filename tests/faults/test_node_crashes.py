@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import checking, drafts, editing, scheduled, trash, write
 from nodes.types import Actor, TagChange

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.errors import NodeGone
 from nodes.photos.assets import contents, locks
 from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost

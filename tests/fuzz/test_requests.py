@@ -15,11 +15,11 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from comments.posting import services
-from comments.posting.tokens import FormToken
-from comments.types import Author, Target
-from mongo import jobs
-from mongo.connection import database
+from marginalia.comments.posting import services
+from marginalia.comments.posting.tokens import FormToken
+from marginalia.comments.types import Author, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
 from nodes.views import previews
 from nodes.views.previews import Preview
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
@@ -84,7 +84,7 @@ class Fuzzed:
                     "nodes.sitesettings",
                     "auth.user",
                     "sessions.session",
-                    "comments.storedcomment",
+                    "marginalia_comments.storedcomment",
                     "fuzz.fuzz",
                 ],
                 "commentkey": [*ids, "x"],
@@ -130,7 +130,11 @@ class Fuzzed:
             f"/admin/nodes/photo/{photo}/change/",
             "/log-in",
         ]
-        pages += ["/admin/nodes/node/add/?type=blog-entry", "/admin/nodes/sitesettings/", "/admin/comments/moderation/"]
+        pages += [
+            "/admin/nodes/node/add/?type=blog-entry",
+            "/admin/nodes/sitesettings/",
+            "/admin/marginalia_comments/moderation/",
+        ]
         pages += [
             "/admin/auth/user/",
             "/admin/auth/user/add/",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local import cores
+from marginalia.local import cores
 
 
 @pytest.fixture

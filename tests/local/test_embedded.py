@@ -10,16 +10,16 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from local.embedded import Embedded
-from local.mongod import MongodError, initiate
-from local.ports import listener
-from local.processes import command_line
+from marginalia.local.embedded import Embedded
+from marginalia.local.mongod import MongodError, initiate
+from marginalia.local.ports import listener
+from marginalia.local.processes import command_line
 from tests.support.processes import python, until
 from tests.support.throwaway import Member
 
 OWNER = """
 import os, pathlib
-from local.embedded import uri_for
+from marginalia.local.embedded import uri_for
 print(uri_for(pathlib.Path(os.environ["VAR"])), flush=True)
 input()
 """

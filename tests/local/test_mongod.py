@@ -6,9 +6,9 @@ import socket
 import pytest
 from pymongo import MongoClient
 
-from local import mongod
-from local.mongod import Mongod, MongodError, locate
-from local.processes import command_line
+from marginalia.local import mongod
+from marginalia.local.mongod import Mongod, MongodError, locate
+from marginalia.local.processes import command_line
 from tests.support.processes import python, until
 from tests.support.throwaway import EphemeralMongod
 

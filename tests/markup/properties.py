@@ -3,7 +3,7 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from markup.tags import names
+from marginalia.markup.tags import names
 
 # The same examples every time: a test that fails now and then says nothing about the change at hand.
 holds = settings(max_examples=200, deadline=None, derandomize=True)

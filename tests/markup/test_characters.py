@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.characters import cut, is_blank, newlines, scrub, searchable, unescape
+from marginalia.markup.characters import cut, is_blank, newlines, scrub, searchable, unescape
 from tests.markup.properties import holds
 
 

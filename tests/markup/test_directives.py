@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.directives import Line, fences, line, parse, write
+from marginalia.markup.directives import Line, fences, line, parse, write
 
 
 @pytest.mark.parametrize(

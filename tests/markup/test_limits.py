@@ -2,12 +2,12 @@
 
 import pytest
 
-from markup import tags
-from markup.comparing import diff, merge
-from markup.comparing.sequences import Budget
-from markup.html import balance, clean
-from markup.markdown import limits, render
-from markup.text import excerpt, plain
+from marginalia.markup import tags
+from marginalia.markup.comparing import diff, merge
+from marginalia.markup.comparing.sequences import Budget
+from marginalia.markup.html import balance, clean
+from marginalia.markup.markdown import limits, render
+from marginalia.markup.text import excerpt, plain
 from tests.markup import worst
 
 # Of tables more: what they may leave out is bounded by the text, not by its length.

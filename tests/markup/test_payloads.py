@@ -2,10 +2,10 @@
 
 import pytest
 
-from markup.html import clean
-from markup.html.references import resolve
-from markup.markdown import render
-from markup.text import plain
+from marginalia.markup.html import clean
+from marginalia.markup.html.references import resolve
+from marginalia.markup.markdown import render
+from marginalia.markup.text import plain
 from tests.markup.policy import violations
 from tests.support.payloads import ALL, PAYLOADS
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from markup.tags import Token, attributes, quote, tokens
+from marginalia.markup.tags import Token, attributes, quote, tokens
 from tests.markup.properties import holds, soup
 
 

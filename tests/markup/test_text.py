@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.characters import scrub
-from markup.text import SLUG_LENGTH, excerpt, folded, highlight, is_empty, minutes, plain, slugify
+from marginalia.markup.characters import scrub
+from marginalia.markup.text import SLUG_LENGTH, excerpt, folded, highlight, is_empty, minutes, plain, slugify
 from tests.markup.properties import holds, soup
 
 

@@ -1,4 +1,4 @@
-"""Texts that cost the most: what repeats without end, what nests, what stays just below the bounds of markup.markdown."""
+"""Texts that cost the most: what repeats without end, what nests, what stays just below the bounds of `markup.markdown`."""
 
 from collections.abc import Callable
 from itertools import count

@@ -14,25 +14,25 @@ NAME = "blocked_{kind}"
 SETTINGS = """
 import os
 SECRET_KEY = "only for this test"
-INSTALLED_APPS = ["comments", "mongo", "django_mongodb_backend"]
+INSTALLED_APPS = ["marginalia.comments", "marginalia.mongo", "django_mongodb_backend"]
 USE_TZ = True
 ROOT_URLCONF = "urls"
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}
-MONGODB = {"ENGINE": "mongo.engine", "NAME": os.environ["NAME"], "HOST": os.environ["TEST_MONGODB_URI"]}
+MONGODB = {"ENGINE": "marginalia.mongo.engine", "NAME": os.environ["NAME"], "HOST": os.environ["TEST_MONGODB_URI"]}
 if os.environ["KIND"] == "sqlite":
     DATABASES = {"default": SQLITE, "mongo": MONGODB}
 else:
     DATABASES = {"default": MONGODB, "mongo": {**MONGODB, "NAME": MONGODB["NAME"] + "_other"}}
 DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
 COMMENTS = {"DATABASE": "mongo"}
-DATABASE_ROUTERS = ["comments.operations.routers.CommentsRouter"]
+DATABASE_ROUTERS = ["marginalia.comments.operations.routers.CommentsRouter"]
 """
 # pytest-django runs the marked tests first, in this order: those after the first find the connections open.
 TESTS = """
 import pytest
 from django.test import SimpleTestCase, TestCase, TransactionTestCase
-from comments.models import StoredComment
-from mongo.connection import client, database
+from marginalia.comments.models import StoredComment
+from marginalia.mongo.connection import client, database
 
 def write():
     database("mongo")["things"].insert_one({})
@@ -87,7 +87,7 @@ def test_of_the_default_database_writes():
 ALLOWED = {"Allowed.test_writes", "test_of_both_databases_writes"}
 DEFAULT = """
 from django.test import SimpleTestCase
-from mongo.connection import database
+from marginalia.mongo.connection import database
 
 class First(SimpleTestCase):
     def test_writes(self):

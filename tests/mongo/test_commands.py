@@ -11,7 +11,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
-from mongo.management.base import COULD_NOT_RUN, WRONG, MongoCommand
+from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG, MongoCommand
 from tests.support import wxr
 from tests.support.nodes.build import node
 
@@ -33,7 +33,11 @@ def ended(*words: str) -> tuple[int, str]:
 def test_every_command_of_ours_has_these_exit_codes():
     from django.core.management import load_command_class
 
-    ours = {name: app for name, app in get_commands().items() if app in ("mongo", "nodes", "comments", "cms")}
+    ours = {
+        name: app
+        for name, app in get_commands().items()
+        if app in ("marginalia.mongo", "marginalia.comments", "nodes", "cms")
+    }
     ours = {name: app for name, app in ours.items() if name not in ("check", "mongod", "serve", "makemigrations")}
     classes = {name: type(load_command_class(app, name)) for name, app in ours.items()}
     assert len(classes) >= 15

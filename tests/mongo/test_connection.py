@@ -10,10 +10,10 @@ from pymongo import MongoClient
 from pymongo.errors import ExecutionTimeout, PyMongoError, ServerSelectionTimeoutError
 from pymongo.server_description import ServerDescription
 
-from mongo.connection import bounded, client, database, first_batch, promptly
-from mongo.engine import secondaries
-from mongo.engine.noting import watched
-from mongo.servers import answers, is_outage, within
+from marginalia.mongo.connection import bounded, client, database, first_batch, promptly
+from marginalia.mongo.engine import secondaries
+from marginalia.mongo.engine.noting import watched
+from marginalia.mongo.servers import answers, is_outage, within
 from nodes.models import site
 
 
@@ -22,7 +22,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     began = time.monotonic()
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
     with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
-        monkeypatch.setattr("mongo.connection.client", lambda *_alias: unreachable)
+        monkeypatch.setattr("marginalia.mongo.connection.client", lambda *_alias: unreachable)
         with promptly(), pytest.raises(ServerSelectionTimeoutError):
             unreachable.site.kept.find_one()
     assert time.monotonic() - began < 10
@@ -58,7 +58,7 @@ def test_a_limit_holds_for_connecting_too(mongo, monkeypatch):
             unreachable.admin.command("ping")
             return unreachable
 
-        monkeypatch.setattr("mongo.connection.client", connected)
+        monkeypatch.setattr("marginalia.mongo.connection.client", connected)
         with pytest.raises(ServerSelectionTimeoutError), bounded(0.2):
             pass
     assert time.monotonic() - began < 10

@@ -8,11 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from pymongo import MongoClient
 
-from mongo import doctor
-from mongo.clock import now
-from mongo.collections import Collection, Declared, Index, ShardKey
-from mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
-from mongo.schemas import NUMBER, TEXT, document, either, listed
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
+from marginalia.mongo.collections import Collection, Declared, Index, ShardKey
+from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
+from marginalia.mongo.schemas import NUMBER, TEXT, document, either, listed
 from tests.support.nodes.build import node
 from tests.support.throwaway import EphemeralMongod
 
@@ -35,7 +35,7 @@ def patients(mongo):
 def declare(patients, monkeypatch):
     def declare(*indexes: Index, **options) -> None:
         items = [Declared("default", Collection(NAME, indexes, **options))]
-        monkeypatch.setattr("mongo.collections.declared", lambda: items)
+        monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: items)
 
     return declare
 
@@ -99,14 +99,16 @@ def test_dropped_and_stray_index(mongo):
 
 
 def hot(monkeypatch, **query) -> None:
-    monkeypatch.setattr("mongo.doctor.queries.hot_queries", lambda: [HotQuery("trial", NAME, lambda document: query)])
+    monkeypatch.setattr(
+        "marginalia.mongo.doctor.queries.hot_queries", lambda: [HotQuery("trial", NAME, lambda document: query)]
+    )
 
 
 def test_members_that_never_become_the_primary_count(mongo, monkeypatch):
     with EphemeralMongod() as server, MongoClient(server.uri) as client:
         config = client.admin.command("replSetGetConfig")["config"]
         passive = [{"_id": n, "host": f"127.0.0.1:{n}", "priority": 0, "votes": 0} for n in (1, 2)]
-        monkeypatch.setattr("mongo.doctor.topology.client", lambda alias: client)
+        monkeypatch.setattr("marginalia.mongo.doctor.topology.client", lambda alias: client)
         assert "few-members" in found()
         config |= {"version": config["version"] + 1, "members": [*config["members"], *passive]}
         client.admin.command("replSetReconfig", config)
@@ -185,7 +187,7 @@ def test_validator_that_was_made_outside_the_site(declare, mongo):
 def test_large_collection_is_sampled(declare, patients, monkeypatch, commands):
     declare(unsharded_because="test")
     patients.insert_many([{"a": n} for n in range(50)])
-    monkeypatch.setattr("mongo.connection.WHOLE", 0)
+    monkeypatch.setattr("marginalia.mongo.connection.WHOLE", 0)
     with commands.recorded():
         found()
     read = [
@@ -203,21 +205,21 @@ def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, pati
         yield doctor.Finding(WARNING, "found-before", NAME, "", "")
         list(examination.db[NAME].find({"$where": "sleep(20000) || true"}))
 
-    monkeypatch.setattr("mongo.doctor.findings.SECONDS", 0.5)
+    monkeypatch.setattr("marginalia.mongo.doctor.findings.SECONDS", 0.5)
     levels = found(checks=[slow])
     assert (levels["found-before"], levels["not-looked-through"]) == (WARNING, ADVICE)
 
 
 def test_server_that_is_not_there_is_a_finding(mongo, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
-        monkeypatch.setattr("mongo.doctor.findings.database", lambda alias: unreachable["test"])
+        monkeypatch.setattr("marginalia.mongo.doctor.findings.database", lambda alias: unreachable["test"])
         assert found() == {"unreachable": ERROR}
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_clock_that_differs_from_the_servers_is_an_error(mongo, monkeypatch, hours):
     assert "clock-skewed" not in found()
-    monkeypatch.setattr("mongo.doctor.topology.now", lambda: now() + timedelta(hours=hours))
+    monkeypatch.setattr("marginalia.mongo.doctor.topology.now", lambda: now() + timedelta(hours=hours))
     [skewed] = [finding for finding in doctor.examine() if finding.name == "clock-skewed"]
     assert (skewed.level, "differ by 3,600 s" in skewed.message) == (ERROR, True)
 
@@ -237,14 +239,14 @@ def test_writes_that_may_be_lost(mongo, monkeypatch):
     uri = mongo.client.address
     options = {"w": 1, "retryWrites": False, "readPreference": "secondaryPreferred", "directConnection": True}
     with MongoClient(*uri, **options) as careless:
-        monkeypatch.setattr("mongo.doctor.settings.client", lambda alias: careless)
+        monkeypatch.setattr("marginalia.mongo.doctor.settings.client", lambda alias: careless)
         levels = found()
     assert (levels["weak-writes"], levels["no-retries"], levels["stale-reads"]) == (ERROR, WARNING, WARNING)
 
 
 def test_index_that_no_query_uses(mongo, monkeypatch):
     assert "index-unused" not in found()
-    monkeypatch.setattr("mongo.doctor.indexes.LONG_ENOUGH", timedelta(0))
+    monkeypatch.setattr("marginalia.mongo.doctor.indexes.LONG_ENOUGH", timedelta(0))
     unused = [finding.message for finding in doctor.examine() if finding.name == "index-unused"]
     assert any(message.startswith("by_age ") for message in unused)
     # What makes values unique or has documents expire is used without being counted.

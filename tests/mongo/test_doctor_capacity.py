@@ -4,10 +4,10 @@ import pytest
 from bson import Binary, ObjectId
 from pymongo import MongoClient
 
-from mongo import doctor, status
-from mongo.connection import database
-from mongo.doctor import ADVICE, ERROR, WARNING, capacity, cluster, topology
-from mongo.sharding import keys
+from marginalia.mongo import doctor, status
+from marginalia.mongo.connection import database
+from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, capacity, cluster, topology
+from marginalia.mongo.sharding import keys
 
 GIB = 1024**3
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from mongo import doctor, jobs
-from mongo.clock import now
-from mongo.doctor import WARNING
+from marginalia.mongo import doctor, jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import WARNING
 
 
 def findings(name: str) -> list[doctor.Finding]:

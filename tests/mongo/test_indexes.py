@@ -8,9 +8,9 @@ from django.core.management import CommandError, call_command
 from gridfs import GridFSBucket
 from pymongo.errors import OperationFailure, WriteError
 
-from mongo import indexes
-from mongo.collections import Collection, Declared, Index, declared
-from mongo.schemas import INTEGER, TEXT, document
+from marginalia.mongo import indexes
+from marginalia.mongo.collections import Collection, Declared, Index, declared
+from marginalia.mongo.schemas import INTEGER, TEXT, document
 
 NAME = "trial"
 BY_A = Index("by_a", (("a", 1),))
@@ -22,7 +22,7 @@ def declare(mongo, monkeypatch):
 
     def declare(*built: Index, **options) -> None:
         monkeypatch.setattr(
-            "mongo.collections.declared", lambda: [Declared("default", Collection(NAME, built, **options))]
+            "marginalia.mongo.collections.declared", lambda: [Declared("default", Collection(NAME, built, **options))]
         )
 
     yield declare

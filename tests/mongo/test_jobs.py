@@ -11,9 +11,9 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 from pymongo.errors import PyMongoError
 
-from mongo import jobs
-from mongo.clock import now
-from mongo.management.commands import work
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.management.commands import work
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -153,7 +153,7 @@ def test_postponed_job_waits_without_an_error_in_the_log(seen, caplog):
 
 
 def test_each_try_is_logged_with_error_and_without_address(seen, clock, caplog, monkeypatch):
-    caplog.set_level("INFO", logger="mongo.jobs")
+    caplog.set_level("INFO", logger="marginalia.mongo.jobs")
     monkeypatch.setattr(jobs, "TRIES", 2)
     jobs.handler("refused")(lambda job: refuse(OSError(111, "Connection refused")))
     jobs.put("note", {"n": 1})

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mongo import rate_limit
+from marginalia.mongo import rate_limit
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

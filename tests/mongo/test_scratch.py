@@ -7,11 +7,11 @@ from bson import ObjectId
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from mongo import doctor
-from mongo.clock import now
-from mongo.connection import client, database
-from mongo.doctor import WARNING, capacity
-from mongo.management.scratch import scratch_database
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import client, database
+from marginalia.mongo.doctor import WARNING, capacity
+from marginalia.mongo.management.scratch import scratch_database
 
 pytestmark = pytest.mark.usefixtures("mongo")
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError
 from pymongo.errors import OperationFailure, WriteConcernError
 
-from mongo.servers import (
+from marginalia.mongo.servers import (
     UnsuitableServer,
     answers,
     check,

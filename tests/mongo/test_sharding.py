@@ -10,15 +10,15 @@ import pytest
 from bson import Int64, MinKey
 from django.core.management import CommandError, call_command
 
-from comments.backends.discussions import Discussions
-from comments.backends.stored import Storage
-from comments.types import Order, Target
-from mongo import sharding
-from mongo.checks import check_declarations
-from mongo.clock import now
-from mongo.collections import Collection, Declared, Index, ShardKey, declared
-from mongo.doctor import HotQuery
-from mongo.sharding import ranges, targeting
+from marginalia.comments.backends.discussions import Discussions
+from marginalia.comments.backends.stored import Storage
+from marginalia.comments.types import Order, Target
+from marginalia.mongo import sharding
+from marginalia.mongo.checks import check_declarations
+from marginalia.mongo.clock import now
+from marginalia.mongo.collections import Collection, Declared, Index, ShardKey, declared
+from marginalia.mongo.doctor import HotQuery
+from marginalia.mongo.sharding import ranges, targeting
 from tests.support.nodes.build import node
 
 AB = (("a", 1), ("b", 1))
@@ -152,7 +152,7 @@ def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
     for known in targeting.broadcasts():
         assert known.why in run("--plan")
     careless = HotQuery("everything", "cms.nodes", lambda document: {"filter": {}})
-    monkeypatch.setattr("mongo.doctor.queries.hot_queries", lambda: [careless])
+    monkeypatch.setattr("marginalia.mongo.doctor.queries.hot_queries", lambda: [careless])
     assert "! cms.nodes: “everything” asks every shard  No reason is given" in run("--plan")
 
 
@@ -197,7 +197,7 @@ def test_checks_of_what_is_declared(monkeypatch):
         Collection("two", (Index("u", AB, unique=True),), ShardKey((("b", 1),))),
         Collection("three"),
     ]
-    monkeypatch.setattr("mongo.checks.declared", lambda: [Declared("default", c) for c in wrong])
+    monkeypatch.setattr("marginalia.mongo.checks.declared", lambda: [Declared("default", c) for c in wrong])
     assert [message.id for message in check_declarations()] == ["mongo.E002", "mongo.E003", "mongo.W004"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
-from mongo import status
+from marginalia.mongo import status
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,6 +42,6 @@ def test_a_replica_set_answers(mongo):
 def test_what_a_server_does_not_answer_is_none(mongo, monkeypatch):
     assert status._asked(mongo, "noSuchCommand") is None
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
-        monkeypatch.setattr("mongo.status.client", lambda alias: unreachable)
+        monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)
         with pytest.raises(ServerSelectionTimeoutError):
             status.members()

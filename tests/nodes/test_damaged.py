@@ -10,10 +10,10 @@ from bson.datetime_ms import DatetimeMS
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from comments.posting import services
-from comments.types import Author
-from mongo import doctor, indexes, reading
-from mongo.clock import now
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
+from marginalia.mongo import doctor, indexes, reading
+from marginalia.mongo.clock import now
 from nodes.services import sweeping
 from tests.support.kept import forget
 from tests.support.nodes import pictures
@@ -77,7 +77,7 @@ def test_log_names_a_damaged_post_once(mongo, blog, caplog):
     node_id = post(blog)
     damage(mongo, node_id, {"$set": {"metadata.title": 5}})
     reading._log.cache_clear()
-    with caplog.at_level(logging.ERROR, "mongo.reading"):
+    with caplog.at_level(logging.ERROR, "marginalia.mongo.reading"):
         for _ in range(3):
             forget()
             Client().get("/news")

@@ -6,9 +6,9 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo import doctor, jobs
-from mongo.clock import now
-from mongo.doctor import ERROR, WARNING
+from marginalia.mongo import doctor, jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import ERROR, WARNING
 from nodes.photos.assets.locks import STALE
 from nodes.photos.assets.reader import Missing
 from nodes.photos.links import copy, original

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from tests.rights.world import World
 from tests.support.database import empty
 

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.urls import URLResolver
 
-from comments.models import StoredBucket, StoredComment, StoredDiscussion
-from comments.operations import converting
-from comments.posting import services
-from comments.types import Author, Order, Target
+from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.operations import converting
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Order, Target
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
 # Who is answered (people by letters as in `world`), by GET and by a POST that changes nothing. What redirects to another page
@@ -71,28 +71,28 @@ nodes/photo/<objectid:photo_id>/history/               owea    -
 nodes/photo/<objectid:photo_id>/change/                owea    ea
 nodes/sitesettings/                                    a       a
 nodes/sitesettings/preview/                            -       a
-comments/moderation/                                   ma      ma
-comments/moderation/decide                             -       ma
-comments/moderation/published                          ma      ma
-comments/moderation/comment/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
-comments/storeddiscussion/                             a       a
-comments/storeddiscussion/add/                         -       -
-comments/storeddiscussion/<path:object_id>/history/    a       a
-comments/storeddiscussion/<path:object_id>/delete/     -       -
-comments/storeddiscussion/<path:object_id>/change/     a       -
-comments/storeddiscussion/<path:object_id>/            owema   owema
-comments/storedcomment/                                a       a
-comments/storedcomment/add/                            -       -
-comments/storedcomment/<path:object_id>/history/       a       a
-comments/storedcomment/<path:object_id>/delete/        -       -
-comments/storedcomment/<path:object_id>/change/        a       -
-comments/storedcomment/<path:object_id>/               owema   owema
-comments/storedbucket/                                 a       a
-comments/storedbucket/add/                             -       -
-comments/storedbucket/<path:object_id>/history/        a       a
-comments/storedbucket/<path:object_id>/delete/         -       -
-comments/storedbucket/<path:object_id>/change/         a       -
-comments/storedbucket/<path:object_id>/                owema   owema
+marginalia_comments/moderation/                                   ma      ma
+marginalia_comments/moderation/decide                             -       ma
+marginalia_comments/moderation/published                          ma      ma
+marginalia_comments/moderation/comment/<label:label>/<commentkey:pk>/<commentslug:slug> ma ma
+marginalia_comments/storeddiscussion/                             a       a
+marginalia_comments/storeddiscussion/add/                         -       -
+marginalia_comments/storeddiscussion/<path:object_id>/history/    a       a
+marginalia_comments/storeddiscussion/<path:object_id>/delete/     -       -
+marginalia_comments/storeddiscussion/<path:object_id>/change/     a       -
+marginalia_comments/storeddiscussion/<path:object_id>/            owema   owema
+marginalia_comments/storedcomment/                                a       a
+marginalia_comments/storedcomment/add/                            -       -
+marginalia_comments/storedcomment/<path:object_id>/history/       a       a
+marginalia_comments/storedcomment/<path:object_id>/delete/        -       -
+marginalia_comments/storedcomment/<path:object_id>/change/        a       -
+marginalia_comments/storedcomment/<path:object_id>/               owema   owema
+marginalia_comments/storedbucket/                                 a       a
+marginalia_comments/storedbucket/add/                             -       -
+marginalia_comments/storedbucket/<path:object_id>/history/        a       a
+marginalia_comments/storedbucket/<path:object_id>/delete/         -       -
+marginalia_comments/storedbucket/<path:object_id>/change/         a       -
+marginalia_comments/storedbucket/<path:object_id>/                owema   owema
 auth/group/                                            a       a
 auth/group/add/                                        a       a
 auth/group/<path:object_id>/history/                   a       a
@@ -106,7 +106,7 @@ auth/user/<path:object_id>/delete/                     a       a
 auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
-^(?P<app_label>nodes|comments|auth)/$                  owea    owea
+^(?P<app_label>nodes|marginalia_comments|auth)/$                  owea    owea
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")
@@ -159,9 +159,9 @@ class Samples:
         user = world.users["reader"].pk
         self.objects = {
             "r": self.things["draft"].id,
-            "comments/storeddiscussion": StoredDiscussion.objects.first().pk,
-            "comments/storedcomment": StoredComment.objects.first().pk,
-            "comments/storedbucket": StoredBucket.objects.first().pk,
+            "marginalia_comments/storeddiscussion": StoredDiscussion.objects.first().pk,
+            "marginalia_comments/storedcomment": StoredComment.objects.first().pk,
+            "marginalia_comments/storedbucket": StoredBucket.objects.first().pk,
             "auth/group": Group.objects.get(name="Authors").pk,
             "auth/user": user,
         }
@@ -175,7 +175,7 @@ class Samples:
             "<commentkey:pk>": target.pk,
             "<commentslug:slug>": slug,
             "<id>": user,
-            "^(?P<app_label>nodes|comments|auth)/$": "nodes/",
+            "^(?P<app_label>nodes|marginalia_comments|auth)/$": "nodes/",
             "(?P<url>.*)$": "nowhere",
         }
 

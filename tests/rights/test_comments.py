@@ -5,13 +5,13 @@ from functools import partial
 
 import pytest
 
-from comments.admin import SHOWN
-from comments.errors import CommentNotFound
-from comments.moderation import pending
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Target, Verdict
-from mongo.connection import database
+from marginalia.comments.admin import SHOWN
+from marginalia.comments.errors import CommentNotFound
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target, Verdict
+from marginalia.mongo.connection import database
 from nodes.services import editing
 from tests.rights.world import World, body, is_refused, remark, rows
 
@@ -80,7 +80,7 @@ class Said:
 
     @property
     def admin(self) -> str:
-        return f"/admin/comments/moderation/comment/nodes.node/{self.thing.id}/{self.slug}"
+        return f"/admin/marginalia_comments/moderation/comment/nodes.node/{self.thing.id}/{self.slug}"
 
     def look(self) -> tuple[str, str, int, str]:
         """Return what is stored: the state, the text, how many flags, what the queue says."""
@@ -111,9 +111,9 @@ PATHS: dict[str, Callable[[Said], str]] = {
     "edit form": lambda s: s.one("edit"),
     "delete form": lambda s: s.one("delete"),
     "approve form": lambda s: f"/comments/approve/{s.held_id}",
-    "queue": lambda s: "/admin/comments/moderation/",
-    "queue of spam": lambda s: "/admin/comments/moderation/?state=spam",
-    "published, for admin": lambda s: "/admin/comments/moderation/published",
+    "queue": lambda s: "/admin/marginalia_comments/moderation/",
+    "queue of spam": lambda s: "/admin/marginalia_comments/moderation/?state=spam",
+    "published, for admin": lambda s: "/admin/marginalia_comments/moderation/published",
     "in the admin": lambda s: s.admin,
 }
 LISTS = {
@@ -170,7 +170,7 @@ def do(world: World, one: Said, action: str, kind: str) -> None:
         case "approve":
             world.ask(kind, f"/comments/approve/{one.held_id}", {})
         case "approve in bulk" | "reject in bulk":
-            world.ask(kind, "/admin/comments/moderation/decide", chosen)
+            world.ask(kind, "/admin/marginalia_comments/moderation/decide", chosen)
         case _:
             world.ask(kind, one.admin, {action.partition(" ")[0]: "x", "rev": str(_rev(one))})
 

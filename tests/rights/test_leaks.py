@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.template import Context, Template
 
-from comments.posting import services
-from comments.types import Author, Target
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from tests.rights.world import World, body
 from tests.support.nodes import build, photo_build

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Target
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.views import previews
 from tests.rights import by_api
 from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word

@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.rights.world import Thing, World, body, is_refused, rows, stored, told, word
 from tests.support.nodes import build, pictures
 

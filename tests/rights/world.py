@@ -21,7 +21,7 @@ from django.test import Client
 from api.rights import tokens
 from api.rights.scopes import Scope
 from cms import page_cache
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import RENDITIONS
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange

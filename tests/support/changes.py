@@ -1,7 +1,7 @@
 """The feed of changes, broken as a server breaks it."""
 
 from api.changes import stored
-from mongo.connection import database
+from marginalia.mongo.connection import database
 
 
 def lose_history() -> None:

@@ -14,10 +14,10 @@ from pymongo.database import Database
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from comments.posting import services
-from comments.types import Author, Target
-from mongo import jobs
-from mongo.clock import now
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save

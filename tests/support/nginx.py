@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.ports import free_port, is_free
-from local.processes import end, guarded
+from marginalia.local.ports import free_port, is_free
+from marginalia.local.processes import end, guarded
 from tests.support.processes import ROOT, until
 
 CONF = (ROOT / "deploy/nginx.conf").read_text()

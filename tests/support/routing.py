@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mongo.collections import Collection, Keys
-from mongo.sharding.targeting import Broadcast, conditions, is_exact, is_targeted
+from marginalia.mongo.collections import Collection, Keys
+from marginalia.mongo.sharding.targeting import Broadcast, conditions, is_exact, is_targeted
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from django.conf import settings
 from django.db import connection
 
 from cms.serving import command as servers
-from local.embedded import Embedded, State
-from local.ports import free_port, listener
-from local.processes import command_line
+from marginalia.local.embedded import Embedded, State
+from marginalia.local.ports import free_port, listener
+from marginalia.local.processes import command_line
 from tests.support.processes import ROOT, until
 
 

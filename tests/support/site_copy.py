@@ -14,11 +14,11 @@ from django.core.management import CommandError, call_command
 
 from cms.management.site_copy.archive import FILES, MANIFEST, Archive
 from cms.management.site_copy.lines import decoded, encoded
-from comments.backends import backend
-from comments.operations import maintenance
-from comments.types import Target
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.backends import backend
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.models.site import SiteSettings
 from nodes.services import drafts, photos

@@ -11,7 +11,7 @@ from typing import Self
 
 from pymongo import MongoClient
 
-from local.mongod import Mongod, initiate, locate
+from marginalia.local.mongod import Mongod, initiate, locate
 
 
 class Member(Mongod):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from local.ports import free_port
-from local.processes import end, guarded
+from marginalia.local.ports import free_port
+from marginalia.local.processes import end, guarded
 from tests.support.processes import ROOT, until
 
 VCL = (ROOT / "deploy/varnish.vcl").read_text()

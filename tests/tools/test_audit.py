@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from local.ports import free_port
+from marginalia.local.ports import free_port
 from tools.audit import CLEAN, UNKNOWN, VULNERABLE, audit, verdict
 from tools.lock import LOCK
 

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks import busy_site
 from cms.demo import volume
-from comments.operations import maintenance
-from comments.types import Target
-from mongo.clock import now
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
 from tests.support.nodes.build import nonce
 
 

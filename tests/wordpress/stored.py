@@ -4,7 +4,7 @@ from typing import Any
 
 from bson import json_util
 
-from comments.types import Target
+from marginalia.comments.types import Target
 
 
 def stored(mongo) -> dict[str, dict[str, Any]]:

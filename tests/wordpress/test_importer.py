@@ -8,10 +8,10 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from comments.moderation import pending
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Verdict
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Verdict
 from nodes.services import editing, trash
 from nodes.texts import tags as tags_of_nodes
 from nodes.types import Actor

@@ -6,8 +6,8 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from comments.operations import importing
-from comments.reading import selectors
+from marginalia.comments.operations import importing
+from marginalia.comments.reading import selectors
 from nodes.errors import InvalidSlug, SlugTaken
 from nodes.services import editing, trash
 from nodes.types import Actor

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-from comments.errors import InvalidComment
-from comments.operations import importing
-from comments.posting import preparation
-from comments.reading import selectors
-from comments.types import Author, Kind, NewComment, Target, Verdict
+from marginalia.comments.errors import InvalidComment
+from marginalia.comments.operations import importing
+from marginalia.comments.posting import preparation
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Kind, NewComment, Target, Verdict
 from wordpress.discussions.threads import Ready, ready, waiting
 from wordpress.export.records import Item
 from wordpress.export.scan import Entry

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from bson import ObjectId
 
-from markup.html import anchors
+from marginalia.markup.html import anchors
 from nodes.services import photo_import
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File

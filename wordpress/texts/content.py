@@ -13,7 +13,7 @@ from html import escape, unescape
 from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
-from markup.characters import is_blank
+from marginalia.markup.characters import is_blank
 from nodes.texts.inserts.shipped import Gallery
 from wordpress.texts import blocks, inserts
 from wordpress.texts.paragraphs import paragraphs

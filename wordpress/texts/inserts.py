@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from html import unescape
 
-from markup import directives
-from markup.html import inserts
+from marginalia.markup import directives
+from marginalia.markup.html import inserts
 from nodes.texts.inserts import players
 from nodes.texts.inserts.shipped import Button, Embed
 

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.core.management import CommandError
 from django.core.management.commands import check
 
-from mongo.management.base import COULD_NOT_RUN
-from mongo.servers import unmet_write_concern
+from marginalia.mongo.management.base import COULD_NOT_RUN
+from marginalia.mongo.servers import unmet_write_concern
 
 
 class Command(check.Command):

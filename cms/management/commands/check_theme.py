@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from cms.management import themes
-from mongo.management.base import COULD_NOT_RUN, MongoCommand, found_wrong
+from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand, found_wrong
 
 
 class Command(MongoCommand):

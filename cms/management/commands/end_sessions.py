@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.core.management.base import CommandError
 
 from cms.accounts import sessions
-from mongo.management.base import COULD_NOT_RUN, MongoCommand
+from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand
 
 
 class Command(MongoCommand):

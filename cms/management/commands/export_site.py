@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from cms.management.site_copy import exporting
 from cms.management.site_copy.archive import DISCUSSIONS, NODES, PHOTOS, REVISIONS, SECTIONS
-from mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, found_wrong
 
 COUNTED = {
     SECTIONS: "sections",

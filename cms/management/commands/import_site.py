@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from cms.management.site_copy.archive import FILES, Archive, BadArchive
 from cms.management.site_copy.importing import Import, Tally
-from mongo.management.base import MongoCommand, found_wrong
-from mongo.management.scratch import scratch_database
+from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.scratch import scratch_database
 from nodes.services.arrivals import Outcome
 
 # So many of what is written over, and of what is left, are named.

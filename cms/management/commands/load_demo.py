@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from cms.demo import loading, volume
-from mongo.clock import now
-from mongo.management.base import MongoCommand
+from marginalia.mongo.clock import now
+from marginalia.mongo.management.base import MongoCommand
 from nodes.errors import NodeError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.commands import makemigrations
 from django.db import connections
 
-from local.embedded import Embedded
+from marginalia.local.embedded import Embedded
 
 
 class Command(makemigrations.Command):

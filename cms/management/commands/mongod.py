@@ -8,9 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from local import embedded
-from local.mongod import MongodError
-from mongo.management.base import COULD_NOT_RUN
+from marginalia.local import embedded
+from marginalia.local.mongod import MongodError
+from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):

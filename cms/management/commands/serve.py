@@ -13,12 +13,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from cms.serving import set_up as serving
-from local import embedded
-from local.embedded import Embedded
-from local.mongod import MongodError
-from local.processes import Restarted, end
-from mongo import servers
-from mongo.management.base import COULD_NOT_RUN
+from marginalia.local import embedded
+from marginalia.local.embedded import Embedded
+from marginalia.local.mongod import MongodError
+from marginalia.local.processes import Restarted, end
+from marginalia.mongo import servers
+from marginalia.mongo.management.base import COULD_NOT_RUN
 
 
 class Command(BaseCommand):

@@ -26,11 +26,11 @@ from cms.management.site_copy.archive import (
     Writer,
 )
 from cms.management.site_copy.lines import encoded
-from comments.errors import DiscussionBusy, DiscussionDamaged
-from comments.operations import transfer
-from comments.reading import selectors as discussed
-from comments.types import Discussion, Target
-from mongo.clock import now
+from marginalia.comments.errors import DiscussionBusy, DiscussionDamaged
+from marginalia.comments.operations import transfer
+from marginalia.comments.reading import selectors as discussed
+from marginalia.comments.types import Discussion, Target
+from marginalia.mongo.clock import now
 from nodes.content import CONTENT
 from nodes.models import Node, Photo, tree
 from nodes.models import site as stored_site

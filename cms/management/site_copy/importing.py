@@ -31,11 +31,11 @@ from cms.management.site_copy.archive import (
     SETTINGS,
     Archive,
 )
-from comments.errors import CommentError
-from comments.operations import transfer
-from comments.posting import policy
-from comments.types import Target
-from mongo.reading import MALFORMED
+from marginalia.comments.errors import CommentError
+from marginalia.comments.operations import transfer
+from marginalia.comments.posting import policy
+from marginalia.comments.types import Target
+from marginalia.mongo.reading import MALFORMED
 from nodes.admin.settings import SettingsForm
 from nodes.content import CONTENT
 from nodes.errors import TooBusy

@@ -10,11 +10,11 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from api.changes import purging
-from comments.backends import backend
-from comments.types import Verdict
-from mongo import jobs, status
-from mongo.clock import now
-from mongo.servers import is_outage, within
+from marginalia.comments.backends import backend
+from marginalia.comments.types import Verdict
+from marginalia.mongo import jobs, status
+from marginalia.mongo.clock import now
+from marginalia.mongo.servers import is_outage, within
 
 logger = logging.getLogger("cms.requests.metrics")
 

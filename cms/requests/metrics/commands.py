@@ -11,7 +11,7 @@ logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """Told of every command (mongo.engine.commands); counts those of each thread."""
+    """Told of every command (marginalia.mongo.engine.commands); counts those of each thread."""
 
     number = 0
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Metric, values
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from local.claims import is_locked
+from marginalia.local.claims import is_locked
 
 # Set by the web server's settings (cms/serving/gunicorn_conf.py). Elsewhere, as in commands and tests, a process counts for
 # itself.

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Info, gene
 from cms.release import releases
 from cms.requests.metrics.asked import Asked
 from cms.requests.metrics.processes import Everyone
-from comments import conf
+from marginalia.comments import conf
 
 PATH = "metrics"
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from django.core.exceptions import ImproperlyConfigured
 from pymongo.database import Database
 
-from comments import conf
-from comments.backends.layouts.base import Layout
-from comments.backends.layouts.buckets import Buckets
-from comments.backends.layouts.documents import Documents
-from comments.backends.layouts.embedded import Embedded
-from comments.backends.layouts.threaded_buckets import ThreadedBuckets
-from comments.backends.stored import Document, Place, Storage
-from comments.types import Order, Target
+from marginalia.comments import conf
+from marginalia.comments.backends.layouts.base import Layout
+from marginalia.comments.backends.layouts.buckets import Buckets
+from marginalia.comments.backends.layouts.documents import Documents
+from marginalia.comments.backends.layouts.embedded import Embedded
+from marginalia.comments.backends.layouts.threaded_buckets import ThreadedBuckets
+from marginalia.comments.backends.stored import Document, Place, Storage
+from marginalia.comments.types import Order, Target
 
 _registered: dict[tuple[str, Order], type[Layout]] = {}
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 from pymongo.collection import Collection as Stored
 from pymongo.database import Database
 
-from comments import conf, slugs
-from comments.backends.stored import Document, Place, checked, whole
-from comments.types import Order, State
-from mongo.collections import Collection
-from mongo.reading import Malformed
+from marginalia.comments import conf, slugs
+from marginalia.comments.backends.stored import Document, Place, checked, whole
+from marginalia.comments.types import Order, State
+from marginalia.mongo.collections import Collection
+from marginalia.mongo.reading import Malformed
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Layout(ABC):
     in_target: ClassVar[bool] = False
     # Whether `put` by itself refuses a slug that is anywhere in the discussion, so that a root needs no look.
     guards_discussion: ClassVar[bool] = False
-    # Where copies are, told apart by (discussion_id, epoch), and what it has to be declared beside comments.collections.
+    # Where copies are, told apart by (discussion_id, epoch), and what it has to be declared beside
+    # marginalia.comments.collections.
     collection: ClassVar[str] = ""
     declares: ClassVar[tuple[Collection, ...]] = ()
     # Stored documents deleted at once.

@@ -13,10 +13,19 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from comments.backends.layouts.base import Found, Layout, elements, only, public, pushes, readable_in, sort_key
-from comments.backends.stored import Document, Place
-from comments.types import Order
-from mongo.connection import refused
+from marginalia.comments.backends.layouts.base import (
+    Found,
+    Layout,
+    elements,
+    only,
+    public,
+    pushes,
+    readable_in,
+    sort_key,
+)
+from marginalia.comments.backends.stored import Document, Place
+from marginalia.comments.types import Order
+from marginalia.mongo.connection import refused
 
 # Buckets read at once.
 BATCH = 20

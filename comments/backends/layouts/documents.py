@@ -8,11 +8,11 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from comments.backends.layouts.base import Found, Layout
-from comments.backends.stored import FIELDS, Document, Place, whole
-from comments.types import Order
-from mongo.connection import insert_new
-from mongo.reading import along
+from marginalia.comments.backends.layouts.base import Found, Layout
+from marginalia.comments.backends.stored import FIELDS, Document, Place, whole
+from marginalia.comments.types import Order
+from marginalia.mongo.connection import insert_new
+from marginalia.mongo.reading import along
 
 BATCH = 2_000
 SORT: dict[Order, list[tuple[str, int]]] = {

@@ -16,12 +16,21 @@ import bson
 from django.core.exceptions import ImproperlyConfigured
 from pymongo.collection import Collection
 
-from comments import conf, targets
-from comments.backends.layouts.base import PRESENT, Found, Layout, elements, only, pushes, readable_in, sort_key
-from comments.backends.stored import Document, Place
-from comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
-from comments.types import Order, Target
-from mongo.collections import shard_key_of
+from marginalia.comments import conf, targets
+from marginalia.comments.backends.layouts.base import (
+    PRESENT,
+    Found,
+    Layout,
+    elements,
+    only,
+    pushes,
+    readable_in,
+    sort_key,
+)
+from marginalia.comments.backends.stored import Document, Place
+from marginalia.comments.errors import DiscussionBusy, DiscussionFull, TargetNotFound
+from marginalia.comments.types import Order, Target
+from marginalia.mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}

@@ -12,12 +12,12 @@ from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from comments import conf
-from comments.backends.layouts.base import Found, elements, public, pushes, readable_in
-from comments.backends.layouts.buckets import InBuckets
-from comments.backends.stored import Document, Place
-from comments.types import Order
-from mongo.connection import transaction
+from marginalia.comments import conf
+from marginalia.comments.backends.layouts.base import Found, elements, public, pushes, readable_in
+from marginalia.comments.backends.layouts.buckets import InBuckets
+from marginalia.comments.backends.stored import Document, Place
+from marginalia.comments.types import Order
+from marginalia.mongo.connection import transaction
 
 FIRST = ""
 # Above every full slug, which begin with a digit.

@@ -8,13 +8,13 @@ from itertools import islice
 from django.core.exceptions import ImproperlyConfigured
 from pymongo import DESCENDING
 
-from comments.backends.discussions import BRIEF, of_label
-from comments.backends.layouts.base import Layout
-from comments.backends.stored import Document, Place, comment, discussion, place
-from comments.backends.writing.erasing import Erasing
-from comments.types import Comment, Discussion, State, Target
-from mongo.connection import part_of
-from mongo.reading import Malformed, readable
+from marginalia.comments.backends.discussions import BRIEF, of_label
+from marginalia.comments.backends.layouts.base import Layout
+from marginalia.comments.backends.stored import Document, Place, comment, discussion, place
+from marginalia.comments.backends.writing.erasing import Erasing
+from marginalia.comments.types import Comment, Discussion, State, Target
+from marginalia.mongo.connection import part_of
+from marginalia.mongo.reading import Malformed, readable
 
 # Discussions read at once.
 BATCH = 100

@@ -11,15 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar, Unpack
 
-from comments import slugs
-from comments.backends.discussions import BRIEF, PATIENCE
-from comments.backends.layouts import storage
-from comments.backends.layouts.base import Layout
-from comments.backends.layouts.buckets import page_of
-from comments.backends.store import Part
-from comments.backends.stored import Document, Place, comment, discussion, place
-from comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
-from comments.types import Comment, Discussion, Order, Page, PageQuery, Target
+from marginalia.comments import slugs
+from marginalia.comments.backends.discussions import BRIEF, PATIENCE
+from marginalia.comments.backends.layouts import storage
+from marginalia.comments.backends.layouts.base import Layout
+from marginalia.comments.backends.layouts.buckets import page_of
+from marginalia.comments.backends.store import Part
+from marginalia.comments.backends.stored import Document, Place, comment, discussion, place
+from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
+from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuery, Target
 
 # Above every full slug, which begin with a digit.
 LAST = "~"

@@ -4,13 +4,13 @@ from typing import Unpack
 
 from bson import ObjectId
 
-from comments.backends.discussions import is_dead
-from comments.backends.layouts.documents import Documents
-from comments.backends.store import Part
-from comments.backends.stored import Document, Place, place
-from comments.backends.upkeep.live import LiveConversion
-from comments.errors import ConversionFailed
-from comments.types import Converting, Order, Target
+from marginalia.comments.backends.discussions import is_dead
+from marginalia.comments.backends.layouts.documents import Documents
+from marginalia.comments.backends.store import Part
+from marginalia.comments.backends.stored import Document, Place, place
+from marginalia.comments.backends.upkeep.live import LiveConversion
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.types import Converting, Order, Target
 
 # How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
 SORTED_IN_MEMORY = 20_000

@@ -20,16 +20,16 @@ from bson import Int64, ObjectId
 from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
-from comments import conf
-from comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
-from comments.backends.layouts.base import sort_key
-from comments.backends.store import Store
-from comments.backends.stored import CHANGING, Document, Place
-from comments.backends.upkeep.numbering import Numbers
-from comments.backends.upkeep.repairing import drop_orphans, repair_claims
-from comments.errors import CommentError, ConversionFailed
-from comments.types import Order
-from mongo.connection import unhurried
+from marginalia.comments import conf
+from marginalia.comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
+from marginalia.comments.backends.layouts.base import sort_key
+from marginalia.comments.backends.store import Store
+from marginalia.comments.backends.stored import CHANGING, Document, Place
+from marginalia.comments.backends.upkeep.numbering import Numbers
+from marginalia.comments.backends.upkeep.repairing import drop_orphans, repair_claims
+from marginalia.comments.errors import CommentError, ConversionFailed
+from marginalia.comments.types import Order
+from marginalia.mongo.connection import unhurried
 
 BATCH = 1_000
 GATE_MS = 1_000

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from comments.backends.stored import Document
+from marginalia.comments.backends.stored import Document
 
 
 class Numbers:

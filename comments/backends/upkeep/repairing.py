@@ -14,17 +14,17 @@ from datetime import timedelta
 from bson import Int64
 from django.core.exceptions import ImproperlyConfigured
 
-from comments import slugs
-from comments.backends import discussions as times
-from comments.backends.discussions import Claim, claims_of, is_dead
-from comments.backends.layouts.base import Layout
-from comments.backends.store import Part, Store
-from comments.backends.stored import Document, Place, place
-from comments.backends.writing.importing import counted
-from comments.errors import CommentError
-from comments.types import Fault, State, Target
-from mongo.clock import now
-from mongo.connection import batched, unhurried
+from marginalia.comments import slugs
+from marginalia.comments.backends import discussions as times
+from marginalia.comments.backends.discussions import Claim, claims_of, is_dead
+from marginalia.comments.backends.layouts.base import Layout
+from marginalia.comments.backends.store import Part, Store
+from marginalia.comments.backends.stored import Document, Place, place
+from marginalia.comments.backends.writing.importing import counted
+from marginalia.comments.errors import CommentError
+from marginalia.comments.types import Fault, State, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import batched, unhurried
 
 logger = logging.getLogger(__name__)
 

@@ -11,14 +11,14 @@ from typing import Any
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
-from comments import slugs
-from comments.backends.discussions import Claim, Intent
-from comments.backends.store import Part
-from comments.backends.stored import BLANK, FIELDS, Document, comment, replaced
-from comments.errors import CommentNotFound, EditConflict, NothingToRestore
-from comments.types import Comment, Replaced, State, Target
-from mongo.clock import now
-from mongo.reading import readable
+from marginalia.comments import slugs
+from marginalia.comments.backends.discussions import Claim, Intent
+from marginalia.comments.backends.store import Part
+from marginalia.comments.backends.stored import BLANK, FIELDS, Document, comment, replaced
+from marginalia.comments.errors import CommentNotFound, EditConflict, NothingToRestore
+from marginalia.comments.types import Comment, Replaced, State, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.reading import readable
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 
-from comments.backends.discussions import LEASE
-from comments.backends.layouts.base import Layout
-from comments.backends.stored import Document, Place, checked, comment, held, replaced
-from comments.backends.writing.changing import Changing
-from comments.errors import CommentError
-from comments.types import Comment, Held, Order, Replaced, Target
-from mongo.clock import now
-from mongo.reading import readable
+from marginalia.comments.backends.discussions import LEASE
+from marginalia.comments.backends.layouts.base import Layout
+from marginalia.comments.backends.stored import Document, Place, checked, comment, held, replaced
+from marginalia.comments.backends.writing.changing import Changing
+from marginalia.comments.errors import CommentError
+from marginalia.comments.types import Comment, Held, Order, Replaced, Target
+from marginalia.mongo.clock import now
+from marginalia.mongo.reading import readable
 
 # Discussions looked up at once.
 BATCH = 200

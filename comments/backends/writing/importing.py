@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from comments import slugs
-from comments.backends.discussions import Claim, Intent, claims_of
-from comments.backends.layouts import Layouts
-from comments.backends.layouts.base import sort_key
-from comments.backends.stored import Document, body, place, placed, slug_of
-from comments.backends.writing.changing import Changing
-from comments.errors import CommentError, InvalidParent
-from comments.types import NewComment, Order, State, Target
-from mongo.clock import now
+from marginalia.comments import slugs
+from marginalia.comments.backends.discussions import Claim, Intent, claims_of
+from marginalia.comments.backends.layouts import Layouts
+from marginalia.comments.backends.layouts.base import sort_key
+from marginalia.comments.backends.stored import Document, body, place, placed, slug_of
+from marginalia.comments.backends.writing.changing import Changing
+from marginalia.comments.errors import CommentError, InvalidParent
+from marginalia.comments.types import NewComment, Order, State, Target
+from marginalia.mongo.clock import now
 
 # Comments under one claim: fewer than a converter takes before writers wait for it.
 BATCH = 250

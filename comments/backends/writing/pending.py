@@ -7,12 +7,12 @@ from bson import ObjectId
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
-from comments.backends.writing.posting import Posting
-from comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
-from comments.types import Comment, Held, HeldQuery, NewComment, Posted, State, Target, Verdict
-from mongo.clock import now
-from mongo.reading import readable, readable_one
+from marginalia.comments.backends.stored import ERASED, Document, body, comment, held, place, placed, slug_of
+from marginalia.comments.backends.writing.posting import Posting
+from marginalia.comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
+from marginalia.comments.types import Comment, Held, HeldQuery, NewComment, Posted, State, Target, Verdict
+from marginalia.mongo.clock import now
+from marginalia.mongo.reading import readable, readable_one
 
 # Of a pending comment that its author may still change.
 WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}

@@ -10,12 +10,12 @@ from typing import Any
 
 from bson import Int64
 
-from comments.backends.discussions import Claim, Intent
-from comments.backends.layouts.base import Found
-from comments.backends.stored import FIELDS, Document, body, comment, placed, slug_of
-from comments.backends.writing.changing import Changing
-from comments.errors import CommentError, DiscussionClosed, DiscussionFull, InvalidParent
-from comments.types import NewComment, Posted, State, Target
+from marginalia.comments.backends.discussions import Claim, Intent
+from marginalia.comments.backends.layouts.base import Found
+from marginalia.comments.backends.stored import FIELDS, Document, body, comment, placed, slug_of
+from marginalia.comments.backends.writing.changing import Changing
+from marginalia.comments.errors import CommentError, DiscussionClosed, DiscussionFull, InvalidParent
+from marginalia.comments.types import NewComment, Posted, State, Target
 
 Make = Callable[[Claim, Mapping[str, Document]], Document]
 

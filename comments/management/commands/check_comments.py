@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments.errors import TargetNotFound
-from comments.operations import maintenance
-from mongo.management.base import AuditCommand, found_wrong
+from marginalia.comments.errors import TargetNotFound
+from marginalia.comments.operations import maintenance
+from marginalia.mongo.management.base import AuditCommand, found_wrong
 
 
 class Command(AuditCommand):

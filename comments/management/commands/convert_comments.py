@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments.backends import layout_classes
-from comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
-from comments.operations import maintenance
-from comments.types import Order
-from mongo.management.base import MongoCommand, found_wrong
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Order
+from marginalia.mongo.management.base import MongoCommand, found_wrong
 
 
 class Command(MongoCommand):

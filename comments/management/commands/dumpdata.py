@@ -5,17 +5,17 @@ from typing import Any
 from django.core.management import CommandError
 from django.core.management.commands import dumpdata
 
-from mongo.management.base import MongoCommand
-from mongo.servers import cause_of, is_outage
+from marginalia.mongo.management.base import MongoCommand
+from marginalia.mongo.servers import cause_of, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
     def handle(self, *app_labels: str, **options: Any) -> None:
         """Dump what is not comments; refuse to be asked for these."""
-        if any(label.partition(".")[0] == "comments" for label in app_labels):
+        if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
         if not app_labels:
-            options["exclude"] = [*options["exclude"], "comments"]
+            options["exclude"] = [*options["exclude"], "marginalia_comments"]
         try:
             super().handle(*app_labels, **options)
         except CommandError as error:

@@ -4,11 +4,11 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from comments import conf
-from comments.management import authors
-from comments.operations import maintenance, privacy
-from mongo import jobs
-from mongo.management.base import MongoCommand
+from marginalia.comments import conf
+from marginalia.comments.management import authors
+from marginalia.comments.operations import maintenance, privacy
+from marginalia.mongo import jobs
+from marginalia.mongo.management.base import MongoCommand
 
 # Seconds between two looks for what is to be erased.
 PAUSE = 5

@@ -4,9 +4,9 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from comments.management import authors
-from comments.operations import privacy
-from mongo.management.base import MongoCommand
+from marginalia.comments.management import authors
+from marginalia.comments.operations import privacy
+from marginalia.mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from comments.operations import transfer
-from mongo.management.base import MongoCommand
+from marginalia.comments.operations import transfer
+from marginalia.mongo.management.base import MongoCommand
 
 
 class Command(MongoCommand):

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.admin import bulk_forms, conflict, sent_forms, undo, uses, working_copies
 from nodes.admin.conflict import Clash, Decided, Deciding

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import section_choices
 from nodes.admin import bulk_forms, bulk_progress, undo, uses

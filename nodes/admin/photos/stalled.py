@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.admin.differences import section_name
 from nodes.admin.photos.site import page

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import access
 from nodes.admin.photos import describing
 from nodes.admin.photos.forms import RowForm

@@ -4,8 +4,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mongo.clock import now
-from mongo.management.base import AuditCommand, found_wrong
+from marginalia.mongo.clock import now
+from marginalia.mongo.management.base import AuditCommand, found_wrong
 from nodes.models import tree
 from nodes.selectors import references
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mongo.management.base import AuditCommand, found_wrong
+from marginalia.mongo.management.base import AuditCommand, found_wrong
 from nodes.services import checking
 
 NAMES = {

@@ -8,8 +8,8 @@ from bson import ObjectId
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.clock import now
-from mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.clock import now
+from marginalia.mongo.management.base import MongoCommand, found_wrong
 from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree

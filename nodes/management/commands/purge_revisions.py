@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.management.base import MongoCommand
+from marginalia.mongo.management.base import MongoCommand
 from nodes.selectors import chains
 from nodes.services import revisions
 

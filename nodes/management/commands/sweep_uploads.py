@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from mongo.management.base import MongoCommand
+from marginalia.mongo.management.base import MongoCommand
 from nodes.services.sweeping import alone, sweep
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, found_wrong
 from nodes.content import registry
 from nodes.services import upgrades
 from nodes.services.upgrades import Outcome

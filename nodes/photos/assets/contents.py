@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Self
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, BY_ID, RENDITION_CHUNKS, RENDITION_FILES, sought
 from nodes.content import CONTENT
 from nodes.photos.assets.reader import SeekableFile

@@ -11,8 +11,8 @@ from typing import Any, Self
 from pymongo.collection import Collection
 from pymongo.errors import PyMongoError
 
-from mongo.clock import now
-from mongo.connection import Document
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document
 
 RENEW = timedelta(seconds=30)
 # Not renewed for so long: its holder is dead. The processes' clocks may differ by as much less RENEW.

@@ -6,7 +6,7 @@ from itertools import chain
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 
 # Chunks of one answer of the server: 2 MB in flight.
 BATCH = 8

@@ -13,8 +13,8 @@ from typing import Any, Self
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 from nodes.photos.assets import images

@@ -15,8 +15,8 @@ from bson import ObjectId
 from bson.int64 import Int64
 from pymongo.collection import Collection
 
-from mongo.clock import now
-from mongo.connection import Document, database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, database
 from nodes.collections import ASSETS
 from nodes.photos.assets import images
 from nodes.photos.assets.cleaning import Cleaning

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
-from markup import directives
+from marginalia.markup import directives
 from nodes.texts.inserts.fields import AddressField, PhotoIdField, PhotoIdsField
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")

@@ -8,7 +8,7 @@ from bson import ObjectId
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from markup.html import links
+from marginalia.markup.html import links
 
 _NODE = re.compile(r"node:([0-9a-f]{24})")
 

@@ -10,9 +10,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from markup import directives
-from markup.html import inserts as markup
-from markup.html.inserts import Placeholder
+from marginalia.markup import directives
+from marginalia.markup.html import inserts as markup
+from marginalia.markup.html.inserts import Placeholder
 from nodes.texts.inserts import base
 from nodes.texts.inserts.base import Context, Insert, References, Site
 

@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from markup.html import anchors
-from markup.text import is_empty
+from marginalia.markup.html import anchors
+from marginalia.markup.text import is_empty
 from nodes.texts.inserts import players
 from nodes.texts.inserts.base import Context, Insert, insert
 from nodes.texts.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField

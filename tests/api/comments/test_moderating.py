@@ -5,10 +5,10 @@ import json
 import pytest
 
 from api.rights.scopes import Scope
-from comments.moderation import pending
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Verdict
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Verdict
 from nodes.services import editing
 from tests.api.comments.conftest import Writer, of, said
 from tests.api.conftest import Asker

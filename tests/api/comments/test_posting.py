@@ -7,9 +7,9 @@ from django.core import mail
 from django.test import Client
 
 from api.rights.scopes import Scope
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Verdict
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Verdict
 from tests.api.comments.conftest import KEY, MISSING, Writer, of, said
 from tests.api.conftest import Asker
 from tests.markup.policy import violations

@@ -6,9 +6,9 @@ from pydantic import TypeAdapter
 
 from api.comments import shapes
 from api.rights.scopes import Scope
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Order
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Order
 from nodes.services import editing
 from tests.api.comments.conftest import MISSING, Writer, of, said
 from tests.support.comments import site

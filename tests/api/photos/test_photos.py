@@ -12,7 +12,7 @@ from django.test import override_settings
 from PIL import Image
 
 from api.rights.scopes import Scope
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.photos.assets.exif import Base
 from nodes.photos.assets.locks import STALE
 from nodes.services import editing, photos, trash

@@ -12,8 +12,8 @@ from django.test import override_settings
 
 from api.photos.staged import KEPT, MOST, PART
 from api.rights.scopes import Scope
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.photos.assets.locks import STALE
 from nodes.services import trash
 from tests.api.photos.sending import field, post, problem, send

@@ -5,9 +5,9 @@ import re
 from django.contrib.auth import get_user_model
 from django.core import mail
 
-from local.ports import free_port
-from mongo import jobs
-from mongo.clock import now
+from marginalia.local.ports import free_port
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from nodes.services.site import save_settings
 
 

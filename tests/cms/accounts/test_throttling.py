@@ -8,7 +8,7 @@ from django.db import connections
 from django.test import Client
 
 from cms.accounts import throttling
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from tests.support.nodes.build import node
 
 RIGHT = "a good pass phrase"

@@ -10,12 +10,12 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from cms.dashboard import start
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Target
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
@@ -157,11 +157,15 @@ def test_moderators_see_the_comments_that_wait_longest(person):
     target = Target("nodes.node", str(node(slug="discussed")))
     held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     html = moderator.get("/admin/").content.decode()
-    assert f'href="/admin/comments/moderation/#held-{held[0].id}">A: Held 0</a>' in html
+    assert f'href="/admin/marginalia_comments/moderation/#held-{held[0].id}">A: Held 0</a>' in html
     assert "Held 3" not in html
 
 
-STORED = {"/admin/comments/storeddiscussion/", "/admin/comments/storedcomment/", "/admin/comments/storedbucket/"}
+STORED = {
+    "/admin/marginalia_comments/storeddiscussion/",
+    "/admin/marginalia_comments/storedcomment/",
+    "/admin/marginalia_comments/storedbucket/",
+}
 
 
 @pytest.mark.parametrize(

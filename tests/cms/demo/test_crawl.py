@@ -7,7 +7,7 @@ import pytest
 from django.contrib.staticfiles import finders
 
 from cms.demo import loading
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 ORIGIN = "http://testserver"
 MOST = 800

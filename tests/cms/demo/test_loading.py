@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from cms.demo import content, loading, plates, volume
-from mongo import jobs
-from mongo.clock import now
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from nodes.models import site as stored_site
 from nodes.models.site import SiteSettings
 from nodes.selectors import nodes as selectors

@@ -16,9 +16,9 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.ports import is_free
-from local.processes import command_line
-from mongo.management.base import COULD_NOT_RUN
+from marginalia.local.ports import is_free
+from marginalia.local.processes import command_line
+from marginalia.mongo.management.base import COULD_NOT_RUN
 from tests.support.processes import ROOT, until
 from tests.support.running import Site
 from tests.support.throwaway import EphemeralMongod, Member

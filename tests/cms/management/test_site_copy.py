@@ -13,14 +13,14 @@ from django.core.management import call_command
 from api.rights import tokens
 from api.rights.scopes import Scope
 from cms.management.site_copy.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, REVISIONS, SECTIONS
-from comments.backends import backend
-from comments.errors import DiscussionBusy
-from comments.operations import transfer
-from comments.posting import ip_hash
-from comments.types import Author
-from mongo.clock import now
-from mongo.connection import client, database
-from mongo.management.base import COULD_NOT_RUN, WRONG
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import DiscussionBusy
+from marginalia.comments.operations import transfer
+from marginalia.comments.posting import ip_hash
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import client, database
+from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG
 from nodes.models import tree
 from nodes.services import checking, editing, trash
 from nodes.services.sweeping import sweep

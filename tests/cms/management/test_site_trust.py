@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 
 from cms.management.site_copy.archive import NODES, PHOTOS, REVISIONS, SECTIONS, SETTINGS
 from cms.management.site_copy.importing import Import
-from comments.backends import backend
-from comments.reading import selectors
-from comments.types import Author
-from mongo.connection import database
-from mongo.management.base import WRONG
+from marginalia.comments.backends import backend
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
+from marginalia.mongo.connection import database
+from marginalia.mongo.management.base import WRONG
 from nodes.services import photos
 from nodes.services.site import save_settings
 from tests.support.comments.making import new

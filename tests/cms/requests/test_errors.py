@@ -12,8 +12,8 @@ from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
-from comments.posting import services
-from comments.types import Author
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
 from nodes.models import site as stored_site
 from nodes.services import site as site_services
 from tests.support.processes import until
@@ -84,7 +84,7 @@ def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(post_page, bro
 
     monkeypatch.setattr(Session, "save", fail)
     # What can be undone is noted in the session.
-    answer = browser.post("/admin/comments/moderation/decide", {"action": f"reject:{held.id}.{held.rev}"})
+    answer = browser.post("/admin/marginalia_comments/moderation/decide", {"action": f"reject:{held.id}.{held.rev}"})
     assert (answer.status_code, answer["Retry-After"]) == (503, "15")
 
 

@@ -13,12 +13,12 @@ from pymongo.errors import OperationFailure
 from cms import page_cache
 from cms.requests.gate import Gate
 from cms.requests.metrics.counted import route_of
-from comments.backends import backend
-from comments.backends.discussions import Intent
-from comments.posting import services
-from comments.types import Author
-from mongo.clock import now
-from mongo.connection import UNAUTHORIZED
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import UNAUTHORIZED
 from tests.support.nodes.build import node
 from tests.support.scraping import Scraped
 
@@ -65,7 +65,7 @@ def test_a_reader_behind_a_proxy_is_not_taken_for_the_proxy(mongo, settings, rul
     # A proxy that the settings do not name.
     assert status(**through) == 404
     settings.BEHIND_PROXY = True
-    rules(ADDRESS="comments.posting.ip_hash.forwarded")
+    rules(ADDRESS="marginalia.comments.posting.ip_hash.forwarded")
     assert status() == 200
     assert status(**through) == 404
     assert status(headers={"x-forwarded-for": "203.0.113.9, 127.0.0.1"}) == 200
@@ -176,7 +176,7 @@ def test_what_the_server_says(scrape):
 
 def test_a_server_that_is_away_leaves_what_was_counted(scrape, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
-        monkeypatch.setattr("mongo.status.client", lambda alias: unreachable)
+        monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)
         monkeypatch.setattr("cms.requests.metrics.asked.SECONDS", 0.2)
         found = scrape()
     monkeypatch.undo()

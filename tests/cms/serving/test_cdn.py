@@ -8,10 +8,10 @@ from django.test import Client
 
 from cms import page_cache
 from cms.serving import cdn
-from comments.backends import backend
-from comments.backends.discussions import Intent
-from comments.types import Target
-from mongo.clock import now
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.services.site import touch
 from tests.support.nodes.build import node, nonce, save

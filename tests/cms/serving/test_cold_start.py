@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pymongo import MongoClient
 
-from local.ports import free_port
+from marginalia.local.ports import free_port
 from tests.support.processes import ROOT, until
 from tests.support.running import served
 from tests.support.throwaway import EphemeralMongod, Member
@@ -104,7 +104,7 @@ def test_site_answers_at_once_and_logs_the_cause_first(situation, tmp_path):
         assert (web.get("/healthz")[0], web.get("/readyz")[0]) == (200, 503)
         status, _headers, metrics = web.get("/metrics")
         assert (status, b"marginalia_mongodb_up 0.0" in metrics) == (200, True)
-        assert re.search(f" ERROR mongo.servers - {cause}", first_line(web.log)), web.log.read_text()
+        assert re.search(f" ERROR marginalia.mongo.servers - {cause}", first_line(web.log)), web.log.read_text()
 
 
 def manage(words: list[str], uri: str, folder: Path) -> tuple[int, str]:
@@ -128,7 +128,7 @@ def test_worker_logs_the_cause_first(situation, tmp_path):
     uri, cause = situation
     code, printed = manage(["work"], uri, tmp_path)
     first, last = printed.splitlines()
-    assert re.search(f" ERROR mongo.servers - {cause}", first), printed
+    assert re.search(f" ERROR marginalia.mongo.servers - {cause}", first), printed
     assert re.match(f"CommandError: {cause}", last), printed
     assert code == 2
 

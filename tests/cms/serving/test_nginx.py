@@ -21,7 +21,7 @@ from PIL import Image
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from local.ports import free_port
+from marginalia.local.ports import free_port
 from tests.docs.pages import tried
 from tests.support.nginx import CONF, Nginx, nginx
 from tests.support.nodes import build, photo_build, pictures

@@ -18,7 +18,7 @@ def var(settings, tmp_path, mongo):
 def test_a_port_that_cannot_be_listened_on_is_refused_with_the_reason(monkeypatch):
     with pytest.raises(serving.CannotServe, match=r"Port 70000 cannot be listened on: .*65535"):
         serving.require_port(70_000)
-    monkeypatch.setattr("local.ports.LOOPBACK", "192.0.2.1")
+    monkeypatch.setattr("marginalia.local.ports.LOOPBACK", "192.0.2.1")
     with pytest.raises(
         serving.CannotServe, match="Port 20000 cannot be listened on: .*Cannot assign requested address"
     ):

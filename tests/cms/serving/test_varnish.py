@@ -14,9 +14,9 @@ import pytest
 from django.conf import settings as site_settings
 from django.db import connection
 
-from comments.posting import services as comments
-from comments.types import Author
-from mongo.clock import now
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
 from nodes.models import Node
 from tests.cms.serving import readers
 from tests.docs.pages import started_by

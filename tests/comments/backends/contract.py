@@ -2,13 +2,8 @@
 
 import pytest
 
-from comments.errors import (
-    CommentNotFound,
-    DiscussionClosed,
-    EditConflict,
-    InvalidParent,
-)
-from comments.types import Author, Kind, Order, State
+from marginalia.comments.errors import CommentNotFound, DiscussionClosed, EditConflict, InvalidParent
+from marginalia.comments.types import Author, Kind, Order, State
 from tests.support.comments.making import ANN, NOWHERE, new
 
 

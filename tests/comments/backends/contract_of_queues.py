@@ -4,13 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from comments.errors import (
-    CommentNotFound,
-    HeldChanged,
-    InvalidParent,
-)
-from comments.types import Author, Order, Verdict
-from mongo.clock import now
+from marginalia.comments.errors import CommentNotFound, HeldChanged, InvalidParent
+from marginalia.comments.types import Author, Order, Verdict
+from marginalia.mongo.clock import now
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import BOB, NOWHERE, imported, new
 

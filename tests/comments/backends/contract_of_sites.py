@@ -2,10 +2,8 @@
 
 import pytest
 
-from comments.errors import (
-    NothingToRestore,
-)
-from comments.types import Author, State
+from marginalia.comments.errors import NothingToRestore
+from marginalia.comments.types import Author, State
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import ANN, BOB, imported, new
 

@@ -3,8 +3,8 @@
 import pytest
 from bson import ObjectId
 
-from comments.backends.mongodb import MongoBackend
-from comments.types import Target
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.types import Target
 from tests.comments.backends.contract_of_queues import QueueContract
 from tests.comments.backends.contract_of_sites import SiteContract
 from tests.support.comments import audit

@@ -13,7 +13,8 @@ import threading
 
 import django
 
-# Of a conversion, as comments.backends.upkeep.live names its steps; and how many tokens a process thinks of at the most.
+# Of a conversion, as marginalia.comments.backends.upkeep.live names its steps; and how many tokens a process thinks of
+# at the most.
 PHASES = {"copy", "compare", "drain", "switch"}
 MOST = 3_200
 
@@ -24,15 +25,15 @@ def main(role, name, target_id, seed):
     from django.db import connections
 
     connections.settings["default"]["NAME"] = name
-    from comments.types import Target
+    from marginalia.comments.types import Target
 
     told = {"poster": post, "converter": convert}[role](Target.parse(target_id), int(seed))
     sys.stdout.write(json.dumps(told) + "\n")
 
 
 def post(target, seed):
-    from comments.backends.mongodb import MongoBackend
-    from comments.errors import EditConflict
+    from marginalia.comments.backends.mongodb import MongoBackend
+    from marginalia.comments.errors import EditConflict
     from tests.support.comments.making import new
 
     phases = MongoBackend().store.db.phases
@@ -91,9 +92,9 @@ def post(target, seed):
 
 
 def convert(target, seed):
-    from comments.backends.mongodb import MongoBackend
-    from comments.backends.upkeep.live import LiveConversion
-    from comments.errors import ConversionFailed
+    from marginalia.comments.backends.mongodb import MongoBackend
+    from marginalia.comments.backends.upkeep.live import LiveConversion
+    from marginalia.comments.errors import ConversionFailed
     from tests.support.comments.layouts import DOCUMENTS, FORMS
 
     phases = MongoBackend().store.db.phases

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from comments import slugs
-from comments.backends.base import Backend
-from comments.errors import (
+from marginalia.comments import slugs
+from marginalia.comments.backends.base import Backend
+from marginalia.comments.errors import (
     CommentNotFound,
     DiscussionClosed,
     EditConflict,
@@ -19,7 +19,19 @@ from comments.errors import (
     InvalidParent,
     NothingToRestore,
 )
-from comments.types import Author, Comment, Discussion, Held, Kind, Order, Page, Posted, Replaced, State, Verdict
+from marginalia.comments.types import (
+    Author,
+    Comment,
+    Discussion,
+    Held,
+    Kind,
+    Order,
+    Page,
+    Posted,
+    Replaced,
+    State,
+    Verdict,
+)
 
 NOTHING = {"author": Author(""), "source": "", "html": "", "said": ""}
 TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}

@@ -2,13 +2,13 @@
 
 import pytest
 
-from comments.backends.discussions import ABANDONED, Discussions, Intent, claims_of
-from comments.backends.layouts import storage_of
-from comments.backends.mongodb import MongoBackend
-from comments.backends.stored import place
-from comments.errors import DiscussionBusy, InvalidParent
-from comments.types import Order
-from mongo.connection import database
+from marginalia.comments.backends.discussions import ABANDONED, Discussions, Intent, claims_of
+from marginalia.comments.backends.layouts import storage_of
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.stored import place
+from marginalia.comments.errors import DiscussionBusy, InvalidParent
+from marginalia.comments.types import Order
+from marginalia.mongo.connection import database
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import DOCUMENTS, configure
@@ -126,8 +126,8 @@ def test_who_is_refused_strikes_off_a_claim_of_his_own(mongo, settings, target):
 def test_discussion_full_of_abandoned_claims_takes_posts_again_when_they_are_repaired(
     mongo, settings, target, monkeypatch
 ):
-    monkeypatch.setattr("comments.backends.discussions.PATIENCE", 0)
-    monkeypatch.setattr("comments.backends.discussions.MOST_CLAIMS", MOST_CLAIMS)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_CLAIMS", MOST_CLAIMS)
     backend = configure(settings)
     backend.post(target, new("first"))
     backend.store.discussions.claim(target, intent(FORM))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comments.types import Target
+from marginalia.comments.types import Target
 from tests.comments.backends.contract_of_queues import QueueContract
 from tests.comments.backends.contract_of_sites import SiteContract
 from tests.comments.backends.contract_on_mongodb import OnMongoDB

@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from comments.backends.layouts import Buckets, Documents
-from comments.backends.mongodb import MongoBackend
-from comments.backends.stored import Place, body, placed
-from comments.backends.upkeep.live import SHUT, LiveConversion
-from comments.errors import ConversionFailed
-from comments.operations import maintenance
-from comments.types import Order
+from marginalia.comments.backends.layouts import Buckets, Documents
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.stored import Place, body, placed
+from marginalia.comments.backends.upkeep.live import SHUT, LiveConversion
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import BUCKETS, DOCUMENTS, FORMS, THREADED_BUCKETS, configure, lively, state
@@ -251,7 +251,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
 def test_reading_all_begins_no_cursor_that_outlives_a_time_limit(mongo, settings, target, form, monkeypatch, commands):
     """Batch after batch, also where comments that share a number are parted by the end of one."""
     for module in ("documents", "buckets"):
-        monkeypatch.setattr(f"comments.backends.layouts.{module}.BATCH", 4)
+        monkeypatch.setattr(f"marginalia.comments.backends.layouts.{module}.BATCH", 4)
     backend = configure(settings, *form)
     backend.post(target, new("first"))
     held = [backend.hold(target, new(f"held {n}")).held for n in range(3)]
@@ -270,7 +270,7 @@ def test_long_discussion_goes_by_way_of_documents(mongo, settings, target, monke
     backend = configure(settings, "buckets")
     lively(backend, target)
     expected = state(backend, target)
-    monkeypatch.setattr("comments.backends.upkeep.conversions.SORTED_IN_MEMORY", 5)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.conversions.SORTED_IN_MEMORY", 5)
     first = backend.discussion(target).epoch
     backend.convert(target, "buckets", Order.THREADED)
     assert backend.discussion(target).epoch == first + 2

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
-from comments.backends.mongodb import MongoBackend
-from comments.backends.stored import Place, place
-from comments.backends.upkeep.live import LiveConversion
-from comments.errors import CommentNotFound, ConversionFailed
-from comments.types import Author, Order
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.stored import Place, place
+from marginalia.comments.backends.upkeep.live import LiveConversion
+from marginalia.comments.errors import CommentNotFound, ConversionFailed
+from marginalia.comments.types import Author, Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash
 from tests.support.comments.layouts import BUCKETS, DOCUMENTS, EMBEDDED, THREADED_BUCKETS, THREADED_DOCUMENTS, configure
@@ -250,7 +250,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
 @pytest.mark.parametrize("form", [EMBEDDED, BUCKETS, THREADED_BUCKETS], ids=lambda form: "-".join(form))
 def test_what_a_stalled_converter_copies_when_it_wakes(mongo, settings, target, monkeypatch, form):
     """It read that before it fell asleep, and its conversion was ended."""
-    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 1)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 1)
     backend = configure(settings)
     for text in ("words", "more words"):
         backend.post(target, new(text, author=EVE))

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from comments import slugs
-from comments.backends.mongodb import MongoBackend
-from comments.errors import InvalidParent
-from comments.types import Verdict
+from marginalia.comments import slugs
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import InvalidParent
+from marginalia.comments.types import Verdict
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import FORMS, configure

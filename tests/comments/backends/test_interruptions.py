@@ -2,9 +2,9 @@
 
 import pytest
 
-from comments.backends.mongodb import MongoBackend
-from comments.errors import CommentNotFound, ConversionFailed
-from comments.types import Order, Verdict
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import CommentNotFound, ConversionFailed
+from marginalia.comments.types import Order, Verdict
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import BUCKETS, FORMS, THREADED_BUCKETS, configure
@@ -143,8 +143,8 @@ class TestStopped:
 )
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, every, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
-    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 4)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
     backend = configure(settings)
@@ -178,8 +178,8 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
 @pytest.mark.slow
 def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.discussions.UNHEARD", -1)
-    monkeypatch.setattr("comments.backends.discussions.ABANDONED", 0)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.ABANDONED", 0)
 
     def prepare():
         backend = configure(settings, "embedded", BOUND=10)

@@ -8,10 +8,10 @@ from bson import ObjectId
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 
-from comments.backends import layouts
-from comments.backends.layouts.base import Found, Layout, only, sort_key
-from comments.backends.mongodb import MongoBackend
-from comments.types import Order, Target
+from marginalia.comments.backends import layouts
+from marginalia.comments.backends.layouts.base import Found, Layout, only, sort_key
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.types import Order, Target
 from tests.comments.backends.contract_of_queues import QueueContract
 from tests.comments.backends.contract_of_sites import SiteContract
 from tests.support.comments import audit

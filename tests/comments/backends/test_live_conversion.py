@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from comments.backends.mongodb import MongoBackend
-from comments.backends.stored import Place
-from comments.backends.upkeep.live import LiveConversion
-from comments.errors import ConversionFailed
-from comments.operations import maintenance
-from comments.types import Order
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.stored import Place
+from marginalia.comments.backends.upkeep.live import LiveConversion
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import configure, lively, state, unheard
@@ -93,7 +93,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
 
 
 def test_converter_that_ends_with_an_error_leaves_nothing(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 5)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 5)
     backend = configure(settings)
     lively(backend, target)
     with pytest.raises(ZeroDivisionError):
@@ -124,7 +124,7 @@ def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target
 
 def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, target, monkeypatch):
     """Each of them would carry along what was touched, and make it longer."""
-    monkeypatch.setattr("comments.backends.discussions.MOST_TOUCHED", 5)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_TOUCHED", 5)
     backend = configure(settings)
     lively(backend, target)
     waited, threads = [], []
@@ -151,7 +151,7 @@ def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, targ
 @pytest.mark.parametrize("stalls_in", ["compare", "drain", "switch"])
 def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monkeypatch, stalls_in):
     """Not heard of, it is ended by those who wait for it; what it does when it wakes up leaves everything as it is."""
-    monkeypatch.setattr("comments.backends.discussions.MOST_TOUCHED", 5)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_TOUCHED", 5)
     backend = configure(settings)
     first = lively(backend, target)[0]
     asleep = getattr(LiveConversion, stalls_in)
@@ -180,7 +180,7 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
 
 def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings, target, monkeypatch):
     """However long the copying takes, the list does not grow with it."""
-    monkeypatch.setattr("comments.backends.upkeep.live.BATCH", 4)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     backend = configure(settings)
     posted = lively(backend, target)
     copied, drained, longest, drain = [], [], [], LiveConversion.drain

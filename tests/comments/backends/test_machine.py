@@ -17,11 +17,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from comments.backends import layout_classes
-from comments.backends.mongodb import MongoBackend
-from comments.errors import CommentError, EditConflict
-from comments.types import Author, Order, State, Target, Verdict
-from mongo.connection import database
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import CommentError, EditConflict
+from marginalia.comments.types import Author, Order, State, Target, Verdict
+from marginalia.mongo.connection import database
 from tests.comments.backends.specification import Specification
 from tests.support.comments import audit
 from tests.support.comments.holders import account

@@ -8,11 +8,11 @@ from django.template.loader import render_to_string
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comments.backends.discussions import new_document
-from comments.backends.stored import BLANK, body, place, placed
-from comments.operations import importing
-from comments.reading import lists, paging, selectors
-from comments.types import Order, Verdict
+from marginalia.comments.backends.discussions import new_document
+from marginalia.comments.backends.stored import BLANK, body, place, placed
+from marginalia.comments.operations import importing
+from marginalia.comments.reading import lists, paging, selectors
+from marginalia.comments.types import Order, Verdict
 from tests.support.comments import audit
 from tests.support.comments.layouts import FORMS, configure, state
 from tests.support.comments.making import new

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from comments.backends.mongodb import MongoBackend
-from comments.types import Verdict
-from mongo.clock import now
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.types import Verdict
+from marginalia.mongo.clock import now
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import configure

@@ -2,10 +2,10 @@
 
 import pytest
 
-from comments.backends.discussions import Intent
-from comments.backends.mongodb import MongoBackend
-from comments.errors import DiscussionBusy
-from comments.types import Order
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import DiscussionBusy
+from marginalia.comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
@@ -69,10 +69,10 @@ def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
     mongo, settings, target, monkeypatch, how
 ):
     """One stopped writer can keep it from that, until nothing could be posted any more."""
-    monkeypatch.setattr("comments.backends.layouts.embedded.FULL", 3_000)
-    monkeypatch.setattr("comments.backends.store.PROMOTION_PATIENCE", 0)
-    monkeypatch.setattr("comments.backends.upkeep.live.GATE_MS", 20)
-    monkeypatch.setattr("comments.backends.upkeep.live.PACE", 0.01)
+    monkeypatch.setattr("marginalia.comments.backends.layouts.embedded.FULL", 3_000)
+    monkeypatch.setattr("marginalia.comments.backends.store.PROMOTION_PATIENCE", 0)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 20)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.PACE", 0.01)
     backend = configure(settings, "embedded", BOUND=3)
     held = backend.hold(target, new("held")).held
     backend.store.discussions.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number=True, delta=1))

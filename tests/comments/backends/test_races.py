@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from comments.backends.mongodb import MongoBackend
-from comments.errors import CommentNotFound, ConversionFailed, EditConflict, InvalidParent
-from comments.types import Order
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import CommentNotFound, ConversionFailed, EditConflict, InvalidParent
+from marginalia.comments.types import Order
 from tests.comments.backends.fighters import PHASES
 from tests.support.between import before
 from tests.support.comments import audit
@@ -376,9 +376,9 @@ def with_patience(work):
 
 def brawl(settings, target, monkeypatch, conversions):
     configure(settings, BOUND=400)
-    monkeypatch.setattr("comments.backends.discussions.UNHEARD", 1)
-    monkeypatch.setattr("comments.backends.discussions.ABANDONED", 3)
-    monkeypatch.setattr("comments.backends.discussions.LEASE", 1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", 1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.ABANDONED", 3)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.LEASE", 1)
     fray = Fray(target, conversions, chance=0.02)
     fray.run(posters=6, changers=2, converters=2, forms=[form for form in FORMS if form[0] != "embedded"])
     fray.check()

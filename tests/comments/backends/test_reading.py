@@ -3,14 +3,14 @@
 import pytest
 from pymongo.errors import AutoReconnect
 
-from comments import slugs
-from comments.backends.discussions import Intent
-from comments.backends.mongodb import MongoBackend
-from comments.backends.reading import pages
-from comments.backends.stored import place
-from comments.backends.upkeep.live import LiveConversion
-from comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
-from comments.types import Order
+from marginalia.comments import slugs
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.backends.reading import pages
+from marginalia.comments.backends.stored import place
+from marginalia.comments.backends.upkeep.live import LiveConversion
+from marginalia.comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
+from marginalia.comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import imported, new
@@ -127,7 +127,7 @@ def test_all_of_an_embedded_copy_is_read_though_it_is_written_over(mongo, settin
 
 
 def test_reading_all_goes_on_in_an_old_copy_and_says_when_that_was_dropped(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("comments.backends.layouts.documents.BATCH", 5)
+    monkeypatch.setattr("marginalia.comments.backends.layouts.documents.BATCH", 5)
     backend = configure(settings)
     posted = [backend.post(target, new(str(n))).comment for n in range(20)]
     reading, cut_off = backend.iterate(target), backend.iterate(target)

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from comments.backends.discussions import LEASE, Discussions, Intent
-from comments.backends.mongodb import MongoBackend
-from comments.errors import ConversionFailed
-from comments.operations import maintenance
-from comments.types import Fault, Order
-from mongo.clock import now
+from marginalia.comments.backends.discussions import LEASE, Discussions, Intent
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Fault, Order
+from marginalia.mongo.clock import now
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
 
@@ -43,7 +43,7 @@ def age(mongo, target, seconds):
 
 
 def test_a_conversion_waits_no_longer_than_a_writer_may_take(mongo, target, lost, monkeypatch):
-    monkeypatch.setattr("comments.backends.upkeep.live.GATE_MS", 100)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 100)
     with pytest.raises(ConversionFailed, match="writers did not end"):
         lost.convert(target, "buckets", Order.OLDEST, patience=0)
     age(mongo, target, LEASE + 1)

@@ -3,8 +3,8 @@ author is left."""
 
 import pytest
 
-from comments.backends.mongodb import MongoBackend
-from comments.types import Author, Order
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.types import Author, Order
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new

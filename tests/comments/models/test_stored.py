@@ -7,12 +7,12 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from comments.backends.mongodb import MongoBackend
-from comments.models import StoredBucket, StoredComment, StoredDiscussion
-from comments.operations import converting
-from comments.types import Order, Target
-from mongo import jobs
-from mongo.models import WrittenByServices
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
+from marginalia.comments.operations import converting
+from marginalia.comments.types import Order, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.models import WrittenByServices
 from tests.support.commands import explain, stages
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import ANN, new
@@ -67,7 +67,7 @@ def test_admin_lists_search_and_filter(mongo, settings, target, operator, name):
     backend = configure(settings)
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
-    url = reverse(f"admin:comments_{name}_changelist")
+    url = reverse(f"admin:marginalia_comments_{name}_changelist")
     assert str(target) in operator.get(url).content.decode()
     assert str(target) in operator.get(url, {"q": str(target)}).content.decode()
     assert str(target) not in operator.get(url, {"q": "auth.user:nobody"}).content.decode().replace("nobody", "")
@@ -80,7 +80,7 @@ def test_admin_lists_neither_count_nor_sort_a_collection(mongo, settings, target
     lively(backend, target)
     backend.convert(target, "buckets", Order.OLDEST)
     with commands.recorded():
-        listed = operator.get(reverse(f"admin:comments_{name}_changelist")).context["cl"]
+        listed = operator.get(reverse(f"admin:marginalia_comments_{name}_changelist")).context["cl"]
     collection = listed.model._meta.db_table
     assert listed.result_count == len(listed.result_list) == mongo[collection].count_documents({}) > 0
     asked = [event for event in commands.sent if event.command.get(event.command_name) == collection]
@@ -93,14 +93,14 @@ def test_admin_list_names_what_is_discussed(mongo, operator, post_page):
     backend.post(post_page, new("one"))
     gone = Target("nodes.node", "0" * 24)
     backend.post(gone, new("two"))
-    html = operator.get(reverse("admin:comments_storeddiscussion_changelist")).content.decode()
+    html = operator.get(reverse("admin:marginalia_comments_storeddiscussion_changelist")).content.decode()
     assert f"Hello<br><small>{post_page}" in html
     assert str(gone) in html
 
 
 def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, settings, target, operator, commands):
     lively(configure(settings), target)
-    url = reverse("admin:comments_storedcomment_changelist")
+    url = reverse("admin:marginalia_comments_storedcomment_changelist")
     for wanted in (str(target), ANN.id):
         with commands.recorded():
             assert operator.get(url, {"q": wanted}).context["cl"].result_count
@@ -113,7 +113,7 @@ def test_admin_searches_comments_by_discussion_and_author_along_an_index(mongo, 
 def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     backend = configure(settings)
     lively(backend, target)
-    url = reverse("admin:comments_storeddiscussion_changelist")
+    url = reverse("admin:marginalia_comments_storeddiscussion_changelist")
     answer = operator.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
     assert answer.status_code == 302
     found = backend.discussion(target)
@@ -124,7 +124,7 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
     backend = configure(settings)
     lively(backend, target)
     monkeypatch.setattr(converting, "AT_ONCE", 3)
-    url = reverse("admin:comments_storeddiscussion_changelist")
+    url = reverse("admin:marginalia_comments_storeddiscussion_changelist")
     sent = {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]}
     for _again in range(2):
         told = operator.post(url, sent, follow=True).content.decode()
@@ -139,7 +139,7 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
 def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operator):
     backend = configure(settings)
     lively(backend, target)
-    url, seen = reverse("admin:comments_storeddiscussion_changelist"), []
+    url, seen = reverse("admin:marginalia_comments_storeddiscussion_changelist"), []
 
     def look(copied: int) -> None:
         seen.append(operator.get(url).content.decode())
@@ -153,4 +153,4 @@ def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operat
 def test_neither_strangers_nor_moderators_see_what_is_stored(client, moderator, name):
     for account in (get_user_model().objects.create_user("staff", is_staff=True), moderator):
         client.force_login(account)
-        assert client.get(reverse(f"admin:comments_{name}_changelist")).status_code == 403
+        assert client.get(reverse(f"admin:marginalia_comments_{name}_changelist")).status_code == 403

@@ -8,17 +8,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments import admin as comments_admin
-from comments.moderation import pending
-from comments.posting import flags, services
-from comments.reading import selectors
-from comments.types import Author, Target, Verdict
-from mongo.clock import now
+from marginalia.comments import admin as comments_admin
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import flags, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target, Verdict
+from marginalia.mongo.clock import now
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
-QUEUE = reverse("admin:comments_moderation_changelist")
-DECIDE = reverse("admin:comments_moderation_decide")
+QUEUE = reverse("admin:marginalia_comments_moderation_changelist")
+DECIDE = reverse("admin:marginalia_comments_moderation_decide")
 
 
 def hold(target, n=1, start=0):
@@ -206,7 +206,7 @@ def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
     assert all({"$limit": pending.COUNTED} in command["pipeline"] for command in counted)
 
 
-@pytest.mark.parametrize("url", [QUEUE, reverse("admin:comments_moderation_published")])
+@pytest.mark.parametrize("url", [QUEUE, reverse("admin:marginalia_comments_moderation_published")])
 def test_pages_are_for_moderators(client, post_page, ann, url):
     ann.is_staff = True
     ann.save()
@@ -257,7 +257,7 @@ def test_buttons_for_selected_comments_ask_for_some(staff, post_page):
 
 
 def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
-    monkeypatch.setattr("comments.admin.SHOWN", 2)
+    monkeypatch.setattr("marginalia.comments.admin.SHOWN", 2)
     first, *_others = hold(post_page, 4)
     page = queue(staff)
     assert ["Held 0" in page, "Held 1" in page, "Held 2" in page] == [True, True, False]
@@ -266,7 +266,9 @@ def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
 
 
 def comment_url(comment):
-    return reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    return reverse(
+        "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
+    )
 
 
 def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_page):
@@ -295,7 +297,7 @@ def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
 def test_flagged_comment_is_listed_until_settled(staff, post_page):
     comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
-    page = reverse("admin:comments_moderation_published")
+    page = reverse("admin:marginalia_comments_moderation_published")
     assert "Flagged by readers" in staff.get(page).content.decode()
     staff.post(comment_url(comment), {"settle": "1"})
     assert "Flagged by readers" not in staff.get(page).content.decode()
@@ -308,7 +310,7 @@ def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, comm
     removed = services.post(post_page, author=Author("Ann"), source="My own", token="b").comment
     flags.flag(removed, "ip_hash:x")
     services.remove(post_page, removed.slug)
-    page = reverse("admin:comments_moderation_published")
+    page = reverse("admin:marginalia_comments_moderation_published")
     with commands.recorded():
         assert "2 flagged comments are gone." in staff.get(page).content.decode()
     assert commands.written == set()

@@ -8,11 +8,11 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from comments.moderation import pending
-from comments.notices import subscriptions
-from comments.posting import ip_hash, services
-from comments.reading import selectors
-from mongo import jobs
+from marginalia.comments.moderation import pending
+from marginalia.comments.notices import subscriptions
+from marginalia.comments.posting import ip_hash, services
+from marginalia.comments.reading import selectors
+from marginalia.mongo import jobs
 from tests.support.between import stopped_before
 from tests.support.comments import site
 from tests.support.comments.site import last_link, work
@@ -53,7 +53,7 @@ def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscrib
     evil.force_login(moderator)
     one, other = selectors.held()
     evil.post(f"/comments/approve/{one.id}", {"rev": one.rev})
-    evil.post("/admin/comments/moderation/decide", {"action": f"approve:{other.id}.{other.rev}"})
+    evil.post("/admin/marginalia_comments/moderation/decide", {"action": f"approve:{other.id}.{other.rev}"})
     work()
     assert len(mail.outbox) == 6
     for message in mail.outbox:
@@ -63,7 +63,7 @@ def test_mails_name_the_site_and_not_the_host_that_was_asked(post_page, subscrib
 
 
 def test_mails_name_the_host_that_was_asked_where_the_site_has_no_name(post_page, settings, rules):
-    rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="comments.reading.links.requested")
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"], ORIGIN="marginalia.comments.reading.links.requested")
     settings.ALLOWED_HOSTS = ["one.example", "other.example"]
     site.post(Client(headers={"host": "other.example"}), post_page, "Please look")
     work()

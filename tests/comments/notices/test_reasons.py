@@ -3,10 +3,10 @@
 import pytest
 from django.test import Client
 
-from comments.notices import reasons
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author
+from marginalia.comments.notices import reasons
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
 from tests.support.comments import site
 
 

@@ -7,9 +7,9 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from comments.backends.discussions import Intent
-from comments.types import Order, Target
-from mongo.clock import now
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.types import Order, Target
+from marginalia.mongo.clock import now
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import new
 

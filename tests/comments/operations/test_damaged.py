@@ -7,12 +7,12 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from comments.backends.discussions import Discussions, Intent
-from comments.backends.layouts import storage_of
-from comments.operations import maintenance
-from comments.types import Target
-from mongo.connection import database
-from mongo.management.base import WRONG
+from marginalia.comments.backends.discussions import Discussions, Intent
+from marginalia.comments.backends.layouts import storage_of
+from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import database
+from marginalia.mongo.management.base import WRONG
 from tests.support.comments import site
 
 HEALTHY = Target("nodes.node", "f" * 24)

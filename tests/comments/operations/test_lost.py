@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from comments.backends.stored import FIELDS
-from comments.errors import ConversionFailed
-from comments.types import Order, State
+from marginalia.comments.backends.stored import FIELDS
+from marginalia.comments.errors import ConversionFailed
+from marginalia.comments.types import Order, State
 from tests.support.comments.layouts import EMBEDDED, FORMS, configure, lively
 from tests.support.comments.making import new
 

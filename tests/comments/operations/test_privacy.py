@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from comments.operations import maintenance
-from comments.posting import ip_hash, services
-from comments.reading import selectors
-from mongo import jobs
-from mongo.clock import now
+from marginalia.comments.operations import maintenance
+from marginalia.comments.posting import ip_hash, services
+from marginalia.comments.reading import selectors
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

@@ -7,13 +7,13 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from comments.backends import backend
-from comments.backends.discussions import new_document
-from comments.errors import DiscussionBusy
-from comments.operations import transfer
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, NewComment, Order, Target
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import new_document
+from marginalia.comments.errors import DiscussionBusy
+from marginalia.comments.operations import transfer
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, NewComment, Order, Target
 from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")

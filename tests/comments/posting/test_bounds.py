@@ -3,10 +3,10 @@
 import pytest
 from django.test import Client
 
-from comments.errors import InvalidComment
-from comments.posting import own, preparation, spam
-from comments.reading import selectors
-from comments.types import Author, Held
+from marginalia.comments.errors import InvalidComment
+from marginalia.comments.posting import own, preparation, spam
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Held
 from tests.support.comments import site
 from tests.support.comments.site import change_url
 

@@ -5,10 +5,10 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
-from comments.moderation import pending
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, Verdict
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Verdict
 from tests.support.comments import site
 from tests.support.comments.site import change_url, one
 
@@ -217,7 +217,7 @@ def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
 
 
 def test_flag_asks_and_counts_a_reader_once(client, post_page):
-    from comments.posting import flags
+    from marginalia.comments.posting import flags
 
     comment = one(post_page)
     client.get(change_url("flag", comment))
@@ -230,7 +230,7 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
 
 
 def test_flags_are_bounded_by_address_and_account(client, post_page, rules, moderator):
-    from comments.posting import flags
+    from marginalia.comments.posting import flags
 
     rules(RATE=(3, 600))
     comments = [

@@ -7,11 +7,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from comments.errors import InvalidComment
-from comments.operations import importing, transfer
-from comments.posting import forms, services
-from comments.reading import selectors
-from comments.types import Author, NewComment
+from marginalia.comments.errors import InvalidComment
+from marginalia.comments.operations import importing, transfer
+from marginalia.comments.posting import forms, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, NewComment
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")

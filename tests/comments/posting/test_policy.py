@@ -2,9 +2,9 @@
 
 import pytest
 
-from comments import signals
-from comments.posting import spam
-from comments.reading import selectors
+from marginalia.comments import signals
+from marginalia.comments.posting import spam
+from marginalia.comments.reading import selectors
 from tests.support.comments import site
 from tests.support.comments.site import change_url, received
 

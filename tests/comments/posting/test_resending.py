@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 from django.core import mail
 
-from comments.backends import backend
-from comments.backends.discussions import LEASE
-from comments.moderation import pending
-from comments.operations import maintenance
-from comments.posting import ip_hash, preparation, services, tokens
-from comments.reading import selectors
-from comments.types import Author
-from mongo.clock import now
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import LEASE
+from marginalia.comments.moderation import pending
+from marginalia.comments.operations import maintenance
+from marginalia.comments.posting import ip_hash, preparation, services, tokens
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
 from tests.support.comments import site
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.site import work

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId, encode
 
-from comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
-from comments.moderation import pending
-from comments.operations import importing, privacy
-from comments.posting import services
-from comments.reading import selectors
-from comments.types import Author, NewComment, Target
+from marginalia.comments.errors import DiscussionClosed, EditConflict, InvalidComment, InvalidParent
+from marginalia.comments.moderation import pending
+from marginalia.comments.operations import importing, privacy
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, NewComment, Target
 from tests.support.commands import explain, stages
 from tests.support.comments.holders import account
 

@@ -3,10 +3,10 @@
 import pytest
 from django.test import Client
 
-from comments.posting import ip_hash, spam
-from comments.posting.tokens import FormToken
-from comments.reading import selectors
-from comments.types import Target
+from marginalia.comments.posting import ip_hash, spam
+from marginalia.comments.posting.tokens import FormToken
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Target
 from tests.support.comments import site
 
 TARGET = Target("nodes.node", "0" * 24)

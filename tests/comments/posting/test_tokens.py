@@ -3,13 +3,13 @@
 import pytest
 from django.urls import reverse
 
-from comments.backends import backend
-from comments.errors import EditConflict, TokenUsed
-from comments.moderation import pending
-from comments.operations import importing
-from comments.posting import preparation, services
-from comments.reading import selectors
-from comments.types import Author
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import EditConflict, TokenUsed
+from marginalia.comments.moderation import pending
+from marginalia.comments.operations import importing
+from marginalia.comments.posting import preparation, services
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author
 from tests.support.comments import audit, site
 from tests.support.comments.site import change_url
 
@@ -44,7 +44,9 @@ def test_back_after_an_edit_changed_again_and_saved_is_a_conflict_and_then_store
 def test_the_same_in_the_admin(client, post_page, moderator):
     client.force_login(moderator)
     comment = site.one(post_page)
-    page = reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    page = reverse(
+        "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
+    )
     form = {"edit": "1", "rev": "1", "nonce": "n"}
     for _ in range(2):
         assert client.post(page, form | {"text": "One"}).status_code == 302
@@ -62,7 +64,9 @@ def test_the_same_in_the_admin(client, post_page, moderator):
 def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, post_page, moderator, gone):
     client.force_login(moderator)
     comment = site.one(post_page)
-    page = reverse("admin:comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug])
+    page = reverse(
+        "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
+    )
     if gone == "removed":
         services.remove(post_page, comment.slug)
     else:

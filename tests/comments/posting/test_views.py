@@ -5,9 +5,9 @@ import re
 import pytest
 from django.test import Client
 
-from comments.moderation import pending
-from comments.posting import services
-from comments.reading import selectors
+from marginalia.comments.moderation import pending
+from marginalia.comments.posting import services
+from marginalia.comments.reading import selectors
 from tests.support.comments import site
 from tests.support.comments.site import one
 

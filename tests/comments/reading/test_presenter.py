@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from django.template import Context, Template
 
-from comments import conf
-from comments.posting import services
-from comments.reading.presenter import HUES, avatar
-from comments.types import Author
+from marginalia.comments import conf
+from marginalia.comments.posting import services
+from marginalia.comments.reading.presenter import HUES, avatar
+from marginalia.comments.types import Author
 from nodes.selectors import nodes
 from tests.support.comments import site
 

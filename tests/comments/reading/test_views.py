@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from comments.posting import services
-from comments.reading import paging
+from marginalia.comments.posting import services
+from marginalia.comments.reading import paging
 from nodes.models import Node
 from tests.support.comments import site
 from tests.support.comments.site import change_url, one

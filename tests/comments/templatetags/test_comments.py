@@ -4,9 +4,9 @@ import pytest
 from django.template import Context, Template, TemplateSyntaxError
 from django.test import RequestFactory, override_settings
 
-from comments.posting import services
-from comments.reading import presenter, selectors
-from comments.types import Author, Order
+from marginalia.comments.posting import services
+from marginalia.comments.reading import presenter, selectors
+from marginalia.comments.types import Author, Order
 from nodes.models import Node
 from nodes.selectors import nodes as node_selectors
 from tests.support.comments import site
@@ -133,7 +133,7 @@ def test_small_templates_are_found_by_model_by_app_for_all(node, three, settings
 
 def test_form_is_for_the_object(node, post_page):
     html = render("{% get_comment_form for node as form %}{{ form.token.value }}", node=node)
-    from comments.posting import tokens
+    from marginalia.comments.posting import tokens
 
     assert tokens.read_form(html).target == post_page
     assert "csrfmiddlewaretoken" in render("{% render_comment_form for nodes.node pk %}", pk=node.pk)

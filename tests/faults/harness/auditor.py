@@ -15,7 +15,7 @@ from gridfs.errors import CorruptGridFile
 from pymongo import MongoClient
 from pymongo.database import Database
 
-from comments.types import Target
+from marginalia.comments.types import Target
 from tests.faults.harness import BOUND
 from tests.faults.harness.content import Content
 from tests.faults.harness.discussing import Poster

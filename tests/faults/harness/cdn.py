@@ -15,9 +15,9 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from cms.serving import command as servers
-from local.mongod import Mongod
-from local.ports import free_port
-from local.processes import end, guarded
+from marginalia.local.mongod import Mongod
+from marginalia.local.ports import free_port
+from marginalia.local.processes import end, guarded
 from tests.faults.harness.places import WORKERS, OnReplicaSet, takes_writes
 from tests.support.processes import ROOT, until
 from tests.support.varnish import Varnish, varnish

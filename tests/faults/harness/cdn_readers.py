@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.mongod import Mongod
+from marginalia.local.mongod import Mongod
 from tests.faults.harness.browser import Broken, Browser
 from tests.faults.harness.cdn_faults import OF_THE_CACHE
 from tests.faults.harness.content import PARAGRAPHS, Content, log_in, make, make_node

@@ -130,7 +130,7 @@ class Moderator(Traffic):
         log_in(self.browser, self.site, self.insist)
 
     def round(self) -> None:
-        if form := self.page("/admin/comments/moderation/").form("queue"):
+        if form := self.page("/admin/marginalia_comments/moderation/").form("queue"):
             for value in [value for _name, value in form.buttons if value.startswith("approve:")][:4]:
                 self._decide(form, *value.partition(":")[2].split("."))
 

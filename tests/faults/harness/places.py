@@ -14,8 +14,8 @@ import psutil
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from local.mongod import initiate, locate
-from local.ports import free_port
+from marginalia.local.mongod import initiate, locate
+from marginalia.local.ports import free_port
 from tests.support.processes import until
 from tests.support.running import Site
 from tests.support.throwaway import Member

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.comparing import diff
-from markup.comparing.alignment import MOST_PARAGRAPHS, Row, item_rows, rows
-from markup.comparing.sequences import Budget
+from marginalia.markup.comparing import diff
+from marginalia.markup.comparing.alignment import MOST_PARAGRAPHS, Row, item_rows, rows
+from marginalia.markup.comparing.sequences import Budget
 from tests.markup.properties import holds
 
 

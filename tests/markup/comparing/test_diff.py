@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.comparing.diff import Change, became, words
+from marginalia.markup.comparing.diff import Change, became, words
 from tests.markup.properties import holds
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.comparing.lists import merge
+from marginalia.markup.comparing.lists import merge
 
 LISTS = st.lists(st.sampled_from("abcdef"), max_size=8)
 

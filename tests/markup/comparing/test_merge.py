@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.characters import newlines
-from markup.comparing.merge import Chunk, merge, resolve
-from markup.directives import fences
+from marginalia.markup.characters import newlines
+from marginalia.markup.comparing.merge import Chunk, merge, resolve
+from marginalia.markup.directives import fences
 from tests.markup.properties import holds
 
 BASE = "one a b\n\ntwo c d\n\nthree e f"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.comparing.sequences import Block, Budget, blocks, pairs, regions
+from marginalia.markup.comparing.sequences import Block, Budget, blocks, pairs, regions
 from tests.markup.properties import holds
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.html.absolute import absolute
+from marginalia.markup.html.absolute import absolute
 
 PAGE = "https://example.org/news/post"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from markup.html import clean, inserts
-from markup.html.inserts import Placeholder, resolve
-from markup.markdown import render
+from marginalia.markup.html import clean, inserts
+from marginalia.markup.html.inserts import Placeholder, resolve
+from marginalia.markup.markdown import render
 
 
 def found(source: str) -> list[Placeholder]:

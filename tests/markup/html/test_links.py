@@ -1,6 +1,6 @@
 import pytest
 
-from markup.html import links
+from marginalia.markup.html import links
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 from html import escape
 
-from markup.html import references
-from markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Mention, Names
-from markup.markdown import render
+from marginalia.markup.html import references
+from marginalia.markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Mention, Names
+from marginalia.markup.markdown import render
 
 
 def resolve(html, image, link=lambda ref: WORDS_ALONE):

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 
-from markup.html import sanitizer
-from markup.html.sanitizer import clean, once, settled
-from markup.markdown import render
+from marginalia.markup.html import sanitizer
+from marginalia.markup.html.sanitizer import clean, once, settled
+from marginalia.markup.markdown import render
 from tests.markup.policy import violations
 from tests.markup.properties import holds, soup
 

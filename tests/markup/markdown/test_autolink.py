@@ -1,6 +1,6 @@
 import pytest
 
-from markup.markdown import render
+from marginalia.markup.markdown import render
 
 
 def links(source, profile="article"):

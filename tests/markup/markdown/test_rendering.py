@@ -4,9 +4,9 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from markup.markdown import render
-from markup.markdown.limits import DEEPEST, MOST_MARKS
-from markup.text import plain
+from marginalia.markup.markdown import render
+from marginalia.markup.markdown.limits import DEEPEST, MOST_MARKS
+from marginalia.markup.text import plain
 from tests.markup.policy import violations
 from tests.markup.properties import holds, markdown, soup
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from markup.comparing import merge
-from markup.html import inserts
-from markup.markdown import render
-from markup.text import excerpt, plain
+from marginalia.markup.comparing import merge
+from marginalia.markup.html import inserts
+from marginalia.markup.markdown import render
+from marginalia.markup.text import excerpt, plain
 from tests.markup.policy import violations
 
 

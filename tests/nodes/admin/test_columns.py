@@ -5,7 +5,7 @@ import re
 import pytest
 from django.db import models
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import Entry, facets
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from django.template.loader import render_to_string
 
-from markup import markdown
+from marginalia.markup import markdown
 
 
 def spellings() -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 from bson import ObjectId
 from django import forms
 
-from markup import markdown
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.markup import markdown
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.admin.declared import LinesField
 from nodes.services.site import save_settings
 from nodes.types import NEVER

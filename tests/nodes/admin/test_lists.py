@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from django.contrib.auth.models import Group
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.selectors import lists
 from nodes.selectors.lists import Filters
 from nodes.services import drafts, editing

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored

@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.services import trash
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, node, stored

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, scheduled
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.desk import AHEAD, DUE, LIVE, WHEN, change, seen, sent, told

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from comments.posting import services
-from comments.types import Author, Target
-from markup.markdown import limits
-from mongo.clock import now
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Target
+from marginalia.markup.markdown import limits
+from marginalia.mongo.clock import now
 from nodes.admin import writing
 from nodes.views import previews
 from nodes.views.previews import Preview

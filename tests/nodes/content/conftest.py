@@ -1,6 +1,6 @@
 import pytest
 
-from mongo import indexes
+from marginalia.mongo import indexes
 from tests.support.nodes import valid
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Cookbook, Everything, Recipe, registered

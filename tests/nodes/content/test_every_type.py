@@ -11,7 +11,7 @@ from bson import ObjectId
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mongo import indexes
+from marginalia.mongo import indexes
 from nodes import content, merging
 from nodes.checks import check_content
 from nodes.content import fields as content_fields

@@ -14,8 +14,8 @@ from bson import Binary, Code, Decimal128, ObjectId, Regex
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from mongo import indexes
-from mongo.connection import database
+from marginalia.mongo import indexes
+from marginalia.mongo.connection import database
 from nodes import content
 from nodes.content import fields as content_fields
 from nodes.content import values

@@ -8,7 +8,7 @@ from django.db import models
 from django.template import Context, Template
 from django_mongodb_backend.fields import EmbeddedModelArrayField
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import Blog, Entry, MarkdownField, Part
 from nodes.errors import WrongInsert
 from nodes.models import tree

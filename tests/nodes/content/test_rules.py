@@ -7,10 +7,10 @@ from bson import ObjectId
 from django.db import models
 
 from cms import comments
-from comments.posting import services
-from comments.posting.policy import Mode
-from comments.reading import selectors
-from comments.types import Author, Target
+from marginalia.comments.posting import services
+from marginalia.comments.posting.policy import Mode
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Author, Target
 from nodes.checks import check_content
 from nodes.content import BY_NAME, PHOTOS, Entry, Page, Section
 from nodes.content.shipped import Gallery

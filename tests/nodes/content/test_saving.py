@@ -7,7 +7,7 @@ import pytest
 from bson import Decimal128, ObjectId
 from pymongo.errors import WriteError
 
-from mongo import indexes
+from marginalia.mongo import indexes
 from nodes.errors import EditConflict, InvalidField
 from nodes.selectors import nodes as selectors
 from nodes.services import drafts, duplicating, editing

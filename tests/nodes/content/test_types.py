@@ -9,7 +9,7 @@ from django.db import models
 from django.test import Client
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from mongo import doctor
+from marginalia.mongo import doctor
 from nodes import content
 from nodes.checks import check_content
 from nodes.content import Entry, Page, Part, registry

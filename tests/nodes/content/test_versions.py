@@ -9,7 +9,7 @@ from django_mongodb_backend.fields import EmbeddedModelArrayField
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mongo import indexes
+from marginalia.mongo import indexes
 from nodes.checks import check_content
 from nodes.content import Entry, upgrade, upgrading
 from nodes.errors import EditConflict, NewerVersion, NotUpgraded

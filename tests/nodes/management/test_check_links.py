@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import editing as selectors
 from nodes.selectors import references

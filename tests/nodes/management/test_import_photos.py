@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.photos.assets.locks import STALE
 from nodes.photos.links import copy, square
 from nodes.selectors import photos as selectors

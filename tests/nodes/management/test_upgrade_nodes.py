@@ -13,8 +13,8 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mongo import doctor
-from mongo.clock import now
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
 from nodes.content import upgrading
 from nodes.selectors import editing as selectors
 from nodes.selectors import facets

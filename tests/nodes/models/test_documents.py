@@ -2,8 +2,8 @@
 
 import pytest
 
-from mongo.clock import now
-from mongo.models import WrittenByServices
+from marginalia.mongo.clock import now
+from marginalia.mongo.models import WrittenByServices
 from nodes.models import Node
 from nodes.selectors import nodes as selectors
 from tests.support.commands import explain, stages

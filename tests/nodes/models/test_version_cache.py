@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.models import tree, version_cache
 from nodes.services import drafts, trash

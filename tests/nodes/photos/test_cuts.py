@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from PIL import Image, ImageChops, ImageStat
 
-from mongo import jobs
-from mongo.connection import database
+from marginalia.mongo import jobs
+from marginalia.mongo.connection import database
 from nodes.errors import EditConflict, InvalidField
 from nodes.photos import links
 from nodes.photos.assets import images

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.photos.assets.writer import new_id
 from nodes.selectors import nodes as selectors

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import by_hand

@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.db import models
 
-from mongo import doctor
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.checks import check_content
 from nodes.content import UPCOMING, Page, Section
 from nodes.selectors import dates

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.db import models
 
-from mongo import doctor
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo import doctor
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.checks import check_content
 from nodes.content import NodeField, Page, facets
 from nodes.models import version_cache

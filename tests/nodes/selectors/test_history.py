@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.selectors import history
 from nodes.services import bulk_actions, drafts, editing, trash
 from nodes.services.bulk_actions import Chosen

@@ -3,7 +3,7 @@
 from django.db import models
 from django_mongodb_backend.fields import ArrayField
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.content import Page, upgrade
 from nodes.models import tree
 from nodes.selectors import authors

@@ -7,8 +7,8 @@ import pytest
 from bson import ObjectId
 
 from cms import page_cache
-from mongo import indexes
-from mongo.clock import now
+from marginalia.mongo import indexes
+from marginalia.mongo.clock import now
 from nodes.models import version_cache
 from nodes.selectors import slugs
 from nodes.services import editing, volume_data

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import suggestions

@@ -1,6 +1,6 @@
 """Which tags readers meet."""
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import nodes, tags
 from tests.support.commands import explain, stages

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cms.management.site_copy.lines import BadLine, decoded, encoded
 from cms.page_cache import kept
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.selectors import exported
 from nodes.selectors.exported import Part

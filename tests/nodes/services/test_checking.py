@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import checking, drafts, editing, revisions, trash, write
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 

@@ -3,7 +3,7 @@
 import pytest
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.services import duplicating, editing, photos, trash
 from tests.support.between import before

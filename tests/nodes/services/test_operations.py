@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
 from nodes.services import checking, drafts, duplicating, editing, trash

@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 from django.db import connections
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.errors import TooBusy
 from nodes.models import Node, site, tree
 from nodes.selectors import by_hand

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.errors import InvalidPlace, TooBusy
 from nodes.models import tree
 from nodes.services import bulk_actions, editing, write

@@ -3,7 +3,7 @@
 import pytest
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.selectors import references
 from nodes.services import drafts, trash
 from tests.support.commands import explain, stages

@@ -8,9 +8,9 @@ import pytest
 from bson import ObjectId
 from django.core.management import call_command
 
-from mongo.clock import now
-from mongo.collections import declared
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.collections import declared
+from marginalia.mongo.connection import database
 from nodes.photos.assets.locks import STALE
 from nodes.services.sweeping import Swept, alone, sweep
 from tests.support import routing

@@ -3,8 +3,8 @@
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.models import tree
 from nodes.selectors import search

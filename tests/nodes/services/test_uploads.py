@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from pymongo.errors import AutoReconnect
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
 from nodes.photos.assets import images
 from nodes.photos.assets.writer import CHUNK, Writer

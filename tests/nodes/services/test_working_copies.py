@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.collections import WORKING_COPIES, collections
 from nodes.selectors import working_copies as selectors
 from nodes.services import working_copies

@@ -8,9 +8,9 @@ from bson import ObjectId
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
-from markup import directives
-from markup.html import links
-from markup.html.links import LINK_SCHEMES
+from marginalia.markup import directives
+from marginalia.markup.html import links
+from marginalia.markup.html.links import LINK_SCHEMES
 from nodes.photos import texts
 from nodes.selectors import editing, photos
 from nodes.texts import rendering

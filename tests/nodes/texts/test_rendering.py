@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from markup.html import anchors
+from marginalia.markup.html import anchors
 from nodes.texts import maths, rendering
 from tests.markup.properties import holds
 from tests.support.nodes.build import node

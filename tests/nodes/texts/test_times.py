@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.texts import times
 
 

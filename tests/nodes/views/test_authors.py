@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from cms import page_cache
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.services import editing
 from nodes.types import Actor
 from tests.support.nodes import photo_build

@@ -8,7 +8,7 @@ import feedparser
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.models.site import NAMES
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build

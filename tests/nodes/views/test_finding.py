@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
 from nodes.selectors import search, sitemap

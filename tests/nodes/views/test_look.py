@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from cms import page_cache
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.photos.assets import renditions
 from nodes.photos.assets.responses import FOR_EVER, NOT_KEPT
 from nodes.services.site import save_settings

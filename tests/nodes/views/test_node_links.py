@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.photos import texts
 from nodes.selectors import nodes as selectors

@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.selectors.nodes import MOST_LOOKS
 from nodes.services import editing, trash
 from nodes.services.site import save_settings

@@ -12,9 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from PIL import Image
 
-from mongo import jobs
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.errors import TooBusy
 from nodes.photos.assets import images, limits, renditions
 from nodes.photos.assets.contents import find

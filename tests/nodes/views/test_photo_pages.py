@@ -5,9 +5,9 @@ from datetime import timedelta
 import feedparser
 import pytest
 
-from comments.targets import Target, resolve
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.comments.targets import Target, resolve
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.photos import texts as photo_texts
 from nodes.selectors import nodes as selectors

@@ -8,8 +8,8 @@ import feedparser
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
-from mongo.connection import database
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
 from nodes.photos import links as photo_links
 from nodes.selectors import photos, references
 from nodes.services import drafts, editing, trash

@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 
 from cms import page_cache
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import version_cache
 from nodes.selectors import related

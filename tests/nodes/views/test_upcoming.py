@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Concert, Season, registered
 

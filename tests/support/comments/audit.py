@@ -2,10 +2,10 @@
 
 from bson import Int64, ObjectId
 
-from comments.backends.stored import FIELDS
-from comments.slugs import parent_of, stamp
-from comments.types import Target
-from mongo.connection import database
+from marginalia.comments.backends.stored import FIELDS
+from marginalia.comments.slugs import parent_of, stamp
+from marginalia.comments.types import Target
+from marginalia.mongo.connection import database
 
 
 def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed: bool = False) -> list[dict]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 
 
 def account(key: ObjectId, name: str = "") -> dict[str, Any]:

@@ -6,8 +6,8 @@ by chance, Crash is raised instead of making it (fail-before), or after it was m
 
 import random
 
-from comments.backends.mongodb import MongoBackend
-from mongo.connection import database
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.mongo.connection import database
 
 CALLS = {
     "find",

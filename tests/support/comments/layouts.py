@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from comments.backends import layout_classes
-from comments.backends.mongodb import MongoBackend
-from comments.types import Order
+from marginalia.comments.backends import layout_classes
+from marginalia.comments.backends.mongodb import MongoBackend
+from marginalia.comments.types import Order
 from tests.support.comments.making import new
 
 DOCUMENTS, THREADED_DOCUMENTS = ("documents", Order.OLDEST), ("documents", Order.THREADED)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from comments.types import Author, NewComment
+from marginalia.comments.types import Author, NewComment
 
 ANN = Author("Ann", id="7", url="https://ann.example.org/")
 BOB = Author("Bob")

@@ -11,10 +11,10 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
-from comments.posting import services
-from comments.types import Author, Comment, Target
-from mongo import jobs
-from mongo.clock import now
+from marginalia.comments.posting import services
+from marginalia.comments.types import Author, Comment, Target
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
 from tests.support.nodes import build
 
 LABEL = "nodes.node"
@@ -62,7 +62,7 @@ def post(client: Client, target: Target, text: str = "Hello", **more: str) -> An
 
 def shut_the_gate(mongo, target, monkeypatch):
     """Have a converter at the end of its work keep everybody from writing, for longer than they wait."""
-    monkeypatch.setattr("comments.backends.discussions.PATIENCE", 0)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
     in_a_minute = now() + timedelta(minutes=1)
     moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving": {**moving, "gate": in_a_minute}}})

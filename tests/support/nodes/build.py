@@ -5,7 +5,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.services import editing
 from nodes.types import NO_TAGS, Actor, TagChange
 

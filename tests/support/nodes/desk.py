@@ -6,7 +6,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from tests.support.nodes.editors import Editor
 
 AHEAD = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, second=0, microsecond=0)

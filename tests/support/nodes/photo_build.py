@@ -6,7 +6,7 @@ from typing import Any
 from bson import ObjectId
 from gridfs import GridFSBucket
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.services import photos
 from tests.support.nodes import build, pictures
 

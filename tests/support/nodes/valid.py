@@ -11,7 +11,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from hypothesis import find, settings
 from hypothesis import strategies as st
 
-from markup.characters import is_blank
+from marginalia.markup.characters import is_blank
 from nodes import content
 from nodes.content import NodeField, values
 from nodes.content import fields as content_fields

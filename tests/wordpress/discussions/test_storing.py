@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comments.posting import preparation
-from comments.reading import selectors
-from comments.types import Order
+from marginalia.comments.posting import preparation
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Order
 from tests.support.wxr import comment, export, item, page
 from tests.wordpress.stored import snapshot, stored, target
 

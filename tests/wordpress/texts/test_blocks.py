@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from markup.html import clean
+from marginalia.markup.html import clean
 from tests.support.wxr import export, item, meta, page
 from tests.wordpress.stored import stored
 from tests.wordpress.texts.converted import BASE, Library, body

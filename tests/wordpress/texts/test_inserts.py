@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from bson import ObjectId
 
-from markup.html import clean
+from marginalia.markup.html import clean
 from nodes.texts.inserts.reading import Inserts
 from wordpress.texts.content import File, convert
 

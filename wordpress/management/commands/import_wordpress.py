@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, found_wrong
 from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
 from wordpress.media.download import DownloadsStopped, Limits

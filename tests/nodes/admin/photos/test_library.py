@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from bson import ObjectId
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.photos.links import library
 from nodes.selectors import photos as selectors
 from nodes.services import photos

@@ -8,7 +8,7 @@ from bson import ObjectId
 from django.test import Client
 from django.urls import reverse
 
-from mongo.connection import database
+from marginalia.mongo.connection import database
 from nodes.admin.photos.describing import address
 from nodes.services import photos
 from tests.support.nodes import pictures

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from gridfs import GridFSBucket
 
-from mongo.clock import now
+from marginalia.mongo.clock import now
 from nodes.photos.assets import locks
 from nodes.photos.assets.errors import UploadLost
 from nodes.photos.assets.writer import CHUNK, Writer

@@ -1,0 +1,16 @@
+"""Keep what was granted while the comments app had the label `comments`: it is `marginalia_comments` now."""
+
+from django.db import migrations
+
+
+def rename_label(apps, schema_editor):
+    content_types = apps.get_model("contenttypes", "ContentType").objects
+    for content_type in content_types.filter(app_label="comments"):
+        if not content_types.filter(app_label="marginalia_comments", model=content_type.model).exists():
+            content_type.app_label = "marginalia_comments"
+            content_type.save()
+
+
+class Migration(migrations.Migration):
+    dependencies = [("cms", "0002_operators")]
+    operations = [migrations.RunPython(rename_label, migrations.RunPython.noop)]

@@ -1,0 +1,302 @@
+"""Three-way merge of texts by paragraph.
+
+The idea is diff3's (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007): both versions
+are compared with their common base; what one side changed is taken from it, what both changed is a conflict. It
+differs in four points. Changes conflict only where they touch the same paragraph, not also where no unchanged
+paragraph lies between them. Paragraphs are compared without the empty lines around them, which are merged on their
+own and never conflict. And where several paragraphs in a row changed, they are matched by their words first, so that
+a conflict holds no more than it must. And a container (`marginalia.markup.directives`) with all that is in it is one
+paragraph: no merge takes it apart.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from marginalia.markup.characters import newlines
+from marginalia.markup.comparing.diff import became
+from marginalia.markup.comparing.sequences import Budget, regions
+from marginalia.markup.directives import fences
+
+Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
+Side = Literal["base", "mine", "theirs", "both"]
+
+_GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
+_LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
+_USUAL_GAP: Final = "\n\n"
+# Of the comparison of one side with the base. Texts of some ten thousand paragraphs that differ all over use it up.
+STEPS: Final = 120_000
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Paragraphs that share a fate; each field holds those of one version, "" if it has none there.
+
+    "stable": neither side changed them; "mine", "theirs": one side did; "both": both did the same; "conflict": each did
+    something else. `text` is what goes into the result (None for a conflict), `gap` the empty line after it, if
+    anything follows.
+    """
+
+    kind: Kind
+    base: str
+    mine: str
+    theirs: str
+    text: str | None
+    gap: str
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The outcome of a merge: chunks in order, the white space before the first and after the last, and the steps that
+    its comparisons took."""
+
+    chunks: tuple[Chunk, ...]
+    lead: str = ""
+    tail: str = ""
+    steps: int = 0
+
+    @property
+    def conflicts(self) -> int:
+        """How many chunks an editor has to settle."""
+        return sum(chunk.kind == "conflict" for chunk in self.chunks)
+
+    @property
+    def text(self) -> str | None:
+        """The merged text; None when there are conflicts."""
+        return None if self.conflicts else resolve(self, ())
+
+
+def merge(base: str, mine: str, theirs: str) -> Merged:
+    """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become "\\n".
+
+    Symmetric: with `mine` and `theirs` exchanged, the same comes out with the sides exchanged. Every paragraph of
+    either side that is not in `base` is in a chunk of the result. Comparisons are bounded: where they do not reach, all
+    counts as changed, and what both sides changed there is one conflict.
+    """
+    texts = [_Text.of(text) for text in (base, mine, theirs)]
+    budgets = Budget(STEPS), Budget(STEPS)
+    chunks = tuple(_chunks(*texts, budgets=budgets))
+    lead = _changed(*(text.lead for text in texts))
+    tail = _changed(*(text.tail for text in texts))
+    return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
+
+
+def resolve(merged: Merged, picks: Sequence[Side]) -> str:
+    """Return the merged text, the conflicts settled by `picks` in order.
+
+    A pick is a side, or "both" for mine and then theirs. Raises ValueError unless there are as many picks as conflicts.
+    """
+    if len(picks) != merged.conflicts:
+        raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")
+    waiting = iter(picks)
+    parts: list[str] = []
+    gap = ""
+    for chunk in merged.chunks:
+        chosen = chunk.text if chunk.text is not None else _picked(chunk, next(waiting))
+        if chosen:
+            parts += [gap, chosen]
+            gap = chunk.gap
+    return "".join([merged.lead, *parts, merged.tail])
+
+
+def _picked(chunk: Chunk, pick: Side) -> str:
+    if pick == "both":
+        return _USUAL_GAP.join(part for part in (chunk.mine, chunk.theirs) if part)
+    return {"base": chunk.base, "mine": chunk.mine, "theirs": chunk.theirs}[pick]
+
+
+class _Text(NamedTuple):
+    """A text cut into paragraphs; `gaps` has what follows each but the last, None after that."""
+
+    lead: str
+    paragraphs: list[str]
+    gaps: list[str | None]
+    tail: str
+
+    @classmethod
+    def of(cls, text: str) -> "_Text":
+        text = newlines(text)
+        body = text.rstrip(" \t\n")
+        found = _LEAD.match(body)
+        lead = found[0] if found and body else ""
+        parts = _GAP.split(body[len(lead) :]) if body else []
+        if spans := fences(body[len(lead) :]).spans:
+            parts = _whole(parts, spans)
+        return cls(lead, parts[::2], [*parts[1::2], *([None] if parts else [])], text[len(body) :])
+
+
+def _whole(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return paragraphs and the gaps between them with those in one of `spans` (characters of the text) as one paragraph."""
+    joined: list[str] = []
+    waiting = iter(spans)
+    start, end = next(waiting)
+    at = 0
+    for number, part in enumerate(parts):
+        while end <= at:
+            start, end = next(waiting, (sys.maxsize, sys.maxsize))
+        if number and start < at:
+            joined[-1] += part
+        else:
+            joined.append(part)
+        at += len(part)
+    return joined
+
+
+class _Edit(NamedTuple):
+    """The base's paragraphs `start` to `end` became a side's `first` to `last`."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class _Cluster(NamedTuple):
+    """Edits of both sides that touch the same paragraphs of the base."""
+
+    start: int
+    end: int
+    mine: list[_Edit]
+    theirs: list[_Edit]
+
+
+def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator[_Edit]:
+    """Yield what `side` changed, in order, cut as small as the likeness of the paragraphs allows."""
+    for (start, end, first, last), equal in regions(base, side, budget):
+        if equal:
+            continue
+        olds, news = base[start:end], side[first:last]
+        at_old, at_new = start, first
+        for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
+            if at_old < start + i or at_new < first + j:
+                yield _Edit(at_old, start + i, at_new, first + j)
+            at_old, at_new = start + i + 1, first + j + 1
+            if i < len(olds):
+                yield _Edit(at_old - 1, at_old, at_new - 1, at_new)
+
+
+def _clash(one: _Edit, other: _Edit) -> bool:
+    """Tell whether two edits, one of each side, cannot both be made in an obvious order."""
+    if one.start == one.end and other.start == other.end:
+        return one.start == other.start
+    if one.start == one.end or other.start == other.end:
+        point, edit = (one.start, other) if one.start == one.end else (other.start, one)
+        # An edit that made more paragraphs of some may have inserted one at its edge.
+        grown = edit.last - edit.first > edit.end - edit.start
+        return edit.start < point < edit.end or (grown and edit.start <= point <= edit.end)
+    return max(one.start, other.start) < min(one.end, other.end)
+
+
+def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Cluster]:
+    """Yield the edits in the order of the base, those that clash together."""
+    waiting = [*((edit, True) for edit in mine), *((edit, False) for edit in theirs)]
+    waiting.sort(key=lambda entry: entry[0])
+    cluster: list[tuple[_Edit, bool]] = []
+    sides: dict[bool, list[_Edit]] = {True: [], False: []}
+    for edit, is_mine in waiting:
+        if cluster and not any(_clash(edit, known) for known in _within_reach(edit, sides[not is_mine])):
+            yield _cluster(cluster)
+            cluster, sides = [], {True: [], False: []}
+        cluster.append((edit, is_mine))
+        sides[is_mine].append(edit)
+    if cluster:
+        yield _cluster(cluster)
+
+
+def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
+    """Yield those of the other side's edits, which begin no later, that end where `edit` begins or after it: a few.
+
+    The edits of a side are in order and share no paragraph.
+    """
+    for other in reversed(others):
+        if other.end < edit.start:
+            return
+        yield other
+
+
+def _cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
+    return _Cluster(
+        min(edit.start for edit, _ in entries),
+        max(edit.end for edit, _ in entries),
+        [edit for edit, is_mine in entries if is_mine],
+        [edit for edit, is_mine in entries if not is_mine],
+    )
+
+
+def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, Budget]) -> Iterator[Chunk]:
+    """Yield the chunks of the merge: clusters of edits, and between them what all three have in common."""
+    at = at_mine = at_theirs = 0
+    ends = _Cluster(len(base.paragraphs), len(base.paragraphs), [], [])
+    clusters = _clusters(
+        _edits(base.paragraphs, mine.paragraphs, budgets[0]), _edits(base.paragraphs, theirs.paragraphs, budgets[1])
+    )
+    for cluster in [*clusters, ends]:
+        common = cluster.start - at
+        if common:
+            spans = (at, cluster.start), (at_mine, at_mine + common), (at_theirs, at_theirs + common)
+            yield _stable(base, mine, theirs, spans)
+        size = cluster.end - cluster.start
+        mine_end = (
+            at_mine + common + size + sum(edit.last - edit.first - edit.end + edit.start for edit in cluster.mine)
+        )
+        theirs_end = (
+            at_theirs + common + size + sum(edit.last - edit.first - edit.end + edit.start for edit in cluster.theirs)
+        )
+        if cluster.mine or cluster.theirs:
+            spans = (cluster.start, cluster.end), (at_mine + common, mine_end), (at_theirs + common, theirs_end)
+            yield _changed_chunk(base, mine, theirs, spans, cluster)
+        at, at_mine, at_theirs = cluster.end, mine_end, theirs_end
+
+
+_Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+
+
+def _stable(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> Chunk:
+    """Return a chunk of paragraphs that are the same everywhere; only the empty lines between them may differ."""
+    cuts = _cut(base, mine, theirs, spans)
+    gaps = [_merged_gap(*each) for each in zip(*(cut.gaps for cut in cuts), strict=True)]
+    before, ours, others = (_joined(cut.paragraphs, cut.gaps) for cut in cuts)
+    return Chunk("stable", before, ours, others, _joined(cuts[0].paragraphs, gaps), gaps[-1])
+
+
+def _changed_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans, cluster: _Cluster) -> Chunk:
+    cuts = _cut(base, mine, theirs, spans)
+    before, ours, others = (_joined(cut.paragraphs, cut.gaps) for cut in cuts)
+    gap = _merged_gap(*(cut.gaps[-1] if cut.gaps else None for cut in cuts))
+    if not cluster.theirs:
+        return Chunk("mine", before, ours, others, ours, gap)
+    if not cluster.mine:
+        return Chunk("theirs", before, ours, others, others, gap)
+    if cuts[1].paragraphs != cuts[2].paragraphs:
+        return Chunk("conflict", before, ours, others, None, gap)
+    gaps = [_merged_gap(None, *each) for each in zip(cuts[1].gaps, cuts[2].gaps, strict=True)]
+    return Chunk("both", before, ours, others, _joined(cuts[1].paragraphs, gaps), gap)
+
+
+def _cut(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> list[_Text]:
+    """Return the part of each version that its span names."""
+    parts = zip((base, mine, theirs), spans, strict=True)
+    return [_Text("", text.paragraphs[start:end], text.gaps[start:end], "") for text, (start, end) in parts]
+
+
+def _joined(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> str:
+    parts = []
+    for paragraph, gap in zip(paragraphs, gaps, strict=True):
+        parts += [paragraph, gap or _USUAL_GAP]
+    return "".join(parts[:-1])
+
+
+def _merged_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
+    """Return the empty lines after a paragraph; None is where it ends its version."""
+    if mine is None or theirs is None:
+        return mine or theirs or base or _USUAL_GAP
+    return _changed(base, mine, theirs)
+
+
+def _changed(base: str | None, mine: str, theirs: str) -> str:
+    """Return the white space of the side that changed it; where both did, the longer."""
+    if mine == theirs or theirs == base:
+        return mine
+    return theirs if mine == base else max(mine, theirs, key=lambda space: (len(space), space))

@@ -1,0 +1,198 @@
+"""HTML of any origin brought into a form that the sanitizer can parse in linear time and leaves as it is.
+
+An HTML parser mends bad nesting by rules that can multiply it: 1 MB of unclosed tags costs it minutes, or gigabytes.
+So tags are closed here in the order in which they were opened, at most MAX_DEPTH deep, unknown ones are dropped
+(their text stays), outdated ones get their present name. This is no defence by itself: what is allowed is decided by
+`marginalia.markup.html`, after this.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from marginalia.markup import tags
+from marginalia.markup.html import links
+
+MAX_DEPTH: Final = 100
+# Start tags of a text, those that are opened here included. Of what follows the text stays.
+MOST_TAGS: Final = 100_000
+MAX_ATTRIBUTES: Final = 200  # characters of attributes of one tag above which they are counted
+
+_CELLS: Final = frozenset({"td", "th", "caption"})
+_SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
+# Where text cannot stand, only rows, cells and the like.
+_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
+_TABLE_PARTS: Final = _FRAMES | _CELLS | {"col"}
+_LISTS: Final = frozenset({"ul", "ol"})
+_WALLS: Final = _CELLS | {"table"}
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+# A start tag of these ends an open paragraph (HTML standard §13.2.6.4.7).
+_BLOCKS: Final = _HEADINGS | tags.names(
+    "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
+)
+# A start tag of the key ends the nearest open one of the first set that does not lie behind one of the second.
+_ENDS: Final = {
+    "li": (frozenset({"li"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "dt": (frozenset({"dt", "dd"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "dd": (frozenset({"dt", "dd"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "a": (frozenset({"a"}), _WALLS),
+    "rp": (frozenset({"rp", "rt"}), _WALLS | {"ruby"}),
+    "rt": (frozenset({"rp", "rt"}), _WALLS | {"ruby"}),
+}
+# An end tag does not reach behind these.
+_BARRIERS: Final = {
+    "li": _WALLS | _LISTS,
+    "dt": _WALLS | {"dl"},
+    "dd": _WALLS | {"dl"},
+    "table": frozenset[str](),
+} | {part: frozenset({"table"}) for part in _TABLE_PARTS - {"table"}}
+
+
+class Balancer:
+    """Writes the tags of one text, each closed once and in order."""
+
+    def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
+        """`renamed` maps a tag to those that take its place, outermost first.
+
+        Without `images`, an image becomes a link to it.
+        """
+        self._allowed = allowed
+        self._renamed = renamed
+        self._images = images
+        self._open: list[str] = []
+        self._opened: Counter[str] = Counter()
+        # Open tags that were looked at, so far.
+        self.steps = 0
+        self._started = 0
+        self._dropped: Counter[str] = Counter()
+        # Tags that _close_nearest looked for in vain since the last was opened or closed: it need not look again.
+        self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
+        self._written: list[str] = []
+
+    def balance(self, html: str) -> str:
+        """Return `html` with its tags balanced."""
+        for token in tags.tokens(html):
+            if not token.name:
+                self._text(token.text)
+            elif token.name == "img" and not self._images:
+                self._image_link(token.text)
+            else:
+                self._tag(token)
+        self._close_down_to(0)
+        return "".join(self._written)
+
+    def _tag(self, token: tags.Token) -> None:
+        names = self._renamed.get(token.name) or (token.name,)
+        if names[0] not in self._allowed:
+            return
+        if not token.closing:
+            for name in names:
+                self._start(name, token.text)
+        elif self._dropped[names[0]]:
+            self._dropped[names[0]] -= 1
+        else:
+            self._end(names[0])
+
+    def _text(self, text: str) -> None:
+        self._written.append(text.replace("<", "&lt;"))
+
+    def _image_link(self, text: str) -> None:
+        found = tags.attributes(text)
+        source, label = found.get("src", ""), found.get("alt", "").strip()
+        if "a" in self._open or not links.allowed(source, links.COMMENT_SCHEMES) or not source:
+            self._text(tags.quote(label))
+            return
+        self._start("a", f' href="{tags.quote(source)}"')
+        self._text(tags.quote(label or source))
+        self._end("a")
+
+    def _start(self, name: str, text: str) -> None:
+        if self._started >= MOST_TAGS:
+            if name not in tags.VOID:
+                self._dropped[name] += 1
+            return
+        if name in _TABLE_PARTS and name != "table":
+            if not self._enter_frame(name):
+                return
+        elif self._open and self._open[-1] in _FRAMES:
+            return
+        if name in _BLOCKS:
+            self._close_nearest(frozenset({"p"}), _WALLS)
+            if name in _HEADINGS and self._open and self._open[-1] in _HEADINGS:
+                self._close_down_to(len(self._open) - 1)
+        if name in _ENDS:
+            self._close_nearest(*_ENDS[name])
+        if name in tags.VOID:
+            self._write(name, text)
+        elif len(self._open) >= MAX_DEPTH:
+            self._dropped[name] += 1
+        else:
+            self._write(name, text)
+            self._open.append(name)
+            self._opened[name] += 1
+            self._missing.clear()
+
+    def _enter_frame(self, name: str) -> bool:
+        """Make room for a part of a table: close what must be closed, open the row or section that it needs.
+
+        Returns False if there is no table.
+        """
+        if "table" not in self._open:
+            return False
+        parents = _CELLS - {"caption"}
+        if name in parents:
+            self._close_down_to(self._last_of({"table", "tr"} | _SECTIONS) + 1)
+            if self._open[-1] != "tr":
+                self._start("tr", "")
+        elif name == "tr":
+            self._close_down_to(self._last_of({"table"} | _SECTIONS) + 1)
+            if self._open[-1] == "table":
+                self._start("tbody", "")
+        elif name == "col":
+            self._close_down_to(self._last_of({"table", "colgroup"}) + 1)
+            if self._open[-1] == "table":
+                self._start("colgroup", "")
+        else:
+            self._close_down_to(self._last_of({"table"}) + 1)
+        return True
+
+    def _last_of(self, names: set[str]) -> int:
+        return next(index for index in range(len(self._open) - 1, -1, -1) if self._open[index] in names)
+
+    def _end(self, name: str) -> None:
+        if name == "br":  # "</br>" is a line break to every browser
+            self._start("br", "")
+            return
+        self._close_nearest(_HEADINGS if name in _HEADINGS else frozenset({name}), _BARRIERS.get(name, _WALLS))
+
+    def _close_nearest(self, names: frozenset[str], barriers: frozenset[str]) -> None:
+        if (names, barriers) in self._missing or not any(self._opened[name] for name in names):
+            return
+        for index in range(len(self._open) - 1, -1, -1):
+            self.steps += 1
+            if self._open[index] in names:
+                self._close_down_to(index)
+                return
+            if self._open[index] in barriers:
+                break
+        self._missing.add((names, barriers))
+
+    def _close_down_to(self, depth: int) -> None:
+        if len(self._open) > depth:
+            self._missing.clear()
+        while len(self._open) > depth:
+            name = self._open.pop()
+            self._opened[name] -= 1
+            self._written.append(f"</{name}>")
+
+    def _write(self, name: str, text: str) -> None:
+        self._started += 1
+        if len(text) > MAX_ATTRIBUTES:
+            text = "".join(
+                f' {key}="{tags.quote(value)}"' for key, value in tags.attributes(text).items() if _NAME.fullmatch(key)
+            )
+        self._written.append(f"<{name}{text}>")
+
+
+_NAME = re.compile("[a-z][a-z-]*")

@@ -1,0 +1,204 @@
+"""Clean HTML: what a text may carry, by profile."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Final, Literal
+
+import nh3
+
+from marginalia.markup import tags
+from marginalia.markup.characters import scrub
+from marginalia.markup.html import anchors, inserts, links
+from marginalia.markup.html.balance import Balancer
+
+Profile = Literal["article", "comment"]
+
+_COMMENT_TAGS: Final = tags.names(
+    "a abbr b blockquote br cite code del em hr i ins kbd li mark ol p pre q s samp small span strong sub sup"
+    " table tbody td tfoot th thead tr u ul var"
+)
+_ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.names(
+    "bdi bdo caption col colgroup dd details dfn div dl dt figcaption figure h1 h2 h3 h4 h5 h6 img rp rt ruby summary"
+    " time wbr"
+)
+_Renamed = Mapping[str, tuple[str, ...]]
+_OUTDATED: Final[_Renamed] = {"acronym": ("abbr",), "strike": ("s",), "tt": ("code",)}
+# Elements that only divide a page keep their place in the text under a plain name.
+_RENAMED: Final[_Renamed] = {
+    **_OUTDATED,
+    **dict.fromkeys(
+        tags.names("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
+    ),
+}
+# A comment has no outline of its own: its headings are bold paragraphs, and what only divides a text is a paragraph.
+_RENAMED_IN_COMMENTS: Final[_Renamed] = {
+    **dict.fromkeys(_RENAMED, ("p",)),
+    **dict.fromkeys(tags.names("caption dd details div dl dt figcaption figure summary"), ("p",)),
+    **dict.fromkeys(tags.names("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
+    **_OUTDATED,
+}
+# The page's title is its h1: in an article that has some, every heading goes down one level.
+_LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
+_FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
+
+_CLASSES: Final = re.compile(
+    r"align(?:left|right|center|none)|wp-caption(?:-text)?|footnotes|footnote-(?:ref|back)|task|language-[\w+#.-]{1,40}"
+)
+_NUMBER: Final = re.compile(r"\d{1,4}")
+_ANY: Final = re.compile(r"(?s).*")
+_NONE: Final = re.compile(r"(?!)")
+_VALUES: Final = {
+    "align": re.compile("left|right|center"),
+    "alt": _ANY,
+    "cite": _ANY,
+    "colspan": re.compile(r"\d{1,3}"),
+    "data-fault": re.compile("|".join(inserts.FAULTS - {""})),
+    "data-insert": _ANY,
+    "data-line": re.compile(r"\d{1,7}"),
+    "datetime": re.compile(r"[\w:.+ -]{1,40}"),
+    "dir": re.compile("ltr|rtl|auto"),
+    "height": _NUMBER,
+    "href": _ANY,
+    "id": _ANY,
+    "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
+    "loading": re.compile("lazy|eager"),
+    "open": _ANY,
+    "rel": _ANY,  # ours: nh3 passes its link_rel through here
+    "reversed": _ANY,
+    "rowspan": re.compile(r"\d{1,3}"),
+    "scope": re.compile("row|col|rowgroup|colgroup"),
+    "span": re.compile(r"\d{1,3}"),
+    "src": _ANY,
+    "start": re.compile(r"-?\d{1,9}"),
+    "title": _ANY,
+    "type": re.compile("[1aAiI]"),
+    "value": re.compile(r"-?\d{1,9}"),
+    "width": _NUMBER,
+}
+_COMMENT_ATTRIBUTES: Final = {
+    "*": {"dir", "lang"},
+    "a": {"href", "title"},
+    "abbr": {"title"},
+    "blockquote": {"cite"},
+    "code": {"class"},
+    "li": {"value"},
+    "ol": {"reversed", "start", "type"},
+    "q": {"cite"},
+    "td": {"align", "colspan", "rowspan"},
+    "th": {"align", "colspan", "rowspan", "scope"},
+}
+_ARTICLE_ATTRIBUTES: Final = _COMMENT_ATTRIBUTES | {
+    "*": {"class", "dir", "id", "lang", "title"},
+    "a": {"href"},
+    "abbr": set[str](),
+    "code": set[str](),
+    "col": {"span"},
+    "colgroup": {"span"},
+    "del": {"cite", "datetime"},
+    "details": {"open"},
+    "div": {"data-fault", "data-insert", "data-line"},
+    "img": {"alt", "height", "loading", "src", "width"},
+    "ins": {"cite", "datetime"},
+    "time": {"datetime"},
+}
+
+_LINE_AFTER_PRE: Final = re.compile(r"(<pre(?: [^<>]*)?>)\n")
+_MOST_ROUNDS: Final = 6
+
+
+@dataclass(frozen=True)
+class _Rules:
+    tags: frozenset[str]
+    renamed: _Renamed
+    images: bool
+    cleaner: nh3.Cleaner
+
+
+def _attribute(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]:
+    """Return the filter that nh3 asks for every attribute that its lists have passed.
+
+    It must not raise: nh3 only reports that and keeps the attribute.
+    """
+
+    def check(tag: str, name: str, value: str) -> str | None:
+        if name == "href":
+            return value if links.allowed(value, schemes) else None
+        if name == "cite":
+            return value if links.allowed(value, schemes & links.LINK_SCHEMES) else None
+        if name == "src":
+            return value if links.allowed(value, links.IMAGE_SCHEMES) else None
+        if name == "class":
+            kept = [
+                word
+                for word in value.split()
+                if _CLASSES.fullmatch(word) and (tag == "code") == word.startswith("language-")
+            ]
+            return " ".join(kept) or None
+        return value if _VALUES.get(name, _NONE).fullmatch(value) else None
+
+    return check
+
+
+_RULES: Final[dict[str, _Rules]] = {
+    "article": _Rules(
+        _ARTICLE_TAGS,
+        _RENAMED,
+        images=True,
+        cleaner=nh3.Cleaner(
+            tags=_ARTICLE_TAGS,
+            attributes=_ARTICLE_ATTRIBUTES,
+            attribute_filter=_attribute(links.ARTICLE_SCHEMES),
+            url_schemes=links.ARTICLE_SCHEMES | links.IMAGE_SCHEMES,
+            link_rel=None,
+        ),
+    ),
+    "comment": _Rules(
+        _COMMENT_TAGS,
+        _RENAMED_IN_COMMENTS,
+        images=False,
+        cleaner=nh3.Cleaner(
+            tags=_COMMENT_TAGS,
+            attributes=_COMMENT_ATTRIBUTES,
+            attribute_filter=_attribute(links.COMMENT_SCHEMES),
+            url_schemes=links.COMMENT_SCHEMES,
+            link_rel="ugc nofollow noopener",
+        ),
+    ),
+}
+
+
+def clean(html: str, profile: Profile = "comment") -> str:
+    """Return `html` with nothing left in it that `profile` does not allow.
+
+    "article" is for editors: tables, figures, images, details; ids get a prefix, headings an id, external links
+    rel="noopener"; an h1 pushes all headings down one level. "comment" is for readers: no ids, no images (they become
+    links), headings become bold paragraphs, links carry rel="ugc nofollow noopener". Neither knows styles, scripts,
+    forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): another parser
+    reads the result as this one did, which leaves mutation XSS nothing to work with.
+    """
+    return settled(html, lambda before: once(before, profile))
+
+
+def settled(html: str, step: Callable[[str], str]) -> str:
+    """Return what `step` makes of `html`, repeated until nothing changes; all of it as text if it never settles."""
+    before = html
+    for _ in range(_MOST_ROUNDS):
+        after = step(before)
+        if after == before:
+            return after
+        before = after
+    return f"<p>{escape(scrub(html), quote=False)}</p>"
+
+
+def once(html: str, profile: Profile) -> str:
+    """Return `html` after one round of cleaning; another round may still find something to change."""
+    html, rules = scrub(html), _RULES[profile]
+    renamed = rules.renamed
+    if profile == "article" and _FIRST_HEADING.search(html):
+        renamed = {**renamed, **_LOWERED}
+    html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
+    # A parser drops one line end right after <pre>: where the text begins with one, two must be written.
+    html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
+    return anchors.anchor(html) if profile == "article" else html

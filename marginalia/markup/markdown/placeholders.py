@@ -1,0 +1,117 @@
+"""Directives of a text become elements that the sanitizer keeps (`markup.html.inserts`), to be resolved when it is shown.
+
+A quotation that begins with `[!NOTE]` is a note in another spelling (an "alert" elsewhere).
+
+A container's two lines are tokens of their own and are paired once the text is parsed: what lies in between is parsed as
+everywhere, however deep, and no line is looked at twice.
+"""
+
+import re
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from marginalia.markup import directives
+from marginalia.markup.html import inserts
+
+DEEPEST: Final = 4  # containers in another
+_CALLOUT: Final = re.compile(
+    r"\[!(note|tip|important|warning|caution)\](?:[ \t]+([^\n]{1,200}))?[ \t]*(?:\n|\Z)", re.IGNORECASE
+)
+_END: Final = inserts.END + "\n"
+_TYPE: Final = "html_block"
+_INTERRUPTS: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+
+
+def install(md: MarkdownIt) -> None:
+    """Have `md` turn directives into placeholders."""
+    md.block.ruler.before("fence", "directive", _directive, _INTERRUPTS)
+    md.core.ruler.after("block", "containers", _pair)
+    md.core.ruler.after("containers", "callouts", _callouts)
+
+
+def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if state.is_code_block(start):
+        return False
+    begin = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith("::", begin):
+        return False
+    found = directives.line(state.src[begin : state.eMarks[start]])
+    if found is None:
+        return False
+    if not silent:
+        token = state.push(_TYPE, "", 0)
+        token.map = [start, start + 1]
+        token.meta["directive"] = found
+        if not found.is_container:
+            token.content = inserts.start(found.spelled, start + 1) + _END
+    state.line = start + 1
+    return True
+
+
+def _pair(state: StateCore) -> None:
+    """Write the containers: those that begin and end in the same block are elements, of the others each line is a fault."""
+    frames: list[list[Token]] = [[]]
+    for token in state.tokens:
+        if token.nesting > 0:
+            frames.append([])
+        elif token.nesting < 0:
+            _leave(frames.pop())
+        elif (found := token.meta.get("directive")) and found.is_container:
+            if found.spelled:
+                frames[-1].append(token)
+            else:
+                _end(token, frames[-1], sum(map(len, frames)))
+    for opened in frames:
+        _leave(opened)
+
+
+def _end(token: Token, opened: list[Token], depth: int) -> None:
+    if not opened:
+        token.content = inserts.start("", _line(token), "closes nothing") + _END
+        return
+    first = opened.pop()
+    if depth > DEEPEST:
+        first.content = inserts.start(first.meta["directive"].spelled, _line(first), "too deep") + _END
+        return
+    first.content = inserts.start(first.meta["directive"].spelled, _line(first)) + "\n"
+    token.content = _END
+
+
+def _leave(opened: list[Token]) -> None:
+    for token in opened:
+        token.content = inserts.start(token.meta["directive"].spelled, _line(token), "not closed") + _END
+
+
+def _line(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 0
+
+
+def _callouts(state: StateCore) -> None:
+    """Make notes of the quotations that begin with one of the five words, which stands alone or before a title."""
+    opened: list[Token | None] = []
+    for at, token in enumerate(state.tokens):
+        if token.type == "blockquote_open":
+            opened.append(token if _begin_note(state.tokens, at) else None)
+        elif token.type == "blockquote_close" and opened.pop():
+            token.type, token.content = _TYPE, _END
+
+
+def _begin_note(tokens: list[Token], at: int) -> bool:
+    if [token.type for token in tokens[at + 1 : at + 3]] != ["paragraph_open", "inline"]:
+        return False
+    words = tokens[at + 2]
+    found = _CALLOUT.match(words.content)
+    if not found:
+        return False
+    said = {"kind": found[1].lower()} | ({"title": found[2].strip()} if found[2] else {})
+    tokens[at].type, tokens[at].content = _TYPE, inserts.start(directives.spell("note", said), _line(tokens[at])) + "\n"
+    words.content = words.content[found.end() :]
+    if not words.content:
+        for token in tokens[at + 1 : at + 4]:
+            token.hidden = True
+    return True

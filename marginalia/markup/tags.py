@@ -1,0 +1,131 @@
+"""HTML cut into tags and text in one linear pass, by the rules of the HTML standard's tokenizer (§13.2.5).
+
+It does not build a tree. Where the standard would swallow the rest of a text, for want of a closing ">" or "-->", the
+rest is text here: what its author typed stays visible, and no input is looked at twice.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from marginalia.markup.characters import unescape
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the tags that `text` lists, separated by spaces."""
+    return frozenset(text.split())
+
+
+VOID: Final = names("area base br col embed hr img input link meta param source track wbr")
+# Their content is not markup, and none of it is for readers.
+RAW: Final = names("iframe noembed noframes script style textarea title xmp")
+
+_SPACE = r"[\t\n\f\r ]"
+_ATTRIBUTE = re.compile(
+    rf"""
+    ( =?[^\t\n\f\r />=]++ | = )
+    (?: {_SPACE}*+ = {_SPACE}*+ (?: "([^"]*+)(?:"|\Z) | '([^']*+)(?:'|\Z) | ([^\t\n\f\r >"'][^\t\n\f\r >]*+) )? )?
+    """,
+    re.VERBOSE,
+)
+_TAG = re.compile(
+    rf"""
+    < (/?) ([a-zA-Z][^\t\n\f\r />]*+)
+    ( (?: [\t\n\f\r /]++
+        | (?: =?[^\t\n\f\r />=]++ | = )
+          (?: {_SPACE}*+ = {_SPACE}*+ (?: "[^"]*+(?:"|\Z) | '[^']*+(?:'|\Z) | [^\t\n\f\r >"'][^\t\n\f\r >]*+ )? )?
+      )*+ )
+    (>?)
+    """,
+    re.VERBOSE,
+)
+_COMMENT_END = re.compile("--!?>")
+
+
+class Token(NamedTuple):
+    """A piece of HTML: text, undecoded (`name` is empty), or a tag: name in lower case, attributes as they stand."""
+
+    name: str
+    text: str
+    closing: bool = False
+
+
+def tokens(html: str) -> Iterator[Token]:
+    """Yield the text and tags of `html` in order.
+
+    Comments, declarations and the content of RAW elements are left out.
+    """
+    position = text_from = 0
+    unclosed: set[str] = set()
+    while (start := html.find("<", position)) >= 0:
+        following = html[start + 1 : start + 2]
+        if following in {"!", "?"} or (following == "/" and not _letter(html[start + 2 : start + 3])):
+            end = _declaration_end(html, start)
+            if end < 0:
+                break
+            yield from _text(html[text_from:start])
+            position = text_from = end
+            continue
+        found = _TAG.match(html, start)
+        if not found:
+            position = start + 1
+            continue
+        if not found[4]:
+            break
+        yield from _text(html[text_from:start])
+        name, closing = found[2].lower(), bool(found[1])
+        position = text_from = found.end()
+        yield Token(name, found[3], closing)
+        if name in RAW and not closing and name not in unclosed:
+            end = _raw_end(html, name, position)
+            if end < 0:
+                unclosed.add(name)
+            else:
+                position = text_from = end
+    yield from _text(html[text_from:])
+
+
+def attributes(text: str, limit: int = 50) -> dict[str, str]:
+    """Return the first `limit` attributes of a tag: names in lower case, values decoded.
+
+    Of two with the same name the first counts.
+    """
+    found: dict[str, str] = {}
+    for match in _ATTRIBUTE.finditer(text):
+        value = match[2] or match[3] or match[4] or ""
+        found.setdefault(match[1].lower(), unescape(value))
+        if len(found) >= limit:
+            break
+    return found
+
+
+def quote(value: str) -> str:
+    """Return `value` for use between double quotes, escaped exactly as the sanitizer writes it."""
+    value = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return value.replace('"', "&quot;").replace("\xa0", "&nbsp;")
+
+
+def _text(text: str) -> Iterator[Token]:
+    if text:
+        yield Token("", text)
+
+
+def _letter(character: str) -> bool:
+    return character.isascii() and character.isalpha()
+
+
+def _declaration_end(html: str, start: int) -> int:
+    """Return the index after the comment or bogus comment that begins at `start`, or -1 if it is never closed."""
+    if not html.startswith("<!--", start):
+        return html.find(">", start) + 1 or -1
+    for empty in ("<!-->", "<!--->"):
+        if html.startswith(empty, start):
+            return start + len(empty)
+    end = _COMMENT_END.search(html, start + 4)
+    return end.end() if end else -1
+
+
+def _raw_end(html: str, name: str, start: int) -> int:
+    """Return the index of the end tag of the RAW element whose content begins at `start`, or -1."""
+    found = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(html, start)
+    return found.start() if found else -1

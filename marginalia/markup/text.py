@@ -1,0 +1,331 @@
+"""Text out of HTML: plain, excerpts, word counts, search extracts, slugs."""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from marginalia.markup import tags
+from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, cut, is_blank, scrub, searchable, unescape
+
+SLUG_LENGTH: Final = 80  # characters
+
+# What stands on lines of its own, and what has an empty line around it.
+_LINES: Final = tags.names(
+    "address article aside br caption center dd details dir div dt fieldset figcaption footer form header hgroup legend"
+    " li main menu nav option section summary tr"
+)
+_PARAGRAPHS: Final = tags.names("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
+_LISTS: Final = frozenset({"dl", "ol", "ul"})
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+# Shown without text.
+_SHOWN: Final = tags.names("audio embed hr iframe img input math object picture svg video")
+# Read alone, at the top of an extract, these say little.
+_NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
+# Numbers of footnotes, and arrows back to them, are no words of the text.
+_NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
+_LINKING: Final = frozenset({"a", "sup"})
+# What footnotes say stands at the end, where an extract of a short text would run into it.
+_NOTES: Final = 'class="footnotes"'
+_SPACES: Final = re.compile(r"[ \t\n\r\f]+")
+
+_WORD: Final = re.compile(rf"[{IDEOGRAPHS}]|[^\s{IDEOGRAPHS}]+")
+_UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
+_IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
+_SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
+_LETTERS_IN_UNSPACED_WORD: Final = 5
+# A longer run of letters is no word of any language (an address, a hash, a prank): it counts as several.
+_LONGEST_WORD: Final = 40
+# The editor's own count goes by as many.
+_WORDS_A_MINUTE: Final = 220
+_CHARACTERS_A_MINUTE: Final = 400
+# Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
+_ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
+_RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
+_LOOKED_THROUGH: Final = 20_000  # characters, for the beginning of a text
+_MOST_TERMS: Final = 20
+_LONGEST_TERM: Final = 100
+_MOST_SEARCHED: Final = 200_000  # characters
+_MOST_MATCHES: Final = 1_000
+
+# Stand-ins while text is collected, for what may follow only once the whole line is known. scrub() leaves none of
+# them in a text.
+_CELLS, _ROWS = " · ", " / "
+_LINE: Final = "\x01"
+_PARAGRAPH: Final = "\x02"
+_TAB: Final = "\x03"
+_INDENT: Final = "\x04"
+
+
+def plain(html: str, most: int | None = None) -> str:
+    """Return `html` as text for reading: one line a block, an empty line between paragraphs, references decoded.
+
+    Scripts and the like are left out, `pre` keeps its lines. Cells of a table are separated by tabs. The result is
+    text, not HTML: it may hold "<". Of a long text only the beginning is looked at, `most` characters or some more.
+    """
+    return _plain(html, frozenset(), most)
+
+
+def is_empty(html: str) -> bool:
+    """Return whether `html` shows nothing: neither a visible character nor a picture, a formula, a line or the like."""
+    return not any(token.name in _SHOWN for token in tags.tokens(html)) and is_blank(plain(html))
+
+
+def excerpt(html: str, words: int = 50) -> str:
+    """Return the first `words` words of `html` as one line of text, ending in "…" where something was left out.
+
+    Headings, captions, code and tables are passed over unless there is nothing else. A Chinese or Japanese character
+    counts as a word.
+    """
+    most = _LOOKED_THROUGH + words * _LONGEST_WORD
+    text = _plain(html, _NO_PROSE, most) or plain(html, most)
+    text = " ".join(text.split())
+    left = words
+    for found in _WORD.finditer(text):
+        weight = _weight(found[0])
+        if weight > left:
+            end = found.start() + (len(cut(found[0], left * _LETTERS_IN_UNSPACED_WORD)) if weight > 1 else 0)
+            return text[:end].rstrip(" \u3000,;:-–—、，；：") + "…"
+        left -= weight
+    return text
+
+
+def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
+    """Return extracts of `text` around `terms` as pieces (piece, whether it is a term); joined, they read as one line.
+
+    Terms are found at the start of words, whatever their case and accents. Up to `extracts` places are shown, each
+    with about `around` characters on either side and "…" for what is left out; without any, the start of the text.
+    Pieces are text, for the template to escape.
+    """
+    text = _one_line(scrub(text[:_MOST_SEARCHED]))
+    matches = _matches(text, terms)
+    if not matches:
+        end = _word_end(text, 2 * around)
+        return [(text[:end] + " …" if end < len(text) else text, False)] if text else []
+    pieces: list[tuple[str, bool]] = []
+    position = 0
+    for start, end in islice(_windows(text, matches, around), extracts):
+        if start > position:
+            _add(pieces, " … " if pieces else "… ", marked=False)
+        position = start
+        for left, right in matches[bisect_left(matches, (start, 0)) :]:
+            if right > end:
+                break
+            _add(pieces, text[position:left], marked=False)
+            _add(pieces, text[left:right], marked=True)
+            position = right
+        _add(pieces, text[position:end], marked=False)
+        position = end
+    if position < len(text):
+        _add(pieces, " …", marked=False)
+    return pieces
+
+
+def folded(text: str) -> str:
+    """Return `text` without case and accents, and `searchable`, as `highlight` finds terms: "" for an accent that stands alone,
+    "ss" for "ß"."""
+    if text.isascii():
+        return _folded_ascii(text)
+    apart = unicodedata.normalize("NFKD", searchable(text).casefold())
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))
+
+
+def _folded_ascii(text: str) -> str:
+    return text.lower().replace("'", "\u2019")
+
+
+def minutes(text: str) -> int:
+    """Return in how many minutes a text is read, at least one; 0 for a text without words.
+
+    Chinese and Japanese are counted by characters, all else by words.
+    """
+    characters = words = 0
+    for found in _WORD.finditer(text):
+        # Thai, say, has no spaces between words either: a run of it weighs as many.
+        weight = _weight(found[0])
+        if _IDEOGRAPH.match(found[0]):
+            characters += weight
+        else:
+            words += weight
+    if not characters + words:
+        return 0
+    return max(round(characters / _CHARACTERS_A_MINUTE + words / _WORDS_A_MINUTE), 1)
+
+
+def slugify(text: str) -> str:
+    """Return `text` as part of an address: letters and digits of any script, lower-cased, NFC, hyphens between words.
+
+    At most SLUG_LENGTH characters, cut between words where that leaves half of it; "" when nothing is left, so that the
+    caller chooses. slugify(slugify(x)) == slugify(x).
+    """
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
+    kept: list[str] = []
+    for character in text:
+        category = unicodedata.category(character)
+        if category[0] in "LN" or (category[0] == "M" and kept and kept[-1] != "-"):
+            kept.append(character)
+        elif category not in {"Cf", "Cn"} and character not in "'’" or character == "\u200c":
+            kept.append("-")
+    slug = re.sub("-+", "-", "".join(kept)).strip("-")
+    if len(slug) > SLUG_LENGTH:
+        head = cut(slug, SLUG_LENGTH)
+        between = head.rfind("-") if slug[len(head)] != "-" else -1
+        slug = (head[:between] if between >= SLUG_LENGTH // 2 else head).strip("-")
+    return slug
+
+
+def _plain(html: str, passed_over: frozenset[str], most: int | None) -> str:
+    parts: list[str] = []
+    hidden = preformatted = lists = length = 0
+    link = ""
+    for name, text, closing in tags.tokens(scrub(html)):
+        step = -1 if closing else 1
+        if link:
+            link = "" if closing and name == link else link
+            continue
+        if text and name in _LINKING and not closing and _NOTE_LINKS.search(text):
+            link = name
+            continue
+        if passed_over and name == "div" and _NOTES in text:
+            break
+        if not name:
+            if not hidden:
+                parts.append(_preformatted(text) if preformatted else _SPACES.sub(" ", scrub(unescape(text))))
+        elif name in _LISTS:
+            parts.append(_PARAGRAPH if lists == (1 if closing else 0) else _LINE)
+            lists = max(lists + step, 0)
+        elif name in _PARAGRAPHS:
+            parts.append(_LINE if lists and name != "pre" else _PARAGRAPH)
+        elif name in _LINES:
+            parts.append(_LINE)
+        elif name in {"td", "th"} and not closing:
+            parts.append(_TAB)
+        if name in passed_over:
+            hidden = max(hidden + step, 0)
+        if name == "pre":
+            preformatted = max(preformatted + step, 0)
+        length += 1 if name or hidden else len(text)
+        if most is not None and length > most:
+            break
+    # Each step is linear: runs are joined before anything is matched around them.
+    joined = re.sub(f"[ {_TAB}]+", lambda found: "\t" if _TAB in found[0] else " ", "".join(parts))
+    joined = re.sub(
+        f"[ \t]?[{_LINE}{_PARAGRAPH}][ \t{_LINE}{_PARAGRAPH}]*",
+        lambda found: "\n\n" if _PARAGRAPH in found[0] else "\n",
+        joined,
+    )
+    return joined.strip(" \t\n").replace(_INDENT, " ").rstrip()
+
+
+def _preformatted(text: str) -> str:
+    return scrub(unescape(text)).expandtabs(4).replace(" ", _INDENT)
+
+
+def _one_line(text: str) -> str:
+    """Return a text of `plain` as one line: cells of a table stand apart by a dot, its rows by a slash.
+
+    What an empty line follows and no sign ends, such as a heading, stands apart by a dot as well.
+    """
+    parts: list[str] = []
+    between = ""
+    for line in text.split("\n"):
+        if said := _CELLS.join(filter(None, (" ".join(cell.split()) for cell in line.split("\t")))):
+            parts += [between, said]
+            between = _ROWS if "\t" in line else " "
+        elif between == " " and parts[-1][-1].isalnum():
+            between = _CELLS
+    return "".join(parts)
+
+
+def _weight(word: str) -> int:
+    """Return for how many words a run of characters counts."""
+    if not any(map(str.isalnum, word)):
+        return 0
+    letters = len(word) if len(word) > _LONGEST_WORD else len(_UNSPACED_CHARACTER.findall(word))
+    return max(-(-letters // _LETTERS_IN_UNSPACED_WORD), 1)
+
+
+_folded: Final = lru_cache(maxsize=4096)(folded)
+
+
+def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of `terms` in `text`, in order, without overlaps."""
+    wanted = {"".join(map(_folded, scrub(term).strip()))[:_LONGEST_TERM] for term in terms[:_MOST_TERMS]} - {""}
+    if not wanted:
+        return []
+    # Longest first: of two terms that begin alike, the longer is marked.
+    ordered = sorted(wanted, key=lambda term: (-len(term), term))
+    pattern = "|".join(
+        ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
+    )
+    folded: list[str] = []
+    origin: list[int] = []
+    # ASCII is as long as before: a run of it at once.
+    for run in _RUN.finditer(text):
+        is_plain = run[0].isascii()
+        folded.append(_folded_ascii(run[0]) if is_plain else _folded(run[0]))
+        origin.extend(range(*run.span()) if is_plain else [run.start()] * len(folded[-1]))
+    origin.append(len(text))
+    found = []
+    end = 0
+    for match in re.finditer(pattern, "".join(folded)):
+        start = origin[match.start()]
+        if start < end:
+            continue
+        end = max(origin[match.end()], origin[match.end() - 1] + 1)
+        found.append((start, end))
+        if len(found) == _MOST_MATCHES:
+            break
+    return found
+
+
+def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of `text` around `matches`, from word to word, joined where they overlap.
+
+    None is much longer than four times `around`.
+    """
+    start = end = -1
+    for left, right in matches:
+        low, high = _word_start(text, max(left - around, 0), left), _word_end(text, right + around, right)
+        if start >= 0 and (low > end or right > start + 4 * around):
+            end = min(end, left)
+            yield start, end
+            start, low = -1, max(low, end)
+        if start < 0:
+            start = low
+        end = max(end, high)
+    if start >= 0:
+        yield start, end
+
+
+def _word_start(text: str, index: int, limit: int) -> int:
+    """Return the first start of a word at or after `index`, before `limit`; if there is none, `limit`.
+
+    In text without spaces any place will do.
+    """
+    if index <= 0 or text[index - 1] == " ":
+        return max(index, 0)
+    space = text.find(" ", index, limit)
+    return space + 1 if space >= 0 else limit if _SINGLE.match(text, index) is None else index
+
+
+def _word_end(text: str, index: int, limit: int = 0) -> int:
+    """Return the last end of a word at or before `index`, not before `limit`."""
+    if index >= len(text) or text[index] == " ":
+        return min(index, len(text))
+    space = text.rfind(" ", limit, index)
+    if space > limit:
+        return space
+    return len(cut(text, index)) if _SINGLE.match(text, index) or not limit else limit
+
+
+def _add(pieces: list[tuple[str, bool]], text: str, *, marked: bool) -> None:
+    if not text:
+        return
+    if pieces and not marked and not pieces[-1][1]:
+        pieces[-1] = (pieces[-1][0] + text, False)
+    else:
+        pieces.append((text, marked))

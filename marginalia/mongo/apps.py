@@ -1,0 +1,35 @@
+import sys
+from importlib import import_module
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.management.base import CommandError
+from django.db.models.signals import post_migrate
+
+
+class MongoConfig(AppConfig):
+    name = "marginalia.mongo"
+    verbose_name = "MongoDB"
+
+    def ready(self) -> None:
+        import_module("marginalia.mongo.checks")
+        post_migrate.connect(_set_up, sender=self)
+
+
+def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:
+    """After `migrate`: the same indexes and validators as `setup_indexes` makes."""
+    from marginalia.mongo import indexes
+
+    made: set[str] = set()
+
+    def report(change: indexes.Change) -> None:
+        # A new collection has a line for each index: operators look for changes of collections that have documents.
+        if change.makes_collection:
+            made.add(change.collection)
+        if verbosity > 1 or (verbosity and change.collection not in made):
+            (stdout or sys.stdout).write(f"  {change}\n")
+
+    try:
+        indexes.ensure(report, alias=using)
+    except indexes.CannotBuild as error:
+        raise CommandError(str(error)) from error

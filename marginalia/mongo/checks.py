@@ -1,0 +1,32 @@
+"""System checks of the declared collections."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from marginalia.mongo.collections import declared
+from marginalia.mongo.sharding import refusals
+
+
+@register()
+def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+    """Check that declarations can be carried out: index names once, shard keys that unique indexes allow, a reason for none."""
+    found: list[CheckMessage] = []
+    for item in declared():
+        collection = item.collection
+        names = [index.name for index in collection.indexes]
+        if len(names) != len(set(names)):
+            found.append(Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002"))
+        found += [
+            Error(f"{problem}.", hint="Begin the index with the shard key, or choose another key.", id="mongo.E003")
+            for problem in refusals(collection)
+        ]
+        if collection.shard_key is None and not collection.unsharded_because:
+            found.append(
+                Warning(
+                    f"{collection.name} has no shard key and no reason for that.",
+                    hint="Give it a shard_key, or say unsharded_because.",
+                    id="mongo.W004",
+                )
+            )
+    return found

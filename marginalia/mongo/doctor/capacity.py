@@ -1,0 +1,70 @@
+"""What runs full or falls behind: secondaries, the oplog, the disk, connections."""
+
+from collections.abc import Iterator
+
+from marginalia.mongo import status
+from marginalia.mongo.connection import client
+from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, check
+
+LONGEST_LAG = 60.0  # seconds
+SHORTEST_OPLOG = 24 * 60 * 60.0  # seconds
+# An oplog that is less full has lost nothing yet, however young it is.
+FULL = 0.9
+# Of a disk: a tenth, or so much where a tenth is more.
+LEAST_FREE, ENOUGH_FREE = 0.1, 20 * 1024**3
+FEW_CONNECTIONS = 0.2  # of those that the server takes
+
+
+@check
+def replication(examination: Examination) -> Iterator[Finding]:
+    """Every secondary keeps up, and may be away for a day."""
+    members, oplog = status.members(examination.alias), status.oplog(examination.alias)
+    for name, seconds in (members.lag if members else {}).items():
+        if seconds > LONGEST_LAG:
+            message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
+            fix = "See its disk, its load and the network to it."
+            yield Finding(WARNING, "replication-lag", name, message, fix)
+    # Of a set of one none can be away.
+    if members and members.lag and oplog and oplog.filled > FULL and oplog.seconds < SHORTEST_OPLOG:
+        hours = oplog.seconds / 3600
+        message = f"The oplog reaches {hours:,.1f} hours back: a member that is away for longer has to copy everything."
+        fix = "Make it larger on each member: replSetResizeOplog."
+        yield Finding(WARNING, "oplog-short", examination.alias, message, fix)
+
+
+@check
+def disk_space(examination: Examination) -> Iterator[Finding]:
+    """The database has room to grow."""
+    disk = status.disk(examination.alias)
+    if disk and disk.free < min(LEAST_FREE * disk.total, ENOUGH_FREE):
+        message = f"{disk.free / 1024**3:,.1f} GiB of {disk.total / 1024**3:,.0f} are free where the database lies."
+        fix = "Make room: MongoDB ends when its disk is full."
+        yield Finding(WARNING, "disk-low", examination.alias, message, fix)
+
+
+@check
+def scratch_databases(examination: Examination) -> Iterator[Finding]:
+    """No command that was stopped left its database behind."""
+    for name in status.abandoned(examination.alias):
+        message = "import_site --verify made this database, and was stopped before it deleted it."
+        fix = f'As a user who may, in mongosh: db.getSiblingDB("{name}").dropDatabase().'
+        yield Finding(WARNING, "scratch-left", name, message, fix)
+
+
+@check
+def connections(examination: Examination) -> Iterator[Finding]:
+    """The server takes the connections that the site may open."""
+    server, pool = status.server(examination.alias), client(examination.alias).options.pool_options.max_pool_size
+    if server is None:
+        return
+    fix = "Raise net.maxIncomingConnections and the limit of open files, or lower maxPoolSize in MONGODB_URI."
+    if pool is None or pool > server.most_connections:
+        message = (
+            f"A process may open {pool or 'any number of'} connections; the server takes {server.most_connections:,}."
+        )
+        yield Finding(WARNING, "pool-above-limit", examination.alias, message, fix)
+    if server.connections > (1 - FEW_CONNECTIONS) * server.most_connections:
+        message = (
+            f"{server.connections:,} of the {server.most_connections:,} connections that the server takes are open."
+        )
+        yield Finding(WARNING, "connections-few", examination.alias, message, fix)

@@ -1,0 +1,58 @@
+"""What only a mongos can answer: whether chunks are spread, can be moved, and all shards are there."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pymongo.database import Database
+
+from marginalia.mongo import sharding
+from marginalia.mongo.connection import Document, client
+from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+
+# Jumbo chunks that are looked for.
+MOST_JUMBO = 1_000
+
+
+@check
+def shards(examination: Examination) -> Iterator[Finding]:
+    """On a mongos: the balancer runs, no chunk is too large to be moved, every shard has a primary that is reached."""
+    if not sharding.is_mongos(examination.alias):
+        return
+    server, where = client(examination.alias), examination.alias
+    if not is_balancing(server["config"]):
+        message = "The balancer is off: what is written from now on stays where it is, however uneven that becomes."
+        yield Finding(ADVICE, "balancer-off", where, message, "In mongosh: sh.startBalancer().")
+    for namespace, number in jumbo_chunks(server["config"]).items():
+        message = f"{number} chunks are marked as jumbo: the balancer does not move them."
+        fix = "In mongosh: sh.status() names them; splitAt() divides those that hold several keys."
+        yield Finding(WARNING, "chunk-jumbo", namespace, message, fix)
+    for shard in unreachable(server["config"], server.admin.command("connPoolStats")):
+        message = "No primary of this shard is reached: what lies on it can be neither read nor written."
+        yield Finding(ERROR, "shard-unreachable", shard, message, "Start its members, or mend the network to them.")
+
+
+def is_balancing(config: Database[Document]) -> bool:
+    """Return whether the balancer is on, by the `config` database of a cluster."""
+    said = config["settings"].find_one({"_id": "balancer"}) or {}
+    return not said.get("stopped") and said.get("mode", "full") != "off"
+
+
+def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
+    """Return how many chunks of each collection are marked as jumbo, by the `config` database of a cluster."""
+    found: dict[Any, int] = {}
+    for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MOST_JUMBO):
+        found[chunk["uuid"]] = found.get(chunk["uuid"], 0) + 1
+    names = {one["uuid"]: one["_id"] for one in config["collections"].find({"uuid": {"$in": list(found)}}, {"uuid": 1})}
+    return {names.get(uuid, str(uuid)): number for uuid, number in found.items()}
+
+
+def unreachable(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
+    """Return the shards of a cluster without a primary that answers, by its `config` database and what a member says to
+    connPoolStats. A shard that was never asked is not judged."""
+    sets = pools.get("replicaSets", {})
+    return [
+        shard["_id"]
+        for shard in config["shards"].find().sort("_id", 1)
+        if (known := sets.get(shard["host"].partition("/")[0]))
+        and not any(host.get("ok") and host.get("ismaster") for host in known["hosts"])
+    ]

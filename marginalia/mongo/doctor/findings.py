@@ -1,0 +1,172 @@
+"""What a check finds, and how checks are registered and run.
+
+Every check has so many seconds: one that has not looked at everything by then says so, so that the doctor ends in time on a
+collection of any size. What grows without bound is looked at in a random sample.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pymongo
+from django.utils.module_loading import autodiscover_modules
+from pymongo.database import Database
+from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
+
+from marginalia.mongo.collections import Collection, aliases, stored
+from marginalia.mongo.connection import UNAUTHORIZED, Document, database, part_of
+from marginalia.mongo.servers import cause_of, first_clause, is_outage
+
+log = logging.getLogger(__name__)
+
+ERROR, WARNING, ADVICE = "error", "warning", "advice"
+_SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
+# For a check of the whole database, or of one collection.
+SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong. `name` is stable ("index-missing"), `where` a collection or setting, `fix` what to do."""
+
+    level: str
+    name: str
+    where: str
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What the checks look at: one database, the collections declared for it, and how strict to be."""
+
+    alias: str
+    db: Database[Document]
+    collections: tuple[Collection, ...]
+    production: bool
+    # Documents looked at of a collection too large to be read whole.
+    sample: int = 1_000
+    existing: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def for_production(self) -> str:
+        """The level of what only a production site must have."""
+        return ERROR if self.production else ADVICE
+
+    def part_of(self, name: str, sample: int = 0) -> list[Document]:
+        """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
+        return part_of(self.db[name], sample or self.sample)
+
+
+Check = Callable[[Examination], Iterable[Finding]]
+CollectionCheck = Callable[[Examination, Collection], Iterable[Finding]]
+_checks: list[Check] = []
+_collection_checks: list[CollectionCheck] = []
+
+
+def check(function: Check) -> Check:
+    """Register a function that yields Findings for an Examination."""
+    _checks.append(function)
+    return function
+
+
+def collection_check(function: CollectionCheck) -> CollectionCheck:
+    """Register a function that yields Findings for one declared collection that exists; GridFS chunks are not asked about."""
+    _collection_checks.append(function)
+    return function
+
+
+def examine(
+    *,
+    production: bool = False,
+    progress: Callable[[str], None] = lambda name: None,
+    checks: Sequence[Check] | None = None,
+) -> list[Finding]:
+    """Run every check on every MongoDB database that apps declare collections for; return the findings, the worst first.
+
+    `checks` replaces the registered checks of a database, not those of its collections.
+    """
+    _discover()
+    found: list[Finding] = []
+    for alias in aliases():
+        try:
+            examination = _examination(alias, production)
+            for name, where, work in _work(examination, _checks if checks is None else checks):
+                progress(name)
+                found += _in_time(name, where, work)
+        except PyMongoError as error:
+            if not is_outage(error):
+                raise
+            fix = "Start MongoDB, or correct MONGODB_URI."
+            found.append(Finding(ERROR, "unreachable", alias, cause_of(error, alias), fix))
+    return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
+
+
+def _examination(alias: str, production: bool) -> Examination:
+    db = database(alias)
+    return Examination(
+        alias,
+        db,
+        tuple(item.collection for item in stored(alias)),
+        production,
+        existing=frozenset(db.list_collection_names(filter={"type": "collection"})),
+    )
+
+
+def _work(
+    examination: Examination, checks: Sequence[Check]
+) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
+    for function in checks:
+        yield _name(function), examination.alias, partial(function, examination)
+    for collection in examination.collections:
+        if collection.name in examination.existing and not collection.name.endswith(".chunks"):
+            for look in _collection_checks:
+                yield f"{_name(look)} of {collection.name}", collection.name, partial(look, examination, collection)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function)).replace("_", " ")
+
+
+def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Return what a check finds in the time that it has; that it was not enough, not allowed, or failed, is a finding too."""
+    found: list[Finding] = []
+    try:
+        with pymongo.timeout(SECONDS):
+            for finding in work():
+                found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
+    except PyMongoError as error:
+        if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
+            message = f"The site's user may not see what “{name}” looks at."
+            found.append(
+                Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
+            )
+        elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
+            found.append(_cut_short(name, where))
+        elif is_outage(error):
+            raise
+        else:
+            found.append(_failed(name, where, first_clause(error)))
+    except Exception as error:  # noqa: BLE001 - a malformed document must not hide what the other checks find
+        found.append(_failed(name, where, f"{type(error).__name__}: {error}"))
+    return found
+
+
+def _failed(name: str, where: str, why: str) -> Finding:
+    log.exception("The doctor's check “%s” of %s failed", name, where)
+    fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
+    return Finding(ERROR, "check-failed", where, f"“{name}” failed: {why}.", fix)
+
+
+def _cut_short(name: str, where: str) -> Finding:
+    message = f"“{name}” was broken off after {SECONDS:.0f} s: what it had found by then is listed."
+    return Finding(ADVICE, "not-looked-through", where, message, "Run the doctor again when the server is less busy.")
+
+
+def _discover() -> None:
+    for name in ("topology", "capacity", "cluster", "indexes", "queries", "shapes", "settings", "jobs"):
+        import_module(f"marginalia.mongo.doctor.{name}")
+    autodiscover_modules("doctor")

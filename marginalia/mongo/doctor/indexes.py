@@ -1,0 +1,59 @@
+"""Indexes that are missing, strange, unused, or that forbid sharding."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from marginalia.mongo import indexes, sharding
+from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+from marginalia.mongo.indexes import status
+
+# A young server has not seen enough to call an index unused.
+LONG_ENOUGH = timedelta(days=7)
+
+
+@check
+def declared_indexes(examination: Examination) -> Iterator[Finding]:
+    """Every declared index exists, and no other; what is stored is in the present format."""
+    try:
+        changes = indexes.plan(alias=examination.alias)
+    except indexes.FormerFormat as error:
+        yield Finding(ERROR, "former-format", "", str(error), "Begin with an empty database, or use that version on.")
+        return
+    for change in changes:
+        message = f"{change.what[0].upper()}{change.what[1:]}." if change.optional else f"Not so: {change.what}."
+        if change.optional and change.sign == "-":
+            yield Finding(
+                WARNING, "index-stray", change.collection, message, "manage.py setup_indexes --drop-unknown drops it."
+            )
+        elif change.optional:
+            yield Finding(WARNING, "validator-foreign", change.collection, message, "manage.py setup_indexes --plan")
+        elif "index" in change.what:
+            yield Finding(ERROR, "index-missing", change.collection, message, "manage.py setup_indexes")
+        else:
+            yield Finding(WARNING, "setup-incomplete", change.collection, message, "manage.py setup_indexes")
+
+
+@check
+def unused_indexes(examination: Examination) -> Iterator[Finding]:
+    """Indexes that a week of use has not used: they slow each write."""
+    for row in status.indexes(alias=examination.alias):
+        if row.name == "_id_" or row.enforces or row.uses or row.since is None:
+            continue
+        if datetime.now(UTC) - row.since > LONG_ENOUGH:
+            yield Finding(
+                ADVICE,
+                "index-unused",
+                row.collection,
+                f"{row.name} was not used since {row.since:%Y-%m-%d} ({row.size / 1024:,.0f} KiB).",
+                "If a full week of use needs none of it, declare it no longer and drop it.",
+            )
+
+
+@check
+def shardable(examination: Examination) -> Iterator[Finding]:
+    """Every declared key can be the shard key."""
+    for collection in examination.collections:
+        for problem in sharding.refusals(collection):
+            yield Finding(
+                ERROR, "cannot-shard", collection.name, f"{problem}.", "Begin the unique index with the shard key."
+            )

@@ -1,0 +1,47 @@
+"""Whether a worker runs, and does the jobs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, check
+
+# How long a job may be due before the worker that is to do it counts as dead.
+OVERDUE = timedelta(minutes=10)
+# Tries that fail in the first minutes may be a restart of the mail server.
+FEW_TRIES = 5
+# Jobs counted, and kinds named.
+MOST = 1_000
+
+
+@check
+def jobs_done(examination: Examination) -> Iterator[Finding]:
+    """A worker runs and does what is due; none died over a job; no job failed permanently."""
+    if jobs.COLLECTION not in {collection.name for collection in examination.collections}:
+        return
+    if not jobs.is_tended(alias=examination.alias):
+        message = "No worker runs: mails are not sent, and what crashes leave behind waits."
+        yield Finding(WARNING, "no-worker", jobs.WORKERS, message, "Run manage.py work beside the site.")
+    stored, due = examination.db[jobs.COLLECTION], now() - OVERDUE
+    if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": due}}):
+        message = "A worker died over a job, and no other has taken it."
+        yield Finding(WARNING, "stale-lease", jobs.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": jobs.WAITING, "due": {"$lt": due}}):
+        message = f"Jobs have been due for more than {OVERDUE.seconds // 60} minutes."
+        yield Finding(WARNING, "jobs-waiting", jobs.COLLECTION, message, "Run manage.py work.")
+    for host in jobs.silent_hosts(alias=examination.alias):
+        message = f"The worker of {host} stopped without notice in the last 24 hours."
+        yield Finding(
+            WARNING, "worker-silent", jobs.WORKERS, message, "Check its service and its log, then restart it."
+        )
+    if retried := stored.find_one({"state": jobs.WAITING, "tries": {"$gte": FEW_TRIES}}):
+        message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
+        yield Finding(
+            WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. They are tried again each hour."
+        )
+    if failed := jobs.failed_count(MOST, examination.alias):
+        kinds = ", ".join(sorted({job.kind for job in jobs.failures(MOST, alias=examination.alias)}))
+        message = f"{failed} jobs failed permanently: {kinds}."
+        fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."
+        yield Finding(WARNING, "jobs-failed", jobs.COLLECTION, message, fix)

@@ -1,0 +1,123 @@
+"""Hot queries, declared as data and explained on the real server."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pymongo.database import Database
+
+from marginalia.mongo.collections import Collection, modules
+from marginalia.mongo.connection import Document
+from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
+from marginalia.mongo.reading import readable
+from marginalia.mongo.sharding.targeting import is_targeted
+
+# As many documents may be read for each one returned.
+READS_PER_RESULT = 2
+# Below this a ratio says nothing.
+_FEW = 20
+# Documents that are tried to build a query from.
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class HotQuery:
+    """A find that every page or post needs. `query` builds {filter, sort, limit…} from a stored document of `collection`.
+
+    `example`: which documents to build it from. `broadcast_because`: why it may ask every shard.
+    """
+
+    name: str
+    collection: str
+    query: Callable[[Document], dict[str, Any]]
+    example: dict[str, Any] = field(default_factory=dict)
+    broadcast_because: str = ""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What the server did for a query: the stages of its plan, documents read, documents returned.
+
+    `sorts`: no plan that it considered came without a sort in memory. On a handful of documents the plans cost the same, and
+    the one that was chosen says nothing.
+    """
+
+    stages: frozenset[str]
+    sorts: bool
+    documents_read: int
+    returned: int
+
+
+def hot_queries() -> list[HotQuery]:
+    """Return the hot queries that the installed apps declare in HOT_QUERIES of their `doctor` modules."""
+    return [query for module in modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
+
+
+def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explained:
+    """Run `find` ({filter, sort, limit, projection}) under explain and return what it cost."""
+    answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
+    figures, planner = answer["executionStats"], answer["queryPlanner"]
+    plans = [frozenset(_stages(plan)) for plan in (planner["winningPlan"], *planner["rejectedPlans"])]
+    return Explained(
+        plans[0],
+        all("SORT" in stages for stages in plans),
+        figures["totalDocsExamined"],
+        figures["nReturned"],
+    )
+
+
+@check
+def explained_queries(examination: Examination) -> Iterator[Finding]:
+    """Every hot query is served by an index, reads little more than it returns, and sorts nothing in memory."""
+    for query, collection, find in built(examination.db, examination.collections):
+        yield from judge(query, find, explain(examination.db, query.collection, find))
+        if asks_every_shard(find, collection) and not query.broadcast_because:
+            yield Finding(
+                ADVICE,
+                "query-broadcast",
+                query.collection,
+                f"“{query.name}” does not name the shard key: on a cluster it asks every shard.",
+                "Add the shard key to its filter, or say why not.",
+            )
+
+
+def built(
+    db: Database[Document], collections: Iterable[Collection]
+) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
+    """Yield the hot queries of these collections as finds, where there is a sound document to build one from."""
+    known = {collection.name: collection for collection in collections}
+    for query in hot_queries():
+        collection = known.get(query.collection)
+        examples = db[query.collection].find(query.example).limit(_EXAMPLES) if collection else ()
+        find = next(readable(query.collection, examples, query.query), None)
+        if collection is not None and find is not None:
+            yield query, collection, find
+
+
+def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
+    """Return whether mongos would send a find to every shard that has some of a collection."""
+    key = collection.shard_key
+    return key is not None and not is_targeted(find.get("filter", {}), key.keys)
+
+
+def judge(query: HotQuery, find: dict[str, Any], explained: Explained) -> Iterator[Finding]:
+    """Yield what is wrong with an explained query."""
+    fix = "manage.py setup_indexes, or declare an index for it."
+    if "COLLSCAN" in explained.stages:
+        yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
+    if explained.sorts:
+        yield Finding(ERROR, "query-sort", query.collection, f"“{query.name}” sorts in memory: {find}.", fix)
+    if explained.documents_read > max(_FEW, READS_PER_RESULT * explained.returned):
+        message = f"“{query.name}” read {explained.documents_read} documents to return {explained.returned}."
+        yield Finding(WARNING, "query-reads-much", query.collection, message, fix)
+
+
+def _stages(plan: Any) -> Iterator[str]:
+    if isinstance(plan, dict):
+        if isinstance(plan.get("stage"), str):
+            yield plan["stage"]
+        for value in plan.values():
+            yield from _stages(value)
+    elif isinstance(plan, list):
+        for value in plan:
+            yield from _stages(value)

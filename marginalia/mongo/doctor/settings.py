@@ -1,0 +1,58 @@
+"""Migrations and settings, as far as Django itself can judge them."""
+
+from collections.abc import Iterator
+
+from django.core import checks
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from marginalia.mongo.connection import client
+from marginalia.mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
+from marginalia.mongo.servers import unmet_write_concern
+
+
+@check
+def pending_migrations(examination: Examination) -> Iterator[Finding]:
+    """Every migration has been applied, where any is."""
+    executor = MigrationExecutor(connections[examination.alias])
+    if examination.alias != DEFAULT_DB_ALIAS and not executor.recorder.has_table():
+        return
+    for migration, _backwards in executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        yield Finding(
+            ERROR, "migration-pending", str(migration), "This migration has not been applied.", "manage.py migrate"
+        )
+
+
+@check
+def promises(examination: Examination) -> Iterator[Finding]:
+    """The driver asks for what the site promises: a write that was acknowledged survives the loss of a server."""
+    options = client(examination.alias).options
+    asked = options.write_concern.document
+    fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
+    members = asked.get("w", "majority")
+    # More than a majority may be asked for, by a number or by a tag.
+    if members in (0, 1) or asked.get("j") is False:
+        message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
+        yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
+    if reason := unmet_write_concern(connections[examination.alias].settings_dict):
+        fix = "Set MONGODB_WRITE_CONCERN to majority, or to at most the number of members that store data."
+        yield Finding(ERROR, "unmet-writes", examination.alias, reason, fix)
+    if not options.retry_writes:
+        message = "Writes are not retried: each election is an error page."
+        yield Finding(WARNING, "no-retries", examination.alias, message, fix)
+    if options.read_preference.mode != 0:
+        message = f"Reads go to {options.read_preference.name}: readers may be shown what was replaced."
+        yield Finding(WARNING, "stale-reads", examination.alias, message, "Leave readPreference=primary.")
+
+
+@check
+def deployment_checks(examination: Examination) -> Iterator[Finding]:
+    """What `manage.py check --deploy` says, where the site is one."""
+    if examination.production and examination.alias == DEFAULT_DB_ALIAS:
+        for message in checks.run_checks(include_deployment_checks=True):
+            if message.is_silenced():
+                continue
+            level = ERROR if message.level >= checks.WARNING else WARNING
+            yield Finding(
+                level, "setting-unfit", message.id or "", message.msg, message.hint or "See docs/reference/settings.md."
+            )

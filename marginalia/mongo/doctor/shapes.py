@@ -1,0 +1,167 @@
+"""The shape of stored documents: the anti-patterns that make a MongoDB system slow or unshardable."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from marginalia.mongo.collections import Collection
+from marginalia.mongo.connection import Document
+from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, check, collection_check
+from marginalia.mongo.indexes import validators
+from marginalia.mongo.schemas import several_types
+
+BIG = 100 * 1024
+DEEP = 4
+LONG_ARRAY = 1_000
+# Only what has so many elements can be one kind of array among others; the check stops there.
+_LOOKED_INTO = 20
+# A pattern of names shared by as many collections looks like one collection for each user.
+MANY_COLLECTIONS = 20
+# Documents of which the server is asked for no more than the size, or whether they are valid, in a large collection.
+JUDGED = 5_000
+_NAMED = 3
+_NUMBERS = {"int", "Int64", "float", "Decimal128"}
+
+
+@dataclass
+class Shapes:
+    """What documents of one collection look like, taken in one by one."""
+
+    types: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    kinds: Counter[frozenset[str]] = field(default_factory=Counter)
+    deepest: tuple[int, Any] = (0, None)
+    longest: tuple[int, str, Any] = (0, "", None)
+
+    def add(self, document: Document) -> None:
+        """Take a document into account."""
+        self.kinds[frozenset(document) - {"_id"}] += 1
+        for path, value in _leaves(document):
+            self.types[path][_type_of(value)] += 1
+        self.deepest = max(self.deepest, (_depth(document), document["_id"]), key=lambda found: found[0])
+        for path, length in _arrays(document):
+            self.longest = max(self.longest, (length, path, document["_id"]), key=lambda found: found[0])
+
+
+@collection_check
+def shapes(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Mixed types, several kinds of entity, deep nesting, long arrays."""
+    name, seen = collection.name, Shapes()
+    for document in examination.db[name].aggregate(examination.part_of(name), batchSize=100):
+        seen.add(document)
+    yield from _mixed_types(collection, seen)
+    yield from _several_entities(name, seen)
+    depth, deepest = seen.deepest
+    if depth > DEEP:
+        message = f"{deepest} is nested {depth} levels deep."
+        yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
+    length, path, longest = seen.longest
+    if length > LONG_ARRAY:
+        message = f"{path} of {longest} has {length:,} elements."
+        fix = "Bound it, or give the elements documents of their own."
+        yield Finding(WARNING, "array-unbounded", name, message, fix)
+
+
+@collection_check
+def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Documents over 100 KB, judged by the server."""
+    name = collection.name
+    too_big: list[Document] = [
+        *examination.part_of(name, JUDGED),
+        {"$project": {"size": {"$bsonSize": "$$ROOT"}}},
+        {"$match": {"size": {"$gt": BIG}}},
+        {"$limit": _NAMED},
+    ]
+    for document in examination.db[name].aggregate(too_big):
+        message = f"{document['_id']} has {document['size'] / 1024:,.0f} KiB."
+        yield Finding(WARNING, "document-big", name, message, "Move what grows into documents of its own.")
+
+
+@collection_check
+def valid_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
+    """Stored documents are such as their collection's validator accepts."""
+    if collection.validator is None:
+        return
+    part = examination.part_of(collection.name, JUDGED)
+    for violation in islice(validators.violating(examination.db, collection, part), _NAMED):
+        yield Finding(
+            WARNING,
+            "invalid-document",
+            collection.name,
+            f"The document {violation.id} violates the validator.",
+            f"manage.py setup_indexes --check --collection {collection.name} lists them all.",
+        )
+
+
+@check
+def collections_by_user(examination: Examination) -> Iterator[Finding]:
+    """Many collections whose names differ in a number or an id alone."""
+    patterns = Counter(re.sub(r"[0-9a-f]{24}|\d+", "#", name) for name in examination.existing)
+    for pattern, count in patterns.items():
+        if count >= MANY_COLLECTIONS:
+            yield Finding(
+                WARNING,
+                "collection-a-user",
+                pattern,
+                f"{count} collections are named like this: one for each user or day?",
+                "Keep them in one collection, with the user as a field.",
+            )
+
+
+def _mixed_types(collection: Collection, seen: Shapes) -> Iterator[Finding]:
+    for path, counted in seen.types.items():
+        if len(counted) > 1 and not several_types(collection.validator or {}, path):
+            spelled = ", ".join(f"{kind} {count}×" for kind, count in counted.most_common())
+            message = f"{path} has several types: {spelled}."
+            yield Finding(WARNING, "mixed-type", collection.name, message, "Convert the rarer ones.")
+
+
+def _several_entities(name: str, seen: Shapes) -> Iterator[Finding]:
+    kinds = [kind for kind in seen.kinds if kind]
+    for number, kind in enumerate(kinds):
+        if any(not kind & other for other in kinds[:number]):
+            yield Finding(
+                WARNING,
+                "several-entities",
+                name,
+                f"Some documents have nothing in common with others: {sorted(kind)}.",
+                "Keep each kind of entity in a collection of its own.",
+            )
+            return
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for inner in value[:_LOOKED_INTO]:
+            yield from _leaves(inner, f"{path}[]")
+    elif value is not None:
+        yield path, value
+
+
+def _type_of(value: Any) -> str:
+    kind = type(value).__name__
+    return "number" if kind in _NUMBERS else kind
+
+
+def _depth(value: Any) -> int:
+    """How many documents lie in one another below the top one; arrays do not count by themselves."""
+    if isinstance(value, dict):
+        return max((_depth(inner) + isinstance(inner, dict | list) for inner in value.values()), default=0)
+    if isinstance(value, list):
+        return max((_depth(inner) for inner in value), default=0)
+    return 0
+
+
+def _arrays(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _arrays(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        yield path, len(value)
+        for inner in value[:_LOOKED_INTO]:
+            yield from _arrays(inner, f"{path}[]")

@@ -1,0 +1,81 @@
+"""ENGINE = "marginalia.mongo.engine": django-mongodb-backend with what this project found missing.
+
+ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, and text and hashed indexes
+can be introspected.
+"""
+
+from typing import Any
+
+from django_mongodb_backend.base import DatabaseWrapper as BaseDatabaseWrapper
+from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIntrospection
+from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
+from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
+
+from marginalia.mongo.engine import noting, secondaries
+
+
+class DatabaseOperations(BaseOperations):
+    compiler_module = "marginalia.mongo.engine.compiler"
+
+
+class DatabaseIntrospection(BaseIntrospection):
+    # The stock table lacks these and fails with KeyError on a collection that has such an index.
+    ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
+
+
+class DatabaseSchemaEditor(BaseSchemaEditor):
+    def get_database(self) -> Any:
+        database = super().get_database()
+        return database if self.collect_sql else _AdoptingDatabase(database)
+
+
+class _AdoptingDatabase:
+    """A database whose create_collection accepts a collection that is there already."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    def create_collection(self, name: str, **options: Any) -> None:
+        if name not in self._database.list_collection_names(filter={"name": name}):
+            self._database.create_collection(name, **options)
+
+
+class DatabaseWrapper(BaseDatabaseWrapper):
+    ops_class = DatabaseOperations
+    introspection_class = DatabaseIntrospection
+    SchemaEditorClass = DatabaseSchemaEditor
+
+    def get_connection_params(self) -> Any:
+        """Return what the client is made with. A time that Python can't represent is read as the first or last that it can: one
+        such value would otherwise fail the whole batch."""
+        return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
+
+    def check_database_version_supported(self) -> None:
+        """Ask nothing: each process would begin by waiting for a server that is away. See marginalia.mongo.servers.check."""
+
+    @property
+    def database(self) -> Any:
+        """The pymongo database. Every read and write asks for it, so test runners can refuse each of them.
+
+        pytest-django replaces ensure_connection(). Django's test cases replace cursor() as well, because a connection that an
+        earlier test opened stays open. The stock backend calls neither.
+        """
+        self.ensure_connection()
+        self.cursor()
+        return self._database
+
+    @database.setter
+    def database(self, database: Any) -> None:
+        self._database = database
+
+    @database.deleter
+    def database(self) -> None:
+        del self._database
+
+    def get_collection(self, name: str, **options: Any) -> Any:
+        """Return a collection, as querysets read it."""
+        noting.reading()
+        return super().get_collection(name, **{**secondaries.options(), **options})

@@ -1,0 +1,115 @@
+"""Query compilation that MongoDB's indexes can serve.
+
+The stock compiler sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of
+50,000 documents cost 200 times the raw query. It also fetches whole documents where a model declares a few fields.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bson import SON
+from django.db import models
+from django.db.models.expressions import Col
+from django_mongodb_backend import compiler as stock
+from django_mongodb_backend.compiler import (
+    SQLAggregateCompiler,
+    SQLDeleteCompiler,
+    SQLInsertCompiler,
+    SQLUpdateCompiler,
+)
+from django_mongodb_backend.fields import EmbeddedModelField
+from django_mongodb_backend.query import MongoQuery
+from pymongo import ASCENDING, DESCENDING
+
+from marginalia.mongo.reading import MALFORMED, Malformed, skipped
+
+_TEXTS = (models.CharField, models.TextField)
+# Django looks the compilers up by name in this module.
+__all__ = ["SQLAggregateCompiler", "SQLCompiler", "SQLDeleteCompiler", "SQLInsertCompiler", "SQLUpdateCompiler"]
+
+
+def _class_of(field: models.Field) -> Any:
+    """Return the class of a field's values that code relies on; None if any may do."""
+    if isinstance(field, _TEXTS):
+        return str
+    if isinstance(field, models.BooleanField):
+        return int
+    return models.Model if isinstance(field, EmbeddedModelField) else None
+
+
+class ProjectingQuery(MongoQuery):
+    """A query that ends by projecting the model's own columns, after the sort so that indexes still serve it."""
+
+    model_columns: tuple[str, ...] = ()
+
+    def get_pipeline(self) -> list[dict[str, Any]]:
+        pipeline: list[dict[str, Any]] = super().get_pipeline()
+        if self.model_columns:
+            pipeline.append({"$project": dict.fromkeys(self.model_columns, 1)})
+        return pipeline
+
+
+class SQLCompiler(stock.SQLCompiler):
+    query_class = ProjectingQuery
+
+    def build_query(self, columns: Any = None) -> MongoQuery:
+        query = super().build_query(columns)
+        if columns is not None or self._is_composed():
+            return query
+        if ordering := self._plain_ordering():
+            query.ordering, query.extra_fields = ordering, None
+        if not query.lookup_pipeline and not query.extra_fields:
+            query.model_columns = tuple(field.column for field in self.query.get_meta().concrete_fields)
+        return query
+
+    def apply_converters(self, rows: Any, converters: Any) -> Iterator[Any]:
+        """Yield rows as fields have their values; leave out and log those of damaged documents.
+
+        A text that is missing is empty, as that of a field that was added since.
+        """
+        columns = self._own_columns()
+        for row in rows:
+            try:
+                (found,) = super().apply_converters([row], converters)
+                for place, field in columns:
+                    if not isinstance(found[place], _class_of(field) | None):
+                        raise Malformed(f"{field.column} has another type")
+                    if isinstance(field, _TEXTS) and not field.null:
+                        found[place] = found[place] or ""
+            except MALFORMED as error:
+                skipped(self.collection_name, row[0], f"{type(error).__name__}: {error}")
+            else:
+                yield found
+
+    def _own_columns(self) -> list[tuple[int, models.Field]]:
+        """Return place and field of the columns whose values' class is known, without those of other models' rows."""
+        columns = [column for column, *_rest in self.select[: self.col_count]]
+        return [
+            (place, column.target)
+            for place, column in enumerate(columns)
+            if isinstance(column, Col) and column.alias == self.collection_name and _class_of(column.target)
+        ]
+
+    def _is_composed(self) -> bool:
+        return bool(
+            self.query.combinator
+            or self.query.distinct
+            or self.query.annotation_select
+            or self.aggregation_pipeline
+            or self.search_pipeline
+        )
+
+    def _plain_ordering(self) -> SON | None:
+        """Return {path: direction} if every ORDER BY term is a stored path of this collection, else None."""
+        ordering: SON[str, int] = SON()
+        for term in self.order_by_objs or ():
+            column = term.expression
+            if (
+                term.nulls_first
+                or term.nulls_last
+                or getattr(column, "alias", self.collection_name) != self.collection_name
+                or not getattr(column, "is_simple_column", False)
+            ):
+                return None
+            ordering[column.as_mql(self, self.connection)] = DESCENDING if term.descending else ASCENDING
+        return ordering or None

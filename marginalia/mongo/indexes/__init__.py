@@ -1,0 +1,23 @@
+"""Indexes and validators, declared against existing: a plan as data, carried out step by step."""
+
+from marginalia.mongo.indexes.changes import Change
+from marginalia.mongo.indexes.planning import (
+    CannotBuild,
+    FormerFormat,
+    changes_of,
+    ensure,
+    plan,
+    require_present_format,
+    take,
+)
+
+__all__ = [
+    "CannotBuild",
+    "Change",
+    "FormerFormat",
+    "changes_of",
+    "ensure",
+    "plan",
+    "require_present_format",
+    "take",
+]

@@ -1,0 +1,235 @@
+"""Declared against existing: what to create, rebuild or change so that each collection is as its app declares it.
+
+A plan is data; applying it is idempotent, builds an index with other keys beside the old one, which queries of the version that
+still serves may hint at, builds one with other options before it drops the old one wherever the server lets both stand beside
+each other, and never drops what no app declares unless told to. An index is known by what it does (keys and
+options), not by its name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pymongo.database import Database
+from pymongo.errors import DuplicateKeyError, OperationFailure
+
+from marginalia.mongo.collections import Collection, Index, stored
+from marginalia.mongo.connection import UNAUTHORIZED, Document, database, unhurried
+from marginalia.mongo.indexes import validators
+from marginalia.mongo.indexes.changes import COLLECTION, Change, Work
+from marginalia.mongo.indexes.matching import are_twins, describe, enforces, listed, listed_keys, same, spell
+
+# As many offending documents are named where a unique index cannot be built.
+_OFFENDERS = 5
+_NAMESPACE_EXISTS = 48
+
+
+class CannotBuild(Exception):
+    """An index cannot be built; the message names the documents that stand in its way."""
+
+
+class FormerFormat(CannotBuild):
+    """What is stored was written by an older version of the code, and cannot be read; the message says what to do."""
+
+
+def require_present_format(alias: str = "") -> None:
+    """Return if this code can read what is stored in the databases (or in that of one connection). Raises FormerFormat."""
+    for item in stored(alias):
+        if not item.collection.former:
+            continue
+        db, name = database(item.alias), item.collection.name
+        # Beside documents of the present format, one that looks like a former one is damaged: other checks report it.
+        present = {"$nor": [item.collection.former]}
+        if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
+            raise FormerFormat(
+                f"The database {db.name} was written by an older version, and this one cannot read it ({name} have another"
+                " format). Nothing was changed. Begin with an empty database, or use that version on."
+            )
+
+
+def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
+    """Return what separates the databases (or that of one connection) from what the apps declare, for the named collections
+    or for all. Drops of indexes that no app declares are in it as `optional` changes. Raises FormerFormat.
+    """
+    require_present_format(alias)
+    return [
+        change
+        for item in stored(alias, collections)
+        for change in changes_of(item.alias, item.collection, database(item.alias))
+    ]
+
+
+def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str = "") -> int:
+    """Apply the whole plan, optional drops apart; return how many steps were taken. Raises CannotBuild."""
+    done = 0
+    for change in plan(alias=alias):
+        if not change.optional:
+            report(change)
+            take(change)
+            done += 1
+    return done
+
+
+def take(change: Change) -> None:
+    """Take one step of a plan. Raises CannotBuild: for what is stored, or for want of rights."""
+    try:
+        change.apply(database(change.alias))
+    except OperationFailure as error:
+        if error.code != UNAUTHORIZED:
+            raise
+        raise CannotBuild(f"{change}: the database's user may not do this; grant it the role dbAdmin.") from error
+
+
+def changes_of(alias: str, collection: Collection, db: Database[Document]) -> list[Change]:
+    """Return what separates one collection of `db` from its declaration."""
+    name = collection.name
+    found = next(iter(db.list_collections(filter={"name": name})), None)
+    changes = []
+    if found is None:
+        changes.append(Change("+", alias, name, COLLECTION, lambda db: _create_collection(db, name)))
+    existing = db[name].index_information() if found else {}
+    matched: set[str] = set()
+    for index in collection.indexes:
+        changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
+    changes += validators.changes_of(alias, collection, (found or {}).get("options", {}))
+    if not collection.shared:
+        # Of a rebuild that was broken off the old one is left: by its keys alone the server knows neither.
+        former = {index.name: list(index.keys) for index in collection.indexes}
+        changes += [
+            Change(
+                "-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray),
+                optional=former.get(stray) != listed_keys(details),
+            )
+            for stray, details in existing.items()
+            if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, details)
+        ]  # fmt: skip
+    return changes
+
+
+def _serves_shard_key(collection: Collection, details: Mapping[str, Any]) -> bool:
+    return collection.shard_key is not None and listed_keys(details) == list(collection.shard_key.keys)
+
+
+def _index_changes(
+    alias: str,
+    collection: str,
+    index: Index,
+    existing: Mapping[str, Mapping[str, Any]],
+    matched: set[str],
+    *,
+    lists_strays: bool,
+) -> list[Change]:
+    for name, details in existing.items():
+        if same(index, details):
+            matched.add(name)
+            return []
+    for name, details in existing.items():
+        if are_twins(index, details):
+            matched.add(name)
+            return [_change_of_twin(alias, collection, index, name, details)]
+    build, obstacles = _building(collection, index, index.name), _obstacles(collection, index)
+    if index.name not in existing:
+        return [Change("+", alias, collection, describe(index), build, obstacles=obstacles)]
+    # The name is taken by another index of ours, as it was declared before.
+    number = 2
+    while f"{index.name}_{number}" in existing:
+        number += 1
+    new_name, former = f"{index.name}_{number}", existing[index.name]
+    build = _building(collection, index, new_name)
+    if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
+        # It stays, as one that no app declares: processes of the old version hint at it.
+        return [Change("+", alias, collection, f"{describe(index)}, built as {new_name}", build, obstacles=obstacles)]
+    matched.add(index.name)
+
+    def rebuild(db: Database[Document]) -> None:
+        build(db)
+        _dropping(collection, index.name)(db)
+
+    before = describe(listed(index.name, former))
+    what = f"{before} → {spell(index)}, built as {new_name} before the old one goes"
+    return [Change("~", alias, collection, what, rebuild, obstacles=obstacles)]
+
+
+def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
+    """Return the change of an index into one that the server would not let stand beside it."""
+    before = describe(listed(name, details))
+    wanted = index.settings()
+    if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
+        modified = {"name": name, "hidden": bool(wanted.get("hidden", False))}
+        if index.expire_after_seconds is not None:
+            modified["expireAfterSeconds"] = index.expire_after_seconds
+
+        def modify(db: Database[Document]) -> None:
+            db.command("collMod", collection, index=modified)
+
+        return Change("~", alias, collection, f"{before} → {spell(index)}, changed in place", modify)
+
+    def replace(db: Database[Document]) -> None:
+        _dropping(collection, name)(db)
+        _building(collection, index, index.name)(db)
+
+    what = f"{before} → {spell(index)}; the old one goes first: the server takes the two for one"
+    return Change("~", alias, collection, what, replace, obstacles=_obstacles(collection, index))
+
+
+def _create_collection(db: Database[Document], name: str) -> None:
+    try:
+        db.create_collection(name)
+    except OperationFailure as error:
+        if error.code != _NAMESPACE_EXISTS:  # else a concurrent process was first
+            raise
+
+
+def _building(collection: str, index: Index, name: str) -> Work:
+    def build(db: Database[Document]) -> None:
+        with unhurried():
+            try:
+                db[collection].create_index(list(index.keys), name=name, **index.settings())
+            except DuplicateKeyError as error:
+                named = _offenders(db, collection, index) or f"  {error.details and error.details.get('keyValue')}"
+                raise CannotBuild(_cannot(collection, index, named)) from error
+
+    return build
+
+
+def _dropping(collection: str, name: str) -> Work:
+    def drop(db: Database[Document]) -> None:
+        db[collection].drop_index(name)
+
+    return drop
+
+
+def _obstacles(collection: str, index: Index) -> Callable[[Database[Document]], str]:
+    def look(db: Database[Document]) -> str:
+        if not index.unique:
+            return ""
+        with unhurried():
+            named = _offenders(db, collection, index)
+        return _cannot(collection, index, named) if named else ""
+
+    return look
+
+
+def _cannot(collection: str, index: Index, named: str) -> str:
+    return f"{collection}: {describe(index)} cannot be built, these are there more than once:\n{named}"
+
+
+def _offenders(db: Database[Document], collection: str, index: Index) -> str:
+    """Return the first documents, a line for each key, that a unique index forbids; "" if there are none."""
+    paths = [path for path, _way in index.keys]
+    key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
+    matches: list[Document] = [{"$match": index.partial}] if index.partial else []
+    if index.sparse:
+        matches.append({"$match": {"$or": [{path: {"$exists": True}} for path in paths]}})
+    groups = db[collection].aggregate(
+        [
+            *matches,
+            {"$group": {"_id": key, "ids": {"$firstN": {"input": "$_id", "n": 3}}, "n": {"$sum": 1}}},
+            {"$match": {"n": {"$gt": 1}}},
+            {"$limit": _OFFENDERS},
+        ],
+        allowDiskUse=True,
+    )
+    return "\n".join(
+        f"  ({', '.join(repr(v) for v in g['_id'].values())}): {g['n']} documents, " + ", ".join(map(str, g["ids"]))
+        for g in groups
+    )

@@ -1,0 +1,58 @@
+"""What the server says of the declared collections: their indexes, how large and how much used they are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pymongo.errors import OperationFailure
+
+from marginalia.mongo.collections import stored
+from marginalia.mongo.connection import Document, client, database
+from marginalia.mongo.indexes.matching import enforces, same
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """An existing index: `size` in bytes, `uses` since the server started counting at `since`. `enforces`: of use
+    without being asked, as it keeps values unique or has documents expire."""
+
+    collection: str
+    name: str
+    size: int
+    uses: int
+    since: datetime | None
+    declared: bool
+    enforces: bool
+
+
+def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
+    """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
+    rows = []
+    for item in stored(alias, collections):
+        db, name = database(item.alias), item.collection.name
+        if not db.list_collection_names(filter={"name": name}):
+            continue
+        sizes = db.command("collStats", name).get("indexSizes", {})
+        uses: dict[str, tuple[int, datetime]] = {}
+        for stat in db[name].aggregate([{"$indexStats": {}}]):  # one for each shard
+            count, since = uses.get(stat["name"], (0, stat["accesses"]["since"]))
+            uses[stat["name"]] = count + stat["accesses"]["ops"], min(since, stat["accesses"]["since"])
+        for index_name, details in db[name].index_information().items():
+            is_ours = index_name == "_id_" or any(same(index, details) for index in item.collection.indexes)
+            count, since = uses.get(index_name, (0, None))
+            size = sizes.get(index_name, 0)
+            rows.append(IndexStatus(name, index_name, size, count, since, is_ours, enforces(details)))
+    return rows
+
+
+def build_progress(alias: str) -> int:
+    """Return how far the index build in progress has come, in percent; 0 if there is none, or we may not see it."""
+    building: list[Document] = [
+        {"$currentOp": {"allUsers": True}},
+        {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},
+    ]
+    try:
+        running = list(client(alias).admin.aggregate(building))
+    except OperationFailure:  # the site's user need not be allowed to ask
+        return 0
+    return max((100 * op["progress"]["done"] // op["progress"]["total"] for op in running), default=0)

@@ -1,0 +1,102 @@
+"""What a collection accepts: the declared $jsonSchema against the one that the server has, and against what is stored.
+
+Ours carry a title. A validator without it was made outside this site, and stays unless we are told to replace it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pymongo.database import Database
+
+from marginalia.mongo.collections import Collection, stored
+from marginalia.mongo.connection import Document, database, unhurried
+from marginalia.mongo.indexes.changes import Change
+
+TITLE = "declared by the application"
+# Moderate: a document that violated the schema before may still be changed, so that no old fault stops the site.
+SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "error"}
+# The server's defaults, as far as it does not list them.
+DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
+# As many differences of two schemas are named.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A stored document that its collection's validator would refuse."""
+
+    collection: str
+    id: Any
+
+
+def wanted(collection: Collection) -> Document:
+    """Return the validator of a collection as the server is told it, {} for none."""
+    return {"$jsonSchema": {"title": TITLE, **collection.validator}} if collection.validator else {}
+
+
+def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -> list[Change]:
+    """Return what separates the `options` that the server lists for a collection from its declared validator."""
+    present, schema = options.get("validator", {}), wanted(collection)
+    if (present == schema and _settings(options) == SETTINGS) or not (present or schema):
+        return []
+    is_ours = not present or present.get("$jsonSchema", {}).get("title") == TITLE
+    if not schema and (not is_ours or collection.shared):
+        return []
+
+    def modify(db: Database[Document]) -> None:
+        db.command("collMod", collection.name, validator=schema, **SETTINGS)
+
+    if not present:
+        return [Change("+", alias, collection.name, "validator", modify)]
+    if not is_ours:
+        what = "the validator is not one of ours; it would be replaced"
+        return [Change("~", alias, collection.name, what, modify, optional=True)]
+    differences = list(_differences(present, schema, "")) + list(_differences(_settings(options), SETTINGS, ""))
+    more = f" and {len(differences) - MOST_NAMED} more" if len(differences) > MOST_NAMED else ""
+    what = f"validator: {'; '.join(differences[:MOST_NAMED])}{more}" if schema else "validator goes: none is declared"
+    return [Change("~", alias, collection.name, what, modify)]
+
+
+def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options.get(name, default) for name, default in DEFAULTS.items()}
+
+
+def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            # The words of JSON Schema tell an operator nothing.
+            below = (
+                path
+                if name in ("$jsonSchema", "properties", "items", "bsonType", "enum")
+                else f"{path}.{name}".strip(".")
+            )
+            if before.get(name) != after.get(name):
+                yield from _differences(before.get(name), after.get(name), below)
+    elif before is None:
+        yield f"+ {path}"
+    elif after is None:
+        yield f"- {path}"
+    else:
+        yield f"{path}: {before} → {after}"
+
+
+def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
+    """Yield stored documents that violate the declared validators. Scans each collection."""
+    for item in stored(names=collections):
+        if item.collection.validator is None:
+            continue
+        with unhurried():
+            found = list(violating(database(item.alias), item.collection))
+        yield from found
+
+
+def violating(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
+    """Yield documents of one collection that violate its validator, out of the `part` that these stages leave, or of all."""
+    stages: list[Document] = [
+        *part,
+        {"$match": {"$nor": [{"$jsonSchema": collection.validator}]}},
+        {"$project": {"_id": 1}},
+    ]
+    for document in db[collection.name].aggregate(stages):
+        yield Violation(collection.name, document["_id"])

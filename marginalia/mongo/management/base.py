@@ -1,0 +1,62 @@
+"""What management commands have in common: their exit codes, one sentence where MongoDB is away, findings as JSON.
+
+Every command here ends with 0 when all is well, 1 when it found or left something wrong, 2 when it could not do its work.
+"""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from marginalia.mongo.servers import cause_of, is_outage
+
+WRONG, COULD_NOT_RUN = 1, 2
+
+
+def found_wrong(message: str) -> CommandError:
+    """Return the error of a command that did its work, and found or left something wrong: exit code 1."""
+    error = CommandError(message, returncode=WRONG)
+    error.is_finding = True
+    return error
+
+
+class MongoCommand(BaseCommand):
+    """A command whose errors end it with one sentence: exit code 2, or 1 for found_wrong."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Run the command. Raises CommandError with the exit code of the case; other faults keep their traceback."""
+        try:
+            return super().execute(*args, **options)
+        except CommandError as error:
+            if error.returncode == WRONG and not getattr(error, "is_finding", False):  # Django's default
+                error.returncode = COULD_NOT_RUN
+            raise
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            raise CommandError(cause_of(error), returncode=COULD_NOT_RUN) from error
+
+
+class AuditCommand(MongoCommand):
+    """A command that looks for what is wrong. Whatever keeps it from looking is exit code 2, never taken for a finding."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().execute(*args, **options)
+        except CommandError:
+            raise
+        except Exception as error:
+            reason = (
+                f"This could not be looked through: {type(error).__name__}: {error} (--traceback shows where;"
+                " manage.py setup_indexes --check names malformed documents)"
+            )
+            raise CommandError(reason, returncode=COULD_NOT_RUN) from error
+
+    def write_json(self, findings: Iterable[Mapping[str, Any]], counts: Mapping[str, int]) -> None:
+        """Print {"findings": […], "counts": {…}}."""
+        self.stdout.write(json.dumps({"findings": list(findings), "counts": counts}, indent=2, default=str))

@@ -1,0 +1,54 @@
+"""Say what is wrong with this system, and how to mend it."""
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
+from marginalia.mongo.management.base import COULD_NOT_RUN, AuditCommand, found_wrong
+
+NAMES = {ERROR: ("error", "errors"), WARNING: ("warning", "warnings"), ADVICE: ("piece of advice", "pieces of advice")}
+LEVELS = tuple(NAMES)  # the worst first
+
+
+class Command(AuditCommand):
+    help = (
+        "Examine topology, indexes, hot queries, documents and settings. Ends with 1 when there are errors (or what"
+        " --fail-on names), with 2 when a database could not be reached."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--production", action="store_true", help="what only production needs becomes an error")
+        parser.add_argument("--fail-on", choices=LEVELS, default=ERROR, help="the least that ends with 1 (%(default)s)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with tqdm(unit=" checks", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
+
+            def progress(name: str) -> None:
+                bar.set_description(name)
+                bar.update()
+
+            findings = examine(production=options["production"], progress=progress)
+        counts = {level: sum(f.level == level for f in findings) for level in LEVELS}
+        if options["json"]:
+            self.write_json([asdict(finding) for finding in findings], counts)
+        else:
+            for finding in findings:
+                self._show(finding)
+        summary = ", ".join(f"{counts[level]} {NAMES[level][counts[level] != 1]}" for level in LEVELS) + "."
+        if any(finding.name == "unreachable" for finding in findings):
+            raise CommandError(summary, returncode=COULD_NOT_RUN)
+        if any(counts[level] for level in LEVELS[: LEVELS.index(options["fail_on"]) + 1]):
+            raise found_wrong(summary)
+        if not options["json"]:
+            self.stdout.write(self.style.SUCCESS(summary))
+
+    def _show(self, finding: Finding) -> None:
+        style = {ERROR: self.style.ERROR, WARNING: self.style.WARNING, ADVICE: self.style.NOTICE}[finding.level]
+        self.stdout.write(f"{style(finding.level)} [{finding.name}] {finding.where}: {finding.message}")
+        self.stdout.write(f"    fix: {finding.fix}")

@@ -1,0 +1,119 @@
+"""Make the database's collections, indexes and validators what the apps declare."""
+
+from argparse import ArgumentParser
+from threading import Thread
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from marginalia.mongo import collections, indexes
+from marginalia.mongo.connection import database
+from marginalia.mongo.indexes import status, validators
+from marginalia.mongo.management.base import MongoCommand, found_wrong
+
+# Seconds between two looks at how far a build has come.
+LOOK_EVERY = 0.5
+
+
+class Command(MongoCommand):
+    help = "Plan, build or show indexes and validators. Without an option: build what is missing or changed."
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
+        mode.add_argument("--status", action="store_true", help="show every index with its size and use")
+        mode.add_argument("--check", action="store_true", help="list stored documents that violate the validators")
+        parser.add_argument(
+            "--exit-code", action="store_true", help="with --plan: end with 1 if there is something to do"
+        )
+        parser.add_argument(
+            "--drop-unknown",
+            action="store_true",
+            help="also drop indexes, and replace validators, that no app declares",
+        )
+        parser.add_argument(
+            "--collection", action="append", default=[], metavar="NAME", help="only this one (repeatable)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        only: list[str] = options["collection"]
+        if unknown := set(only) - {item.collection.name for item in collections.declared()}:
+            raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
+        if options["status"]:
+            self._show_status(only)
+        elif options["check"]:
+            self._check(only)
+        else:
+            changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
+            if options["plan"] and options["exit_code"] and changed:
+                raise found_wrong(f"{changed} changes are to be made.")
+
+    def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
+        """Apply the plan, or show it; return how many changes were, or would be, made. Raises CommandError."""
+        try:
+            changes = indexes.plan(only)
+        except indexes.FormerFormat as error:
+            raise CommandError(str(error)) from error
+        wanted = [change for change in changes if drop or not change.optional]
+        impossible: list[str] = []
+        for change in changes:
+            note = "" if change in wanted else "  (left alone: --drop-unknown does it)"
+            self.stdout.write(f"{change}{note}")
+            if change in wanted and (reason := self._try(change, pretend)):
+                impossible.append(reason)
+        if impossible:
+            raise found_wrong("\n".join(impossible))
+        if pretend:
+            self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
+        else:
+            self.stdout.write(self.style.SUCCESS(f"{len(wanted)} changes made."))
+        return len(wanted)
+
+    def _try(self, change: indexes.Change, pretend: bool) -> str:
+        """Take one step, or see whether it could be taken; return why it cannot be, "" if it can."""
+        if pretend:
+            return change.obstacles(database(change.alias))
+        try:
+            self._apply(change)
+        except indexes.CannotBuild as error:  # the others can be built all the same
+            return str(error)
+        return ""
+
+    def _apply(self, change: indexes.Change) -> None:
+        """Take one step, and show on a terminal how far an index build has come. Raises CannotBuild."""
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                indexes.take(change)
+            except BaseException as error:  # noqa: BLE001 - raised again below, in the thread that can answer it
+                failure.append(error)
+
+        thread = Thread(target=work)
+        thread.start()
+        with tqdm(total=100, unit="%", leave=False, disable=not self.stdout.isatty(), delay=1) as bar:
+            while thread.is_alive():
+                thread.join(LOOK_EVERY)
+                bar.n = status.build_progress(change.alias)
+                bar.refresh()
+        if failure:
+            raise failure[0]
+
+    def _show_status(self, only: list[str]) -> None:
+        rows = status.indexes(only)
+        for row in rows:
+            used = "never used" if row.uses == 0 else f"used {row.uses} times"
+            since = f" since {row.since:%Y-%m-%d %H:%M}" if row.since else ""
+            declared = "" if row.declared else "  (no app declares it)"
+            self.stdout.write(f"{row.collection}  {row.name}  {row.size / 1024:,.0f} KiB  {used}{since}{declared}")
+        self.stdout.write(f"{len(rows)} indexes, {sum(row.size for row in rows) / 1024:,.0f} KiB.")
+
+    def _check(self, only: list[str]) -> None:
+        found = list(validators.violations(only))
+        for violation in found:
+            self.stdout.write(f"{violation.collection}: {violation.id}")
+        if found:
+            raise found_wrong(f"{len(found)} documents violate their collection's validator.")
+        self.stdout.write("Every stored document is valid.")

@@ -1,0 +1,143 @@
+"""Shard the collections by the keys that the apps declare."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from marginalia.mongo import indexes, sharding
+from marginalia.mongo.collections import aliases, stored
+from marginalia.mongo.connection import database
+from marginalia.mongo.doctor import queries
+from marginalia.mongo.management.base import MongoCommand
+from marginalia.mongo.sharding import newer, ranges, targeting
+
+
+class Command(MongoCommand):
+    help = "Plan, apply or show the sharding of the declared collections. Needs a mongos to apply."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--plan", action="store_true", help="show what would be done, do nothing")
+        mode.add_argument("--status", action="store_true", help="show chunks, sizes and balance of each collection")
+        parser.add_argument(
+            "--presplit",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"cut collections with ids that spread into N ranges (2 to {ranges.MOST}), and deal out those that are empty",
+        )
+        parser.add_argument(
+            "--zones", action="store_true", help="with --presplit: have the balancer keep each range on its shard"
+        )
+        parser.add_argument(
+            "--shard",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="with --presplit: deal out to this one (repeatable; without it, to all that mongos knows)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["status"]:
+            for alias in aliases():
+                self._show(alias)
+            return
+        if options["presplit"] and not 2 <= options["presplit"] <= ranges.MOST:
+            raise CommandError(f"--presplit takes a number from 2 to {ranges.MOST}.")
+        if not options["presplit"] and (options["zones"] or options["shard"]):
+            raise CommandError("--zones and --shard go with --presplit.")
+        try:
+            statements = sharding.plan()
+        except sharding.CannotShard as error:
+            raise CommandError(str(error)) from error
+        for statement in statements:
+            self.stdout.write(str(statement))
+        for name, reason in sharding.unsharded():
+            self.stdout.write(f"= {name}: stays on one shard  {reason}")
+        for alias in aliases():
+            self._show_broadcasts(alias)
+        if options["plan"] or not (statements or options["presplit"]):
+            self._show_commands(statements, options)
+            return
+        if not all(sharding.is_mongos(alias) for alias in aliases()):
+            raise CommandError(
+                "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
+            )
+        if statements:
+            self._apply(statements)
+        if options["presplit"]:
+            self._presplit(options)
+
+    def _show_commands(self, statements: list[sharding.Statement], options: dict[str, Any]) -> None:
+        """Show what would be done as commands for mongosh."""
+        lines = [line for statement in statements for line in statement.mongosh()]
+        if options["presplit"]:
+            lines += [step.mongosh() for step in self._ranges(options).steps]
+        if lines:
+            self.stdout.write("\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n")
+        for line in lines:
+            self.stdout.write(line)
+        if options["plan"]:
+            for line in newer.mongosh(options["shard"]):
+                self.stdout.write(line)
+        self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
+
+    def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
+        """Return how ranges are cut and dealt out, and name what stays. Raises CommandError."""
+        try:
+            found = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
+        except sharding.CannotShard as error:
+            raise CommandError(str(error)) from error
+        for name, count in found.left.items():
+            why = "hold something or are cut finer, and stay: the balancer may move them"
+            self.stdout.write(f"= {name}: {count} ranges {why}")
+        return found
+
+    def _presplit(self, options: dict[str, Any]) -> None:
+        steps = self._ranges(options).steps
+        for number, step in enumerate(steps, 1):
+            try:
+                ranges.apply(step)
+            except sharding.CannotShard as error:
+                raise CommandError(f"{error} ({number - 1} of {len(steps)} done; running again goes on)") from error
+        self.stdout.write(self.style.SUCCESS(f"{len(steps)} cuts and moves made."))
+
+    def _show_broadcasts(self, alias: str) -> None:
+        """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
+        collections = [item.collection for item in stored(alias)]
+        for query, collection, find in queries.built(database(alias), collections):
+            if queries.asks_every_shard(find, collection):
+                reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
+                self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
+        for known in targeting.broadcasts():
+            if known.collection in {collection.name for collection in collections}:
+                paths = ", ".join(known.paths) or "nothing"
+                self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.why}")
+
+    def _apply(self, statements: list[sharding.Statement]) -> None:
+        try:
+            indexes.ensure(self.stdout.write)
+        except indexes.CannotBuild as error:
+            raise CommandError(str(error)) from error
+        for number, statement in enumerate(statements, 1):
+            self.stdout.write(f"{number}/{len(statements)} {statement}")
+            try:
+                sharding.apply(statement)
+            except sharding.CannotShard as error:
+                raise CommandError(
+                    f"{error} ({number - 1} of {len(statements)} done; running again goes on)"
+                ) from error
+        self.stdout.write(self.style.SUCCESS(f"{len(statements)} statements applied."))
+
+    def _show(self, alias: str) -> None:
+        if not sharding.is_mongos(alias):
+            self.stdout.write(f"{alias}: no mongos, nothing is sharded.")
+            return
+        rows = sharding.distribution(alias)
+        for row in rows:
+            key = ", ".join(f"{path} {way}" for path, way in row.key.items())
+            self.stdout.write(f"{row.collection}  ({key}){'  unique' if row.unique else ''}")
+            for shard, chunks in sorted(row.chunks.items()):
+                self.stdout.write(f"  {shard}: {chunks} chunks, {row.size.get(shard, 0) / 1_048_576:,.1f} MiB")
+        self.stdout.write(f"{len(rows)} collections are sharded.")

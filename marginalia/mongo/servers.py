@@ -1,0 +1,254 @@
+"""MongoDB servers: whether the one of the operator's will do (a replica set or a mongos, new enough, within reach), whether one
+answers, and what an error says of it."""
+
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
+from pymongo import MongoClient
+from pymongo.errors import (
+    ConfigurationError,
+    ConnectionFailure,
+    InvalidURI,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
+from pymongo.read_preferences import Primary, Secondary
+from pymongo.topology_description import TopologyDescription
+from pymongo.uri_parser import parse_uri
+
+from marginalia.mongo.connection import UNAUTHORIZED, bounded, client
+
+logger = logging.getLogger(__name__)
+
+OLDEST = (6, 0)
+# src/mongo/base/error_codes.yml
+AUTHENTICATION_FAILED = 18
+# Of a write concern: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
+UNMET = frozenset({79, 100})
+# Seconds that a process that has just started looks for a primary before it reports an outage.
+FIRST_SECONDS = 0.6
+
+
+# What a server answers, also after it has written, that stops, steps down, or reaches too few members:
+# HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
+# ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
+# InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+PASSING = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
+
+
+class UnsuitableServer(Exception):
+    """The database that a URI names cannot carry the site; the text is one sentence that says why."""
+
+
+def check(uri: str, timeout: float = 5.0) -> str:
+    """Return the addresses that `uri` names if a site can run there. Raises UnsuitableServer, never with the password.
+
+    `timeout` is in seconds, for finding a server at all.
+    """
+    try:
+        named = parse_uri(uri, connect_timeout=timeout)
+    except (InvalidURI, ConfigurationError, ValueError) as error:
+        raise UnsuitableServer(f"MONGODB_URI is not a MongoDB connection string: {error}") from error
+    where = named["fqdn"] or ",".join(host if port is None else f"{host}:{port}" for host, port in named["nodelist"])
+    try:
+        reason = _reason(uri, int(timeout * 1000), single=len(named["nodelist"]) == 1)
+    except ServerSelectionTimeoutError as error:
+        reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
+    except OperationFailure as error:
+        refused = error.code in (UNAUTHORIZED, AUTHENTICATION_FAILED)
+        reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {first_clause(error)}"
+    except ConfigurationError as error:  # a wire protocol that the driver no longer speaks
+        reason = f"cannot be used: {first_clause(error)}"
+    except PyMongoError as error:
+        reason = f"does not work: {first_clause(error)}"
+    if reason:
+        raise UnsuitableServer(f"MongoDB at {where} {reason}.")
+    return where
+
+
+def _reason(uri: str, milliseconds: int, *, single: bool) -> str:
+    # Where the URI names a replica set, the driver leaves a standalone out: a single server is asked without the name.
+    asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
+    direct: dict[str, Any] = {"directConnection": True} if single else {}
+    with MongoClient[dict[str, Any]](asked, serverSelectionTimeoutMS=milliseconds, **direct) as client:
+        if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
+            return reason
+    with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=milliseconds) as client:
+        client.admin.command("ping")  # goes to the primary: is there one, under a name that we can reach?
+    return ""
+
+
+def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
+    """What rules a server out, by its answers to hello and buildInfo; "" if nothing does."""
+    if tuple(version[:2]) < OLDEST:
+        return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST))} or later"
+    if hello.get("msg") != "isdbgrid" and "setName" not in hello:
+        return "is a standalone server, and the site needs a replica set or a mongos, for its transactions"
+    return ""
+
+
+def unmet_write_concern(database: Mapping[str, Any]) -> str:
+    """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES, "" if it can or doesn't answer.
+
+    Every write would fail, although it is stored.
+
+    A client of its own asks, which is closed before processes fork.
+    """
+    w = database["OPTIONS"].get("w", "majority")
+    if w == "majority":
+        return ""
+    milliseconds = int(FIRST_SECONDS * 1_000)
+    try:
+        limits: dict[str, Any] = {"timeoutMS": milliseconds, "serverSelectionTimeoutMS": milliseconds}
+        with MongoClient[dict[str, Any]](database["HOST"], w=w, **limits) as client:
+            client[database["NAME"]]["mongo.none"].delete_one({"_id": "none"})
+    except PyMongoError as error:
+        if getattr(error, "code", None) in UNMET:
+            return _unmet(error)
+    return ""
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether an exception says that the database can't be used.
+
+    It isn't reached, refuses the log-in, can't meet the write concern, or doesn't answer in time.
+
+    The ORM wraps what the driver raised: its cause is looked at too.
+    """
+    while error is not None:
+        if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
+            return True
+        if isinstance(error, OperationFailure) and error.code in (*PASSING, *UNMET, AUTHENTICATION_FAILED):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def first_clause(error: BaseException) -> str:
+    """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
+    return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
+
+
+def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
+    """Return one sentence that names why MongoDB can't be used, by an error that is_outage accepts and what the driver knows of
+    the servers."""
+    while not isinstance(error, PyMongoError) and (raised := error.__cause__ or error.__context__):
+        error = raised
+    if getattr(error, "code", None) in UNMET:
+        return _unmet(error)
+    known = client(alias).topology_description
+    if getattr(error, "code", None) == AUTHENTICATION_FAILED or _refuses_log_in(known):
+        return "MongoDB refuses the user name or password of MONGODB_URI."
+    servers = {f"{host}:{port}": server for (host, port), server in known.server_descriptions().items()}
+    if known.has_writable_server():
+        return f"MongoDB doesn't answer: {first_clause(error)}."
+    reached = {name: server.server_type_name for name, server in servers.items() if server.is_server_type_known}
+    away = ", ".join(sorted(servers.keys() - reached.keys()))
+    if known.replica_set_name and reached:
+        states = ", ".join(f"{name} ({type})" for name, type in sorted(reached.items()))
+        return (
+            f"The replica set {known.replica_set_name} has no primary. Reached: {states}. "
+            f"Not reached: {away or 'none'}. A majority of the members must run."
+        )
+    reasons = {name: first_clause(server.error) if server.error else "silent" for name, server in servers.items()}
+    listed = "; ".join(f"{name}: {reason.removeprefix(f'{name}: ')}" for name, reason in sorted(reasons.items()))
+    if "[SSL" in listed:
+        return (
+            f"The TLS connection to MongoDB failed. {listed}. Check tlsCAFile in MONGODB_URI and this machine's clock."
+        )
+    return f"MongoDB doesn't answer. {listed}."
+
+
+def _unmet(error: BaseException) -> str:
+    return f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {first_clause(error)}."
+
+
+def report_outage() -> None:
+    """Log why MongoDB can't be used, if it can't be within FIRST_SECONDS: the first line of a process that starts."""
+    _give_up_at()
+    try:
+        with within(FIRST_SECONDS):
+            client().admin.command("ping")
+    except (Outage, PyMongoError) as error:
+        logger.error("%s", cause_of(error))
+
+
+def is_cut_off() -> bool:
+    """Return whether MongoDB refuses the log-in, or this process has known no primary since it started, and has looked for
+    FIRST_SECONDS.
+
+    A process that has known one waits out an election; a process that has not may wait for hours.
+    """
+    known = client().topology_description
+    if _refuses_log_in(known):
+        return True
+    if known.max_election_id is not None or known.topology_type_name == "Sharded":
+        return False
+    left = _give_up_at() - time.monotonic()
+    return left <= 0 or not answers(seconds=left)
+
+
+def _refuses_log_in(known: TopologyDescription) -> bool:
+    """Return whether a server refused the log-in: the driver forgets the server's type until its next heartbeat."""
+    return any(
+        getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()
+    )
+
+
+@cache
+def _give_up_at() -> float:
+    """Return when this process ends its first search for a primary, which begins with the first call."""
+    return time.monotonic() + FIRST_SECONDS
+
+
+def knows_primary() -> bool:
+    """Return whether a server is known that takes writes; at once, without asking any."""
+    known = client().topology_description
+    # Asked for every page: the name alone takes half of the time.
+    return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
+
+
+def knows_secondary() -> bool:
+    """Return whether a secondary is known; at once, without asking any."""
+    return client().topology_description.has_readable_server(Secondary())
+
+
+def answers(*, seconds: float = 1.0) -> bool:
+    """Return whether a primary takes writes now, asked for at most `seconds`."""
+    return bool(_greeting(Primary(), seconds).get("isWritablePrimary"))
+
+
+def secondary_answers(*, seconds: float = 1.0) -> bool:
+    """Return whether a secondary can be read now, asked for at most `seconds`."""
+    return bool(_greeting(Secondary(), seconds).get("secondary"))
+
+
+def _greeting(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
+    try:
+        with bounded(seconds):
+            return client().admin.command("hello", read_preference=of)
+    except PyMongoError:
+        return {}
+
+
+class Outage(Exception):
+    """The database cannot be reached, or did not answer in time."""
+
+
+@contextmanager
+def within(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+    """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
+    try:
+        with bounded(seconds, alias):
+            yield
+    except (PyMongoError, DatabaseError) as error:
+        if is_outage(error):
+            raise Outage(f"no answer within {seconds:g} s") from error
+        raise

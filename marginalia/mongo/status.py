@@ -1,0 +1,127 @@
+"""What MongoDB's servers say of themselves. None stands for what the site's user may not ask, or a server does not say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from bson import ObjectId
+from django.db import DEFAULT_DB_ALIAS
+from pymongo.database import Database
+from pymongo.errors import OperationFailure
+
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import Document, client, database
+from marginalia.mongo.servers import is_outage
+
+_PRIMARY, _SECONDARY, _ARBITER = 1, 2, 7
+# Most of an answer of serverStatus, and nothing that is read here.
+_LEFT_OUT = dict.fromkeys(("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0)
+_SCRATCH = "_scratch_"
+# The server takes names of 63 bytes; an id is at the end.
+_LONGEST = 63 - len(_SCRATCH) - 24
+# No command needs a database of its own for longer.
+ABANDONED = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Members:
+    """A replica set: its term, the members that are down, and by how many seconds each secondary is behind the primary (none
+    while there is no primary)."""
+
+    term: int
+    down: tuple[str, ...]
+    lag: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Server:
+    """The primary: the connections that it has, and how many it takes."""
+
+    connections: int
+    most_connections: int
+
+
+@dataclass(frozen=True)
+class Oplog:
+    """How many seconds the oplog reaches back, and what share of its size is filled."""
+
+    seconds: float
+    filled: float
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The disk that the database lies on, in bytes."""
+
+    total: int
+    free: int
+
+
+def members(alias: str = DEFAULT_DB_ALIAS) -> Members | None:
+    """Return the state of the replica set. Raises PyMongoError where no server answers; so do all of these."""
+    answer = _asked(client(alias).admin, "replSetGetStatus")
+    return members_of(answer) if answer else None
+
+
+def members_of(answer: Mapping[str, Any]) -> Members:
+    """Return what an answer to replSetGetStatus says."""
+    states = {member["name"]: member["state"] for member in answer["members"]}
+    newest = next((member["optimeDate"] for member in answer["members"] if member["state"] == _PRIMARY), None)
+    lag = {
+        member["name"]: max(0.0, (newest - member["optimeDate"]).total_seconds())
+        for member in answer["members"]
+        if newest is not None and member["state"] == _SECONDARY
+    }
+    down = tuple(name for name, state in states.items() if state not in (_PRIMARY, _SECONDARY, _ARBITER))
+    return Members(int(answer["term"]), down, lag)
+
+
+def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
+    """Return what the primary, or a mongos, says of its connections."""
+    answer = _asked(client(alias).admin, "serverStatus", **_LEFT_OUT)
+    if answer is None:
+        return None
+    connections = answer["connections"]
+    return Server(connections["current"], connections["current"] + connections["available"])
+
+
+def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
+    """Return how far back the primary's oplog reaches; None of a mongos."""
+    answer = _asked(client(alias).admin, "serverStatus", oplog=1, **_LEFT_OUT)
+    stored = _asked(client(alias).local, "collStats", "oplog.rs")
+    if not answer or "oplog" not in answer or not stored or not stored.get("maxSize"):
+        return None
+    ends = answer["oplog"]
+    seconds = ends["latestOptime"].time - ends["earliestOptime"].time
+    return Oplog(seconds, min(1.0, stored["size"] / stored["maxSize"]))
+
+
+def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
+    """Return the size of the disk under the primary's data, and what of it is free."""
+    answer = _asked(database(alias), "dbStats")
+    if not answer or not answer.get("fsTotalSize"):
+        return None
+    return Disk(int(answer["fsTotalSize"]), int(answer["fsTotalSize"] - answer["fsUsedSize"]))
+
+
+def _asked(db: Database[Document], command: str, value: Any = 1, **arguments: Any) -> Document | None:
+    try:
+        return db.command(command, value, **arguments)
+    except OperationFailure as error:
+        if is_outage(error):
+            raise
+        return None
+
+
+def scratch_name(own: str) -> str:
+    """Return how the databases are called that commands make beside the site's own, up to the id at the end."""
+    return f"{own[:_LONGEST]}{_SCRATCH}"
+
+
+def abandoned(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
+    """Return those databases beside the site's own, as far as its user may see them, whose command was stopped long ago before
+    it deleted them."""
+    begin, before = scratch_name(database(alias).name), now() - ABANDONED
+    ids = {name: name.removeprefix(begin) for name in client(alias).list_database_names() if name.startswith(begin)}
+    return sorted(name for name, id in ids.items() if ObjectId.is_valid(id) and ObjectId(id).generation_time < before)

@@ -1,5 +1,0 @@
-"""Clean HTML: sanitized by profile, with ids, links and photos of the site."""
-
-from markup.html.sanitizer import Profile, clean
-
-__all__ = ["Profile", "clean"]

@@ -1,5 +1,0 @@
-"""Markdown to clean HTML, in time that grows with the text alone."""
-
-from markup.markdown.rendering import render
-
-__all__ = ["render"]

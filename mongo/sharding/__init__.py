@@ -1,5 +1,0 @@
-"""Shard keys, declared against what mongos knows; and which commands it can send to few shards."""
-
-from mongo.sharding.keys import CannotShard, Statement, apply, distribution, is_mongos, plan, refusals, unsharded
-
-__all__ = ["CannotShard", "Statement", "apply", "distribution", "is_mongos", "plan", "refusals", "unsharded"]
