@@ -14,7 +14,7 @@ Over the same selectors, services and access functions as the admin, and with no
     rights/        who asks and what of it is allowed: tokens, scopes, principals, limits
     admin.py       the page where tokens are made and revoked
     problems.py    what goes wrong, as application/problem+json
-    middleware.py  CORS, 304 and RateLimit-*, outside of the page cache, which keeps what all readers get (cms/page_cache/)
+    middleware.py  CORS, 304 and RateLimit-*, outside of the page cache, which keeps what all readers get (reader/page_cache/)
 
 An endpoint is a function under a `Router` of api/http/routing.py; it reads `request.auth`, a Principal, which stands for a
 user wherever an access function asks for one.

@@ -1,5 +1,4 @@
-"""What the API keeps: tokens, what was answered under an Idempotency-Key, the list of changes, how far caches in front have
-heard of them, pictures that come in pieces."""
+"""What the API keeps: tokens, what was answered under an Idempotency-Key, the list of changes, pictures that come in pieces."""
 
 from django.conf import settings
 
@@ -7,7 +6,6 @@ from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from marginalia.mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
 TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
-PURGES = "cms.purges"
 DAY = 24 * 60 * 60
 # A request that is sent again with its key within a day gets what it got; a day more for clocks that differ.
 ANSWERS_KEPT_SECONDS = 2 * DAY
@@ -39,11 +37,6 @@ STATIC = (
         (Index("kept_for_two_days", (("created", 1),), expire_after_seconds=ANSWERS_KEPT_SECONDS),),
         validator=document({"_id": ID, "asked": TEXT, "created": DATE}),
         unsharded_because="Small, and short-lived: what programs that write were answered.",
-    ),
-    Collection(
-        PURGES,
-        validator=document({"_id": TEXT, "resume": document({}), "at": DATE}),
-        unsharded_because="One document for each cache in front of the site.",
     ),
     Collection(
         UPLOADS,

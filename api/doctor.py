@@ -1,14 +1,12 @@
-"""What the doctor asks of the API: whether changes are told, to mirrors and to caches in front of the site."""
+"""What the doctor asks of the API: whether mirrors are told of changes."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 
-from django.conf import settings
-
-from api.changes import purging, stored
-from api.collections import CHANGES, PURGES
+from api.changes import stored
+from api.collections import CHANGES
 from marginalia.mongo.clock import now
-from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, HotQuery, check
+from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, check
 
 HOT_QUERIES = (
     HotQuery(
@@ -41,19 +39,3 @@ def changes_told(examination: Examination) -> Iterator[Finding]:
             f"The list of changes is {minutes:,.0f} minutes behind: mirrors of the API do not see what changed since."
         )
         yield Finding(WARNING, "changes-behind", CHANGES, message, fix)
-
-
-@check
-def caches_told(examination: Examination) -> Iterator[Finding]:
-    """Each cache in front of the site hears which pages are old."""
-    if PURGES not in {collection.name for collection in examination.collections}:
-        return
-    for cache in settings.CDN_PURGE_URLS:
-        heard = purging.heard(cache)
-        if heard is None or now() - heard > BEHIND:
-            since = f"since {heard:%Y-%m-%d %H:%M} UTC" if heard else "ever"
-            message = (
-                f"This cache has not heard {since} which pages to drop: readers see them for a minute after a change."
-            )
-            fix = "Run manage.py work beside the site; its log says what the cache answers."
-            yield Finding(ERROR, "cache-not-told", cache, message, fix)

@@ -14,9 +14,9 @@ from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree as sections_tree
-from nodes.selectors import authors as by_author
-from nodes.selectors import menus
-from nodes.selectors import tags as of_tags
+from reader.selectors import authors as by_author
+from reader.selectors import menus
+from reader.selectors import tags as of_tags
 
 router = Router(tags=["Site"])
 

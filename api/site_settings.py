@@ -18,8 +18,8 @@ from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.rights.scopes import Scope
 from api.schemas.writing import Settings, SettingsChange
+from editor.settings import SettingsForm
 from nodes import access
-from nodes.admin.settings import SettingsForm
 from nodes.errors import TooBusy
 from nodes.models import site as stored_site
 from nodes.models.site import Site, SiteSettings

@@ -57,8 +57,8 @@ def photo() -> str:
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.services import editing
-    from nodes.services.photo_import import import_photo
     from nodes.types import Actor
+    from photos.services.importing import import_photo
 
     published = now() - timedelta(days=1)
     actor = Actor(None, "Ada")

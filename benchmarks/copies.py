@@ -16,10 +16,10 @@ def _addresses(folder: Path) -> list[str]:
     """Upload large photos; return the addresses of fifty copies of them, none of which is made."""
     from PIL import Image
 
-    from nodes.photos.assets.limits import limits
-    from nodes.photos.links import copy
     from nodes.selectors import photos
-    from nodes.services.photo_import import upload
+    from photos.assets.limits import limits
+    from photos.links import copy
+    from photos.services.importing import upload
     from tests.support.nodes import build
     from tests.support.nodes.photo_build import gallery
 

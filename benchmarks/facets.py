@@ -62,8 +62,8 @@ def _measure(section: Any) -> None:
     from marginalia.mongo.connection import database
     from nodes.content.facets import key
     from nodes.models import version_cache
-    from nodes.selectors import facets
     from nodes.selectors.listing import live
+    from reader.selectors import facets
 
     nodes, rows = database()["cms.nodes"], []
     for name, wanted in (

@@ -32,9 +32,9 @@ def main() -> None:
 def _commands(paths: dict[str, str]) -> report.Table:
     from django.test import Client
 
-    from cms.page_cache import kept
+    from nodes import rendering
     from nodes.models import tree, version_cache
-    from nodes.texts import rendering
+    from reader.page_cache import kept
 
     client, log = Client(SERVER_NAME="127.0.0.1"), CommandLog()
 
@@ -111,7 +111,7 @@ def _every_post() -> Iterator[str]:
     """Yield the paths of all posts of the bulk content."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
-    from nodes.selectors import sitemap
+    from reader.selectors import sitemap
 
     sections = tree.current()
     for entry in sitemap.entries(sections, "blog-entry", 1, now()) or ():

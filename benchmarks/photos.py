@@ -126,7 +126,7 @@ def up(mb: int) -> dict[str, float]:
     _connected()
     from bson import ObjectId
 
-    from nodes.photos.assets.writer import Writer
+    from photos.assets.writer import Writer
 
     def work() -> None:
         # As the validator wants a content that is on its way.
@@ -158,7 +158,7 @@ def down(mb: int) -> dict[str, float]:
     """The asset service's reader, as the view uses it."""
     _connected()
     from marginalia.mongo.connection import database
-    from nodes.photos.assets.reader import read
+    from photos.assets.reader import read
 
     file = database()["cms.assets.files"].find_one({"filename": f"{mb}.bin"})
     assert file
@@ -195,9 +195,9 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.test import Client
     from django.urls import reverse
 
-    from nodes.photos.assets.limits import limits
-    from nodes.photos.links import copy, square
     from nodes.selectors import photos
+    from photos.assets.limits import limits
+    from photos.links import copy, square
     from tests.support.nodes.photo_build import gallery
 
     client, parent = Client(), gallery(f"benchmark-{os.getpid()}")

@@ -8,13 +8,13 @@ from django.core import checks
 from django.db.models import Model
 from django.dispatch import receiver
 
+from editor import relogin
 from marginalia import comments
 from marginalia.comments.backends import layout_classes, may_keep
 from marginalia.comments.posting import services
 from marginalia.comments.posting.policy import Mode, Policy, closing
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
-from nodes.admin import relogin
 from nodes.content import PHOTO, Content, registry
 from nodes.models import Node, Photo, Placed, tree
 from nodes.models import site as stored_site

@@ -8,20 +8,21 @@ from urllib.parse import quote
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from cms.requests.keepable import is_personal
 from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import site as stored_site
 from nodes.models import tree
 from nodes.models.look import fonts
 from nodes.models.site import DOCUMENTATION
-from nodes.photos import links as photo_links
-from nodes.photos import pictures
-from nodes.selectors import menus, slugs
 from nodes.selectors import nodes as selectors
-from nodes.selectors.menus import MenuLink
+from nodes.selectors import slugs
 from nodes.selectors.outline import outline
-from nodes.views import look
+from photos import links as photo_links
+from photos import pictures
+from reader.page_cache.keepable import is_personal
+from reader.selectors import menus
+from reader.selectors.menus import MenuLink
+from reader.views import look
 
 
 def site(request: HttpRequest) -> dict[str, Any]:

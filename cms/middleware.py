@@ -23,15 +23,15 @@ from django.utils.functional import cached_property
 from cms.requests import heavy
 from cms.requests.errors import busy, unavailable
 from cms.requests.gate import Gate
-from cms.requests.keepable import is_personal
 from cms.requests.logs import given_id, public_path, request_id, trace_id, traced, user_class
 from cms.requests.metrics import commands, counted, scraping
 from cms.requests.metrics.counted import HEAVY_REFUSED
+from editor import relogin
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.servers import answers, secondary_answers
-from nodes.admin import relogin
 from nodes.models import site as stored_site
-from nodes.views.finding import not_found
+from reader.page_cache.keepable import is_personal
+from reader.views.finding import not_found
 
 logger = logging.getLogger("cms.requests")
 
@@ -154,7 +154,7 @@ class NoSuchIdMiddleware:
 
 
 class ReloginMiddleware:
-    """Let an editor whose log-in has expired log in again on the spot, with all that was typed (nodes.admin.relogin)."""
+    """Let an editor whose log-in has expired log in again on the spot, with all that was typed (editor.relogin)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -57,6 +57,10 @@ INSTALLED_APPS = [
     "cms",
     "api",
     "wordpress",
+    "transfer",
+    "editor",
+    "reader",
+    "photos",
     "nodes",
     "marginalia.comments",
     "marginalia.mongo",
@@ -86,13 +90,13 @@ MIDDLEWARE = [
     "cms.middleware.PermissionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
-    "cms.page_cache.middleware.StaleMiddleware",
+    "cms.requests.stale.StaleMiddleware",
     # Outside of the gate: who waits for a turn takes no place there.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
-    "cms.page_cache.middleware.KeptPageMiddleware",
+    "reader.page_cache.middleware.KeptPageMiddleware",
     "cms.middleware.SiteMiddleware",
-    "cms.page_cache.middleware.PageCacheMiddleware",
+    "reader.page_cache.middleware.PageCacheMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -108,7 +112,7 @@ ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
 # The site is at the root of its host: no server, and no request through one, says otherwise.
 FORCE_SCRIPT_NAME = ""
-# A page's own path is its address: /about, not /about/. nodes.views.pages redirects what ends in a slash.
+# A page's own path is its address: /about, not /about/. reader.views.pages redirects what ends in a slash.
 APPEND_SLASH = False
 
 _LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
@@ -205,7 +209,7 @@ CONTENT_SECURITY_POLICY = {
 # Requests of one worker that may ask the database at once (cms.requests.gate); serve gives a worker a few threads more.
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
-# Pages kept in each worker, and twice as much for all of them together (cms.page_cache).
+# Pages kept in each worker, and twice as much for all of them together (reader.page_cache).
 PAGE_CACHE_BYTES = env.PAGE_CACHE_MB * 1024 * 1024
 # How long after its end a kept page may be shown, marked as stale, while the database is away.
 STALE_MINUTES = env.STALE_MINUTES
@@ -222,7 +226,7 @@ TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 # Whether readers of other pages get them from a secondary then.
 READ_SECONDARIES = env.READ_SECONDARIES
 
-# What the site takes of photos; nodes.photos.assets.limits has the rest.
+# What the site takes of photos; photos.assets.limits has the rest.
 PHOTOS = {
     "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
     "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,

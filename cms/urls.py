@@ -25,7 +25,7 @@ urlpatterns = [
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("marginalia.comments.urls")),
     path("api/", include("api.urls")),
-    path("", include("nodes.urls")),
+    path("", include("reader.urls")),
 ]
 
 handler400 = "cms.requests.errors.bad_request"

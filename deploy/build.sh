@@ -8,7 +8,7 @@ from=build/image
 rm -rf "$from" build/marginalia.tar
 mkdir -p "$from/site"
 
-git archive HEAD manage.py LICENSE api cms comments local locale markup mongo nodes static templates wordpress | tar -x -C "$from/site"
+git archive HEAD manage.py LICENSE api cms comments editor locale marginalia nodes photos reader static templates transfer wordpress | tar -x -C "$from/site"
 "$python" -m tools.lock --into "$from/packages"
 # The key is of no site; without one, another would be made and left behind.
 env -i PATH="$PATH" PYTHONDONTWRITEBYTECODE=1 SECRET_KEY=of-the-build "$python" "$from/site/manage.py" collectstatic --no-input --verbosity 0

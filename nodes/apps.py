@@ -10,4 +10,4 @@ class NodesConfig(AppConfig):
     def ready(self) -> None:
         autodiscover_modules("content")
         from nodes import checks  # noqa: F401 - registers itself
-        from nodes.services import photo_copies, scheduled  # noqa: F401 - register what the worker does of photos and drafts
+        from nodes.services import scheduled  # noqa: F401 - registers what the worker does of drafts

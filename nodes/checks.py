@@ -1,11 +1,10 @@
-"""System checks: what is set for photos, and what content types declare."""
+"""System checks: what content types declare."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
-from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 
@@ -14,7 +13,6 @@ from nodes.content.base import LISTED_BY, Written
 from nodes.content.fields import RESERVED
 from nodes.content.upgrading import FIRST
 from nodes.models.site import COMMENT_POLICIES
-from nodes.photos.assets.limits import limits
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
 # Long texts, documents and ids are no values that readers choose by, the day of a moment is another elsewhere, and times and
@@ -27,19 +25,6 @@ _NO_FACETS = (
 MOST_ON_A_PAGE = 100
 # The fields that most types share, by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
-
-
-@register()
-def check_photos(**kwargs: Any) -> list[CheckMessage]:
-    """nodes.E001: the setting PHOTOS has a key that nothing reads; nodes.E002: there is no width to make copies in."""
-    try:
-        found = limits()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint="nodes.photos.assets.limits lists the keys.", id="nodes.E001")]
-    if not found.widths or not found.squares:
-        hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one number of pixels each."
-        return [Error("PHOTOS leaves no size to show photos in.", hint=hint, id="nodes.E002")]
-    return []
 
 
 @register()

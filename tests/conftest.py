@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from bson import ObjectId
 from django.conf import settings as django_settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission, User
@@ -14,10 +15,13 @@ from django.test.utils import setup_databases, teardown_databases
 from marginalia.comments.types import Target
 from marginalia.mongo import indexes
 from marginalia.mongo.connection import database
+from nodes.types import Actor
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.database import URI, empty
 from tests.support.kept import forget
+from tests.support.nodes.build import node
+from tests.support.nodes.content import Chapter, Handbook, News, registered
 from tests.support.nodes.editors import Editor
 from tests.support.throwaway import EphemeralMongod
 
@@ -143,3 +147,26 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
                     terminalreporter.write_line(f"{report.nodeid} did:")
                     for line in lines:
                         terminalreporter.write_line(f"    {line}")
+
+
+@pytest.fixture
+def ann() -> Actor:
+    return Actor(None, "Ann")
+
+
+@pytest.fixture
+def bob() -> Actor:
+    return Actor(None, "Bob")
+
+
+@pytest.fixture
+def book(mongo) -> Iterator[ObjectId]:
+    """The id of a handbook: what stands in it is ordered by hand."""
+    with registered(Handbook, Chapter, News):
+        yield node("handbook", "book")
+
+
+@pytest.fixture
+def chapters(book) -> list[ObjectId]:
+    """The ids of its chapters a to e."""
+    return [node("chapter", slug, parent=book) for slug in "abcde"]

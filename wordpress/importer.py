@@ -17,13 +17,14 @@ from django.utils.translation import gettext as _
 from marginalia.comments.types import Target
 from marginalia.markup import html, text
 from marginalia.mongo.clock import now
+from nodes import tags
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
 from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
 from nodes.models import Node, site
 from nodes.selectors import imports
-from nodes.services import editing, photo_import, placement
-from nodes.texts import tags
+from nodes.services import editing, placement
 from nodes.types import Actor
+from photos.services import importing as photo_import
 from wordpress import brought, old_links
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name

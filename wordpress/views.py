@@ -10,7 +10,7 @@ from marginalia.comments.reading.lists import ANCHOR
 from marginalia.mongo.clock import now
 from nodes.models import Node, Photo, tree
 from nodes.selectors import nodes as selectors
-from nodes.views import finding
+from reader.views import finding
 from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]

@@ -5,5 +5,4 @@ relay.py       what the worker does: reads the change stream of MongoDB, and app
 events.py      what an event of the stream tells
 visibility.py  which changes readers may know of
 stored.py      the list as it is stored: numbers, the end, the horizon
-purging.py     what caches in front of the site are told, from the same stream
 """

@@ -7,38 +7,11 @@ from typing import Any
 from bson import ObjectId
 
 from api.changes.stored import COMMENTS, NODE, RESET, SETTINGS
-from marginalia.comments.backends import VERSIONS
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import Document
-from nodes.collections import ASSET_FILES, NODES, SITE, TRASH, home_of
-from nodes.selectors.falling_due import SHOWN_BY
+from nodes.collections import NODES, SITE, TRASH, home_of
+from reader.change_stream import DISCUSSIONS, ENDS
 
-DISCUSSIONS = VERSIONS[0]
-_WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
-# After these a collection is not what it was, whatever was told of it.
-ENDS = ("drop", "rename", "dropDatabase", "invalidate")
-_UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
-_UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
-# Never a text: an event is as small as what it tells.
-PIPELINE: list[Document] = [
-    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDS)}}]}},
-    {
-        "$project": {
-            "operationType": 1,
-            "ns.coll": 1,
-            "documentKey._id": 1,
-            "fields": {
-                "$concatArrays": [
-                    {"$map": {"input": {"$objectToArray": _UPDATED}, "in": "$$this.k"}},
-                    {"$ifNull": ["$updateDescription.removedFields", []]},
-                ]
-            },
-            "nonce": {"$ifNull": ["$fullDocument.metadata.nonce", _UPDATED_NONCE]},
-            "metadata": {name: f"$fullDocument.metadata.{name}" for name in SHOWN_BY},
-            "due": "$updateDescription.updatedFields.draft.due",
-        }
-    },
-]
 _UPKEEP = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
 # With these a section takes along all that stands in it; the first three take a node from readers.
 _SEEN_BY = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})

@@ -18,6 +18,7 @@ from marginalia.mongo.connection import Document, database
 from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site
+from reader.change_stream import LOST, PIPELINE
 
 # Events that are read, and told, together.
 BATCH = 500
@@ -28,8 +29,6 @@ MARKED = timedelta(seconds=15)
 # What falls due is told this much later, so that all servers show it by then, whatever their clocks say, and no save that was
 # under way is missed.
 GRACE = timedelta(seconds=5)
-# InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost: src/mongo/base/error_codes.yml
-LOST = frozenset({260, 280, 286})
 
 
 @jobs.frequently
@@ -89,7 +88,7 @@ def _reset(why: str, number: int, resume: Document | None, until: datetime) -> E
 def _read(resume: Document | None) -> tuple[list[Document], Document]:
     """Return the events after a token (from now on without one), BATCH at most, and the token to go on from."""
     found: list[Document] = []
-    with database().watch(events.PIPELINE, start_after=resume, max_await_time_ms=AWAIT, batch_size=BATCH) as stream:
+    with database().watch(PIPELINE, start_after=resume, max_await_time_ms=AWAIT, batch_size=BATCH) as stream:
         while len(found) < BATCH and (event := stream.try_next()) is not None:
             found.append(event)
         token = stream.resume_token

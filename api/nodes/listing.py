@@ -18,9 +18,10 @@ from nodes.content import facets as content_facets
 from nodes.content import registry
 from nodes.models import Placed, tree
 from nodes.models.tree import Section
-from nodes.selectors import authors, by_hand, dates, lists, search
-from nodes.selectors import facets as by_facet
+from nodes.selectors import by_hand, lists, search
 from nodes.selectors import nodes as selectors
+from reader.selectors import authors, dates
+from reader.selectors import facets as by_facet
 
 SIZE, MOST = 20, 100
 STATE = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"

@@ -16,6 +16,7 @@ from api.problems import Problem
 from api.rights.principals import Principal
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
+from nodes import tags as tag_texts
 from nodes.access import Action
 from nodes.collections import home_of
 from nodes.errors import DraftGone, EditConflict, NodeError
@@ -24,10 +25,9 @@ from nodes.selectors import history, photos
 from nodes.selectors import trash as in_trash
 from nodes.selectors.editing import Editable, Version
 from nodes.services import drafts, editing, trash
-from nodes.services import photos as of_photos
 from nodes.services.write import NOT_DRAFTED
-from nodes.texts import tags as tag_texts
 from nodes.types import NO_TAGS, Actor, TagChange
+from photos.services import photos as of_photos
 
 # What who uploaded a photo says of it until it is published.
 DESCRIBING = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})

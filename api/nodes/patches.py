@@ -16,10 +16,10 @@ from api.nodes import presenting
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import shown_fields
+from editor.fields import FIRST_YEAR, LAST_YEAR, YEARS, AuthorField, SectionField
+from editor.forms import NodeForm
 from marginalia.mongo.clock import now
 from nodes.access import TOP
-from nodes.admin.fields import FIRST_YEAR, LAST_YEAR, YEARS, AuthorField, SectionField
-from nodes.admin.forms import NodeForm
 from nodes.content import values
 from nodes.content.fields import PREFIX
 from nodes.types import NEVER

@@ -12,11 +12,11 @@ from nodes.content import values
 from nodes.content.base import Part
 from nodes.models import Photo, Placed
 from nodes.models.dependencies import note_texts
-from nodes.photos import labels, texts
-from nodes.photos import links as photo_links
-from nodes.photos.assets import renditions
 from nodes.selectors.editing import Editable
 from nodes.types import NEVER
+from photos import labels, texts
+from photos import links as photo_links
+from photos.assets import renditions
 
 # Always there: what a node is known by.
 KNOWN_BY = frozenset({"id", "type", "nonce"})

@@ -15,23 +15,22 @@ from api.http import answers, once
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
+from editor.forms import NodeForm
 from marginalia.markup.characters import is_blank
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
-from nodes import access, errors
-from nodes.admin.forms import NodeForm
+from nodes import access, errors, tags
 from nodes.content import PHOTO
 from nodes.models import Photo
-from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
-from nodes.photos.assets.limits import limits
-from nodes.photos.assets.writer import CHUNK
 from nodes.selectors import photos as selectors
 from nodes.selectors import slugs, trash
-from nodes.services.photos import Replacement, Upload
-from nodes.services.sweeping import sweep_stalled
 from nodes.services.write import check_place
-from nodes.texts import tags
 from nodes.types import Actor
+from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from photos.assets.limits import limits
+from photos.assets.writer import CHUNK
+from photos.services.photos import Replacement, Upload
+from photos.services.sweeping import sweep_stalled
 
 # Beginning an upload takes two writes: of a process that died then no more is waited for.
 BEGINNING = timedelta(minutes=1)

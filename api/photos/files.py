@@ -17,7 +17,7 @@ from nodes.errors import TooBusy
 from nodes.models import Photo, tree
 from nodes.selectors import photos as selectors
 from nodes.selectors.listing import is_public
-from nodes.views import photo_files
+from photos import views as photo_files
 
 router = Router(tags=["Photos"])
 

@@ -21,10 +21,10 @@ from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import Id, Shape
 from nodes import access
 from nodes.models import Photo
-from nodes.photos.assets.errors import BadPicture
-from nodes.photos.assets.writer import new_id
 from nodes.selectors import photos as selectors
-from nodes.services.photos import file_name
+from photos.assets.errors import BadPicture
+from photos.assets.writer import new_id
+from photos.services.photos import file_name
 
 router = uploading.router
 

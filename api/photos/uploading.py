@@ -19,8 +19,8 @@ from api.schemas.shapes import Id
 from nodes import access
 from nodes.access import Action
 from nodes.selectors import photos as selectors
-from nodes.services.photos import Replacement
 from nodes.types import Actor
+from photos.services.photos import Replacement
 
 router = files.router
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BeforeValidator, Field, StrictInt, create_model
 
 from api.schemas.shapes import LIVE, Id, Shape, VersionName
-from nodes.texts import tags
+from nodes import tags
 
 Tag = Annotated[str, Field(max_length=tags.LONGEST, examples=["spring"])]
 TagList = Annotated[list[Tag], Field(max_length=tags.MOST)]

@@ -17,9 +17,9 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.utils.crypto import salted_hmac
 
+from editor.relogin import is_form_sent
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
-from nodes.admin.relogin import is_form_sent
 
 SECONDS = 15 * 60
 # Wrong passwords in SECONDS: from one network for one account, from one network, for one account from anywhere. The last is

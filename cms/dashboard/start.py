@@ -8,15 +8,15 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from editor import working_copies
 from marginalia.comments.moderation import pending as moderation
 from marginalia.comments.posting.policy import is_moderator
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from nodes import access, content
-from nodes.admin import working_copies
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
-from nodes.services import sweeping
+from photos.services import sweeping
 
 # Of the comments that wait longest.
 PENDING = 3

@@ -21,9 +21,9 @@ from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.selectors import trash as trashed
 from nodes.services import editing, trash, volume_data
-from nodes.services.photos import Upload
 from nodes.services.site import save_settings
 from nodes.types import Actor
+from photos.services.photos import Upload
 
 # What the site is called and how it is furnished, unless its operator chose anything of it.
 MENU = ("essays", "field-notes", "workshop", "世界文学", "plates", "library", "handbook")

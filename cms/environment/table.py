@@ -45,7 +45,7 @@ class Environment(BaseModel):
     READ_SECONDARIES: bool = False
     PAGE_CACHE_TRUST_MS: int = Field(0, ge=0, le=1_000)
     CDN_PURGE_URLS: values.WebAddresses = []
-    CDN_PURGER: values.Importable = "cms.serving.cdn.varnish"
+    CDN_PURGER: values.Importable = "reader.cdn.varnish"
     TEXT_MAX_KB: int = Field(1_000, ge=1, le=3_000)
     PHOTOS_MAX_MB: int = Field(200, ge=1, le=2_000)
     PHOTOS_MAX_MEGAPIXELS: int = Field(120, ge=1, le=1_000)

@@ -17,8 +17,8 @@ from api import problems
 from api.middleware import is_of_api
 from api.problems import Problem
 from cms.requests.logs import request_id
+from editor.relogin import show_again
 from marginalia.mongo.servers import is_outage
-from nodes.admin.relogin import show_again
 
 # Of a box with text that comes back: letters in a line, lines at the most.
 LINE, MOST_LINES = 70, 16

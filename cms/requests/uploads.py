@@ -8,7 +8,7 @@ from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 class NoFiles(FileUploadHandler):
     """Ends the reading of a form at its first file: Django's own handlers would write what anybody sends to the disk.
 
-    Photos have a handler of their own (nodes.admin.photos.uploads), which their views set.
+    Photos have a handler of their own (editor.photos.uploads), which their views set.
     """
 
     chunk_size = 64 * 1024

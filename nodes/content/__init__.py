@@ -75,5 +75,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Inserts stand above content types, whose fields they use; apps find both here.
     if name in ("Insert", "insert"):
-        return getattr(import_module("nodes.texts.inserts"), name)
+        return getattr(import_module("marginalia.markup.inserts"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from bson import ObjectId
 
+from marginalia.markup import titles
 from marginalia.markup.text import folded
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -15,7 +16,6 @@ from nodes.models import Node, Photo
 from nodes.selectors import lists, search
 from nodes.selectors.listing import FIELDS, readable_nodes
 from nodes.selectors.lists import ANY, Filters
-from nodes.texts import titles
 
 # Photos that are offered at once.
 OFFERED = 24

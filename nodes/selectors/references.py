@@ -16,6 +16,7 @@ from bson import ObjectId
 from marginalia.markup.html import references as markup_references
 from marginalia.mongo.connection import Document, batched, database
 from marginalia.mongo.reading import aggregated, along, readable
+from nodes import rendering
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
 from nodes.content import MARKDOWN, PHOTO, registry
 from nodes.content import fields as content_fields
@@ -23,7 +24,6 @@ from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, beside, is_public, live, public_among, readable_nodes
-from nodes.texts import rendering
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
 MOST_NAMED = 200

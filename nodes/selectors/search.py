@@ -11,7 +11,7 @@ from typing import Any
 
 from pymongo.errors import PyMongoError
 
-from marginalia.markup import text
+from marginalia.markup import scripts, text
 from marginalia.markup.characters import searchable
 from marginalia.mongo.connection import bounded, database
 from marginalia.mongo.reading import lacks_text_index, readable, readable_one
@@ -20,7 +20,6 @@ from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.forms import check
 from nodes.models.tree import Tree
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
-from nodes.texts import scripts
 
 COLLECTIONS = (NODES, ASSET_FILES)
 # In which collection something was found, and its id there.

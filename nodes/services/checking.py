@@ -3,7 +3,7 @@
 Never more: no node, no text and no comment is ever deleted here. What lost its section goes to the trash, whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,17 +16,14 @@ from nodes.collections import (
     ASSET_FILES,
     NODES,
     REDIRECTS,
-    RENDITION_CHUNKS,
-    RENDITION_FILES,
     REVISIONS,
     TRASH,
     standing,
 )
-from nodes.content import CONTENT, PHOTO
+from nodes.content import CONTENT
 from nodes.errors import NodeError
 from nodes.models import Node, tree
 from nodes.models import damage as damaged_nodes
-from nodes.photos import damage
 from nodes.selectors import chains, slugs
 from nodes.selectors.listing import MODELS
 from nodes.services import trash
@@ -48,6 +45,10 @@ class Defect:
     fixed: bool
 
 
+# Of the app that keeps files, which registers them: each takes whether to mend.
+FILE_LOOKS: list[Callable[[bool], Iterator[Defect]]] = []
+
+
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
     """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
     before = now() - AGE
@@ -59,7 +60,7 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
         *(_lost(collection, fix) for collection in (NODES, ASSET_FILES)),
         _cycles(),
         _hidden_by_routes(),
-        *((_damaged_files(), _damaged_copies(fix)) if files else ()),
+        *(look(fix) for look in FILE_LOOKS if files),
     ]
     for look in looks:
         yield from _to_its_end(look)
@@ -200,21 +201,3 @@ def _hidden_by_routes() -> Iterator[Defect]:
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]
         yield Defect(SLUG, f"{document['_id']}: the site itself needs the address /{slug}; give it another slug", False)
-
-
-def _damaged_files() -> Iterator[Defect]:
-    """Yield photos, in the trash too, and contents whose bytes are not whole."""
-    for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
-        documents = database()[collection].find(query, damage.FIELDS)
-        for document, why in damage.damaged(database(), documents):
-            yield Defect(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
-
-
-def _damaged_copies(fix: bool) -> Iterator[Defect]:
-    """Yield copies whose bytes are not whole; they go, and are made anew when they are asked for."""
-    documents = database()[RENDITION_FILES].find({}, damage.FIELDS)
-    for document, why in damage.damaged(database(), documents, RENDITION_CHUNKS):
-        if fix:
-            database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
-            database()[RENDITION_FILES].delete_one({"_id": document["_id"]})
-        yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)

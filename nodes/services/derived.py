@@ -5,17 +5,16 @@ from typing import Any
 
 from bson import ObjectId
 
-from marginalia.markup import text
+from marginalia.markup import scripts, text, titles
 from marginalia.markup.characters import searchable
 from marginalia.markup.html import references as markup_references
-from nodes import content
+from marginalia.markup.inserts.reading import Inserts
+from nodes import content, rendering
 from nodes.content import MARKDOWN
 from nodes.content import facets as content_facets
 from nodes.content import fields as content_fields
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
-from nodes.texts import rendering, scripts, titles
-from nodes.texts.inserts.reading import Inserts
 
 EXCERPT_WORDS = 40
 # Characters of a text that search looks through. A longer one is found by its beginning.

@@ -191,7 +191,7 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
     """Remove the draft if it is still `seen_draft`, also one that is scheduled; not what readers see already. That it was
-    discarded stays noted: an export that has it brings it back no more (nodes/services/arrivals.py).
+    discarded stays noted: an export that has it brings it back no more (transfer/importing_nodes.py).
 
     Raises DraftGone, NodeGone.
     """

@@ -44,7 +44,7 @@ from nodes.services.write import (
     unschedules,
     writable,
 )
-from nodes.texts.tags import MOST, unique
+from nodes.tags import MOST, unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
 # How often a save is merged again while others keep saving the same node.

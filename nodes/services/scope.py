@@ -62,7 +62,7 @@ def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], deriv
 def _long_texts(type: str) -> frozenset[str]:
     """Return the names of the fields of a type, as they are stored, that are read by its own page alone."""
     if content.get(type).date_field:
-        # Lists by a date of their own may read whole details (nodes.selectors.dates).
+        # Lists by a date of their own may read whole details (reader.selectors.dates).
         return frozenset()
     fields = content_fields.declared(type).values()
     return frozenset(field.column for field in fields if isinstance(field, models.TextField))

@@ -19,7 +19,6 @@ from nodes.content import CONTENT, PHOTO
 from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.merging import Merge
 from nodes.models import site as stored_site
-from nodes.photos.assets import contents
 from nodes.selectors import slugs
 from nodes.services import ordering, placement, scheduled
 from nodes.services.site import touch
@@ -152,8 +151,6 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     node_deleted.send(sender=None, node_id=node_id, type=type)
     if not database()[TRASH].delete_one(wanted).deleted_count:
         raise NodeGone(node_id)
-    if type == PHOTO:
-        contents.delete_all(node_id)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
     # A photo and a page with one id, however they came by it, have each its own.
     database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})

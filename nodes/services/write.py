@@ -12,9 +12,10 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.markup.characters import is_blank
+from marginalia.markup.inserts.reading import Inserts, Unknown, may_have_any
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
-from nodes import content, merging
+from nodes import content, merging, rendering
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
 from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading
 from nodes.content import fields as content_fields
@@ -34,9 +35,7 @@ from nodes.models import tree
 from nodes.selectors import lists, slugs
 from nodes.services import derived, ordering, scope
 from nodes.services.site import touch
-from nodes.texts import rendering
-from nodes.texts.inserts.reading import Inserts, Unknown, may_have_any
-from nodes.texts.tags import has_no_address
+from nodes.tags import has_no_address
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
 # How many saves back a form looks for its own.

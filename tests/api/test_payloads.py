@@ -7,7 +7,7 @@ from html import escape
 import pytest
 
 from api.rights.scopes import Scope
-from nodes.templatetags.typography import smart
+from reader.templatetags.typography import smart
 from tests.markup.policy import violations
 from tests.support.nodes import build
 from tests.support.payloads import ALL, arrived

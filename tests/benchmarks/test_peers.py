@@ -13,8 +13,8 @@ from benchmarks.__main__ import BY_NAME, NAMES
 from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGTAIL_KEPT, every_way
 from benchmarks.side_by_side import Series
 from benchmarks.wagtail_site.fill import threads
-from cms.requests.keepable import KEPT
 from marginalia.comments.backends import backend
+from reader.page_cache.keepable import KEPT
 from tests.support.comments.making import new
 from tests.support.site_settings import ROOT
 

@@ -23,7 +23,6 @@ from django.core.management import call_command
 from django.test import Client
 from playwright.sync_api import Page
 
-from cms import page_cache
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Target
 from marginalia.mongo import jobs
@@ -31,6 +30,7 @@ from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
+from reader import page_cache
 from tests.browser.poking import POKE
 from tests.support import wxr
 from tests.support.database import empty

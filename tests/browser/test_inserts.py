@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from nodes.texts import rendering
-from nodes.texts.inserts import base
-from nodes.texts.inserts.reading import Inserts
+from marginalia.markup.inserts import base
+from marginalia.markup.inserts.reading import Inserts
+from nodes import rendering
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node

@@ -16,9 +16,9 @@ from marginalia.comments.backends.stored import body, placed
 from marginalia.comments.posting import ip_hash
 from marginalia.comments.types import Author, NewComment, Order, Target
 from marginalia.mongo.connection import batched, database
-from nodes.photos.assets import contents, renditions
-from nodes.photos.assets.renditions import Spec
-from nodes.photos.assets.writer import new_id
+from photos.assets import contents, renditions
+from photos.assets.renditions import Spec
+from photos.assets.writer import new_id
 from tests.support.comments.making import new
 from tests.support.database import KEPT
 from tests.support.nodes import photo_build

@@ -13,7 +13,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import queries
 from marginalia.mongo.indexes import changes_of
 from marginalia.mongo.sharding import targeting
-from nodes.photos.assets.writer import new_id
+from photos.assets.writer import new_id
 from tests.cluster import loaded
 from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster

@@ -12,9 +12,10 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node
 from nodes.models.site import Scope
-from nodes.services import drafts, editing, photos, trash
+from nodes.services import drafts, editing, trash
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS, TagChange
+from photos.services import photos
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce
 

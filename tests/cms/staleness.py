@@ -86,7 +86,7 @@ def read(
     begin(uri, name, mode)
     from django.test import Client
 
-    from cms.page_cache import entries
+    from reader.page_cache import entries
 
     kept = [0]
     holds = entries.Entry.holds
@@ -166,8 +166,8 @@ def _bump_first() -> None:
 
 
 def _version_late() -> None:
-    from cms.page_cache import middleware
     from nodes.models import site
+    from reader.page_cache import middleware
 
     sound = middleware.is_for_all
 

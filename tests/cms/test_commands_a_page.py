@@ -2,12 +2,12 @@
 
 import pytest
 
-from cms import page_cache
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import Author
 from marginalia.mongo.clock import now
+from nodes import rendering
 from nodes.models import Node, tree, version_cache
-from nodes.texts import rendering
+from reader import page_cache
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import node
 

@@ -6,18 +6,18 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from cms import page_cache
-from cms.requests.keepable import KEPT
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node, site, tree, version_cache
 from nodes.models.site import Scope
-from nodes.photos import texts
 from nodes.selectors import nodes as selectors
-from nodes.selectors import sitemap
 from nodes.services import editing, placement
 from nodes.services.site import touch
 from nodes.types import TagChange
+from photos import texts
+from reader import page_cache
+from reader.page_cache.keepable import KEPT
+from reader.selectors import sitemap
 from tests.cms.changing import CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.between import stopped_before
 from tests.support.kept import forget

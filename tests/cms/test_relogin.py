@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from cms.accounts import throttling
+from editor.photos import describing
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment
-from nodes.admin.photos import describing
 from nodes.models import site as stored_site
 from tests.support.comments import site
 from tests.support.nodes.editors import fields

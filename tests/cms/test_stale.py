@@ -9,7 +9,7 @@ from django.test import Client
 from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
-from cms import page_cache
+from cms.requests import stale
 from cms.requests.stale import WARNING
 from marginalia.mongo import servers
 from marginalia.mongo.clock import now
@@ -17,6 +17,7 @@ from nodes.models import site as stored_site
 from nodes.models import tree, version_cache
 from nodes.services import trash
 from nodes.services.site import save_settings
+from reader import page_cache
 from tests.support.nodes.build import EDITOR, node, nonce, save
 
 LINE = '<ul class="messages" role="status"><li class="message warning">This is a copy of the page'
@@ -210,11 +211,11 @@ def test_kept_pages_are_given_for_so_many_minutes(post, browser, away, monkeypat
 @pytest.mark.parametrize("path", ["/blog/post", "/blog", "/feed/atom"])
 def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, commands, settings, monkeypatch, path):
     settings.READ_SECONDARIES = True
-    monkeypatch.setattr(page_cache.middleware, "knows_primary", lambda: False)
+    monkeypatch.setattr(stale, "knows_primary", lambda: False)
     # At a start no server is known at all.
     fresh = browser.get(path)
     assert "Warning" not in fresh
-    monkeypatch.setattr(page_cache.middleware, "knows_secondary", lambda: True)
+    monkeypatch.setattr(stale, "knows_secondary", lambda: True)
     for kept in (page_cache.kept, tree, version_cache):
         kept.clear()
     with commands.recorded():
@@ -232,8 +233,8 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
 
 def test_who_is_known_reads_from_no_secondary(post, browser, settings, monkeypatch, commands):
     settings.READ_SECONDARIES = True
-    monkeypatch.setattr(page_cache.middleware, "knows_primary", lambda: False)
-    monkeypatch.setattr(page_cache.middleware, "knows_secondary", lambda: True)
+    monkeypatch.setattr(stale, "knows_primary", lambda: False)
+    monkeypatch.setattr(stale, "knows_secondary", lambda: True)
     browser.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
     with commands.recorded():
         assert "Warning" not in browser.get("/blog/post")

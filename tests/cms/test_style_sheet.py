@@ -7,7 +7,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from PIL import Image
 
-from nodes.photos import links
+from photos import links
 from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 

@@ -21,9 +21,9 @@ from marginalia.comments.types import Target
 from marginalia.mongo.collections import Collection, ShardKey, declared
 from marginalia.mongo.sharding import targeting
 from marginalia.mongo.sharding.targeting import Broadcast
-from nodes.photos import links
 from nodes.selectors import photos as photo_selectors
-from nodes.services import photos
+from photos import links
+from photos.services import photos
 from tests.support import routing
 from tests.support.commands import CommandLog
 from tests.support.comments import site

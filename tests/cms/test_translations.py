@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 # The pluggable app brings its own catalogue along.
 CATALOGUES = {
     ROOT / "comments": ["comments"],
-    ROOT: ["api", "cms", "wordpress", "nodes", "mongo", "markup", "templates"],
+    ROOT: ["api", "cms", "editor", "marginalia", "nodes", "photos", "reader", "templates", "transfer", "wordpress"],
 }
 CALLS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
 STRING = r"""u?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""

@@ -16,14 +16,14 @@ from django.test import Client
 from django.test.client import FakePayload
 from django.utils.http import urlsafe_base64_encode
 
-from cms import page_cache
 from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import tokens
 from marginalia.comments.posting.tokens import FormToken, Own
 from marginalia.comments.types import Target
 from marginalia.mongo import jobs
-from nodes.views import previews
-from nodes.views.previews import Preview
+from reader import page_cache
+from reader.views import previews
+from reader.views.previews import Preview
 from tests.support.comments import site as comment_site
 from tests.support.nodes.build import node, nonce
 from tests.support.site_settings import loaded, production

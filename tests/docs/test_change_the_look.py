@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from cms import page_cache
 from cms.context_processors import site as shown_everywhere
 from cms.management import themes
 from nodes.services.site import save_settings
+from reader import page_cache
 from tests.docs.pages import ROOT, blocks
 from tests.support.nodes.build import node
 from tests.support.site_settings import loaded
@@ -69,8 +69,10 @@ def checked(capsys) -> list[str]:
 
 
 def test_every_template_and_block_is_in_the_table():
-    folder, listed = ROOT / "templates", {}
-    for path in sorted(folder.rglob("*.html")):
+    listed = {}
+    for folder, path in [
+        (f, path) for f in (ROOT / "templates", ROOT / "reader/templates") for path in f.rglob("*.html")
+    ]:
         name, text = str(path.relative_to(folder)), path.read_text()
         if not name.startswith("admin/"):
             extended = re.findall(r'{% extends "([^"]+)"', text)

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from textwrap import dedent
 
-from nodes.photos import texts
-from nodes.texts import rendering
-from nodes.texts.inserts import base
-from nodes.texts.inserts.reading import Inserts
+from marginalia.markup.inserts import base
+from marginalia.markup.inserts.reading import Inserts
+from nodes import rendering
+from photos import texts
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-an-insert.md"
 GUIDE = Path(__file__).parents[2] / "docs/editors-guide.md"
@@ -31,4 +31,4 @@ def test_the_example_works_in_twenty_lines(mongo, settings, tmp_path):
 
 def test_the_guide_names_every_insert_that_is_shipped():
     told = re.findall(r"^\| `:{2,3}([a-z]+)", GUIDE.read_text(), re.M)
-    assert sorted(told) == sorted(made.name for made in base.registered() if made.__module__.startswith("nodes."))
+    assert sorted(told) == sorted(made.name for made in base.registered() if made.__module__.startswith("marginalia."))

@@ -15,7 +15,7 @@ from marginalia.mongo.collections import declared
 from tests.support.site_settings import ROOT, documented, documented_rows, loaded, production
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
-PACKAGES = ("api", "cms", "comments", "marginalia", "nodes", "wordpress")
+PACKAGES = ("api", "cms", "comments", "editor", "marginalia", "nodes", "photos", "reader", "transfer", "wordpress")
 # A permission, and a field of the nodes.
 NO_CODE = {"marginalia_comments.can_moderate", "comments.author.id"}
 # Endings of names of files.

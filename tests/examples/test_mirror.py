@@ -19,7 +19,6 @@ from api.changes import stored
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
-from cms import page_cache
 from examples.mirror import NOT_THERE, Mirror, asking
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -27,6 +26,7 @@ from nodes.errors import NodeError
 from nodes.models import site as stored_site
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
+from reader import page_cache
 from tests.support.changes import lose_history
 from tests.support.nodes import build, photo_build
 from tests.support.processes import until

@@ -9,14 +9,15 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import NodeGone
-from nodes.photos.assets import contents, locks
-from nodes.photos.assets.errors import BadPicture, PhotoLocked, UploadLost
-from nodes.photos.assets.locks import STALE
-from nodes.photos.links import original
 from nodes.selectors import photos as selectors
-from nodes.services import photos, trash
-from nodes.services.sweeping import Swept, sweep
+from nodes.services import trash
 from nodes.types import Actor, TagChange
+from photos.assets import contents, locks
+from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from photos.assets.locks import STALE
+from photos.links import original
+from photos.services import photos
+from photos.services.sweeping import Swept, sweep
 from tests.support.between import before, stopped_before
 from tests.support.crashing import killed_after
 from tests.support.nodes import build, pictures

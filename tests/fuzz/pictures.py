@@ -25,11 +25,11 @@ from PIL import Image, ImageCms, features
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
-from nodes.photos.assets import images  # noqa: E402
-from nodes.photos.assets.cleaning import Cleaning  # noqa: E402
-from nodes.photos.assets.errors import BadPicture  # noqa: E402
-from nodes.photos.assets.limits import Limits  # noqa: E402
-from nodes.photos.assets.png import SIGNATURE  # noqa: E402
+from photos.assets import images  # noqa: E402
+from photos.assets.cleaning import Cleaning  # noqa: E402
+from photos.assets.errors import BadPicture  # noqa: E402
+from photos.assets.limits import Limits  # noqa: E402
+from photos.assets.png import SIGNATURE  # noqa: E402
 from tests.support.nodes import pictures  # noqa: E402
 
 SIZE = (24, 16)
@@ -166,7 +166,7 @@ class Faults(logging.Handler):
 def came_of(seed: int, count: int) -> dict[str, Any]:
     """Return what came of mutated pictures, and the most memory (MiB) that the process took until now."""
     faults, chance = Faults(), random.Random(seed)
-    logger = logging.getLogger("nodes.photos.assets")
+    logger = logging.getLogger("photos.assets")
     logger.addHandler(faults)
     came: Counter[str] = Counter()
     raised: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodes.photos.assets.cleaning import SLACK
+from photos.assets.cleaning import SLACK
 from tests.fuzz import pictures
 
 FIXED, FEW, MANY = 20_260_101, 200, 100_000

@@ -20,8 +20,8 @@ from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Author, Target
 from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
-from nodes.views import previews
-from nodes.views.previews import Preview
+from reader.views import previews
+from reader.views.previews import Preview
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
 from tests.support.commands import CommandLog
 from tests.support.database import empty
@@ -89,7 +89,7 @@ class Fuzzed:
                 ],
                 "commentkey": [*ids, "x"],
                 "commentslug": [posted.slug, "a" * 16, "a" * 16 + "/" + "b" * 16],
-                "path": ["nodes/admin.css", "site/site.css"],
+                "path": ["editor/admin.css", "site/site.css"],
                 "str": [
                     *ids,
                     held.id,

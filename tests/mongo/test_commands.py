@@ -36,7 +36,7 @@ def test_every_command_of_ours_has_these_exit_codes():
     ours = {
         name: app
         for name, app in get_commands().items()
-        if app in ("marginalia.mongo", "marginalia.comments", "nodes", "cms")
+        if app in ("marginalia.mongo", "marginalia.comments", "nodes", "photos", "transfer", "cms")
     }
     ours = {name: app for name, app in ours.items() if name not in ("check", "mongod", "serve", "makemigrations")}
     classes = {name: type(load_command_class(app, name)) for name, app in ours.items()}

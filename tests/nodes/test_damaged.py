@@ -14,7 +14,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import Author
 from marginalia.mongo import doctor, indexes, reading
 from marginalia.mongo.clock import now
-from nodes.services import sweeping
+from photos.services import sweeping
 from tests.support.kept import forget
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, nonce, save

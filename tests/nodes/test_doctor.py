@@ -9,11 +9,11 @@ from django.core.management import CommandError, call_command
 from marginalia.mongo import doctor, jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
-from nodes.photos.assets.locks import STALE
-from nodes.photos.assets.reader import Missing
-from nodes.photos.links import copy, original
 from nodes.selectors import photos as selectors
-from nodes.services import photos
+from photos.assets.locks import STALE
+from photos.assets.reader import Missing
+from photos.links import copy, original
+from photos.services import photos
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload

@@ -106,7 +106,7 @@ auth/user/<path:object_id>/delete/                     a       a
 auth/user/<path:object_id>/change/                     a       a
 auth/user/<path:object_id>/                            owema   owema
 auth/user/<id>/password/                               a       a
-^(?P<app_label>nodes|marginalia_comments|auth)/$                  owea    owea
+^(?P<app_label>marginalia_comments|auth|nodes)/$                  owea    owea
 (?P<url>.*)$                                           -       -
 """
 METHODS = ("get", "post")
@@ -175,7 +175,7 @@ class Samples:
             "<commentkey:pk>": target.pk,
             "<commentslug:slug>": slug,
             "<id>": user,
-            "^(?P<app_label>nodes|marginalia_comments|auth)/$": "nodes/",
+            "^(?P<app_label>marginalia_comments|auth|nodes)/$": "nodes/",
             "(?P<url>.*)$": "nowhere",
         }
 

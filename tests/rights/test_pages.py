@@ -12,7 +12,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.views import previews
+from reader.views import previews
 from tests.rights import by_api
 from tests.rights.world import NOT_TOLD, STATES, Thing, World, body, is_refused, remark, rows, stored, told, word
 from tests.support.nodes.editors import fields

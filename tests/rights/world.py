@@ -20,11 +20,11 @@ from django.test import Client
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from cms import page_cache
 from marginalia.mongo.connection import database
 from nodes.collections import RENDITIONS
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
+from reader import page_cache
 from tests.support.commands import CommandLog
 from tests.support.nodes import build, photo_build, pictures
 

@@ -1,8 +1,8 @@
 """What the site keeps in process between requests."""
 
-import cms.page_cache.middleware  # noqa: F401 - tests change it before a request has loaded it
-from cms.page_cache import kept
+import reader.page_cache.middleware  # noqa: F401 - tests change it before a request has loaded it
 from nodes.models import tree, version_cache
+from reader.page_cache import kept
 
 
 def forget() -> None:

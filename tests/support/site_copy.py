@@ -12,8 +12,6 @@ from typing import Any
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from cms.management.site_copy.archive import FILES, MANIFEST, Archive
-from cms.management.site_copy.lines import decoded, encoded
 from marginalia.comments.backends import backend
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
@@ -21,12 +19,15 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.models.site import SiteSettings
-from nodes.services import drafts, photos
+from nodes.services import drafts
 from nodes.services.site import save_settings
 from nodes.types import TagChange
+from photos.services import photos
 from tests.support.comments.making import ANN, imported, new
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
+from transfer.archive import FILES, MANIFEST, Archive
+from transfer.lines import decoded, encoded
 
 LAYOUTS = ("embedded", "documents", "buckets")
 ADDRESS = "commenter@example.org"

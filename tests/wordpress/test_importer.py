@@ -12,8 +12,8 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Verdict
+from nodes import tags as tags_of_nodes
 from nodes.services import editing, trash
-from nodes.texts import tags as tags_of_nodes
 from nodes.types import Actor
 from tests.support.nodes import build, pictures
 from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term

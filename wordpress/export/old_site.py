@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from bson import ObjectId
 
 from marginalia.markup.html import anchors
-from nodes.services import photo_import
+from photos.services import importing as photo_import
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 

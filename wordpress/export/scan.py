@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from bson import ObjectId
 
 from nodes.selectors.imports import Known
-from nodes.services import photo_import
+from photos.services import importing as photo_import
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Item, Site, WxrError

@@ -12,7 +12,7 @@ from bson import ObjectId
 
 from nodes.errors import NodeError
 from nodes.selectors import photos
-from nodes.services import photo_import
+from photos.services import importing as photo_import
 from wordpress import old_links
 from wordpress.brought import importer
 from wordpress.export.old_site import PHOTO

@@ -14,7 +14,7 @@ from typing import Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 from marginalia.markup.characters import is_blank
-from nodes.texts.inserts.shipped import Gallery
+from marginalia.markup.inserts.shipped import Gallery
 from wordpress.texts import blocks, inserts
 from wordpress.texts.paragraphs import paragraphs
 from wordpress.texts.shortcodes import expand, label_of

@@ -6,8 +6,8 @@ from html import unescape
 
 from marginalia.markup import directives
 from marginalia.markup.html import inserts
-from nodes.texts.inserts import players
-from nodes.texts.inserts.shipped import Button, Embed
+from marginalia.markup.inserts import players
+from marginalia.markup.inserts.shipped import Button, Embed
 
 # Photos in one gallery, as many as it takes.
 MOST_PHOTOS = 48

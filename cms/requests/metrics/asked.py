@@ -9,12 +9,12 @@ from django.conf import settings
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from api.changes import purging
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Verdict
 from marginalia.mongo import jobs, status
 from marginalia.mongo.clock import now
 from marginalia.mongo.servers import is_outage, within
+from reader import purging
 
 logger = logging.getLogger("cms.requests.metrics")
 

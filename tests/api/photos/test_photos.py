@@ -13,9 +13,10 @@ from PIL import Image
 
 from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
-from nodes.photos.assets.exif import Base
-from nodes.photos.assets.locks import STALE
-from nodes.services import editing, photos, trash
+from nodes.services import editing, trash
+from photos.assets.exif import Base
+from photos.assets.locks import STALE
+from photos.services import photos
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
 from tests.support.between import before
 from tests.support.nodes import build, photo_build, pictures

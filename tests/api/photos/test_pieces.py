@@ -14,8 +14,8 @@ from api.photos.staged import KEPT, MOST, PART
 from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.photos.assets.locks import STALE
 from nodes.services import trash
+from photos.assets.locks import STALE
 from tests.api.photos.sending import field, post, problem, send
 from tests.support.crashing import killed_after
 from tests.support.nodes import build, photo_build, pictures

@@ -11,8 +11,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from api.rights import tokens
-from cms import page_cache
 from cms.requests.logs import JsonFormatter, OneLineFormatter
+from reader import page_cache
 from tests.support.nodes.build import node
 from tests.support.processes import ROOT
 

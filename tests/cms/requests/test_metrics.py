@@ -10,7 +10,6 @@ from django.test import Client
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from cms import page_cache
 from cms.requests.gate import Gate
 from cms.requests.metrics.counted import route_of
 from marginalia.comments.backends import backend
@@ -19,6 +18,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import Author
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import UNAUTHORIZED
+from reader import page_cache
 from tests.support.nodes.build import node
 from tests.support.scraping import Scraped
 

@@ -103,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         "no wait for a first primary",
-        "cms/page_cache/middleware.py::StaleMiddleware.__call__",
+        "cms/requests/stale.py::StaleMiddleware.__call__",
         "if is_cut_off():",
         "if False:",
         "tests/cms/test_stale.py::test_process_without_a_first_primary_refuses_at_once",
@@ -187,10 +187,10 @@ MUTANTS = (
     ),
     Mutant(
         "nothing kept under a prefix",
-        "cms/requests/keepable.py::key_of",
+        "reader/page_cache/keepable.py::key_of",
         'if request.META.get("SCRIPT_NAME"):\n    return None',
         "",
-        "tests/cms/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",
+        "tests/reader/test_page_cache.py::test_what_is_made_under_a_prefix_is_not_kept",
     ),
     Mutant(
         "rights before the body of an upload",
@@ -201,25 +201,25 @@ MUTANTS = (
     ),
     Mutant(
         "second word to a cache in front",
-        "api/changes/purging.py::Purger._follow",
+        "reader/purging.py::Purger._follow",
         "told.append((time.monotonic(), found, _position(stream)))",
         "pass",
-        "tests/api/test_purging.py::test_a_cache_hears_of_each_change_twice",
+        "tests/reader/test_purging.py::test_a_cache_hears_of_each_change_twice",
     ),
     Mutant(
         "leaving a server that fell silent",
-        "api/changes/purging.py::_next",
+        "reader/purging.py::_next",
         "with bounded(LOOKING):",
         "if True:",
-        "tests/api/test_purging.py::test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second",
+        "tests/reader/test_purging.py::test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second",
         marked="slow",
     ),
     Mutant(
         "claims, of which a cache in front hears",
-        "cms/page_cache/middleware.py::PageCacheMiddleware.__call__",
+        "reader/page_cache/middleware.py::PageCacheMiddleware.__call__",
         "if seen.writing else",
         "if False else",
-        "tests/cms/serving/test_cdn.py::test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there",
+        "tests/reader/test_cdn.py::test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there",
     ),
     Mutant(
         "numbers of their own for readers of changes",

@@ -7,8 +7,8 @@ from bson import ObjectId
 from django import forms
 from django.db import models
 
-from nodes.admin.forms import form_of
-from nodes.admin.parts import MOST, PartsField
+from editor.forms import form_of
+from editor.parts import MOST, PartsField
 from nodes.content import Part
 from tests.support.nodes.build import node, nonce, save, stored
 from tests.support.nodes.editors import fields

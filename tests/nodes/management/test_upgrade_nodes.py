@@ -17,9 +17,9 @@ from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from nodes.content import upgrading
 from nodes.selectors import editing as selectors
-from nodes.selectors import facets
 from nodes.services import checking, derived, drafts, editing, trash, upgrades
 from nodes.types import TagChange
+from reader.selectors import facets
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed, registered
 from tests.support.nodes.release import saved_with_mark

@@ -6,8 +6,8 @@ from django_mongodb_backend.fields import ArrayField
 from marginalia.mongo.clock import now
 from nodes.content import Page, upgrade
 from nodes.models import tree
-from nodes.selectors import authors
 from nodes.selectors import nodes as selectors
+from reader.selectors import authors
 from tests.support.nodes.build import node
 from tests.support.nodes.content import registered
 

@@ -3,9 +3,9 @@
 import pytest
 from bson import ObjectId
 
+from marginalia.markup import titles
 from nodes.collections import ASSET_FILES
 from nodes.selectors import picking
-from nodes.texts import titles
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
-from cms import page_cache
 from marginalia.mongo import indexes
 from marginalia.mongo.clock import now
 from nodes.models import version_cache
 from nodes.selectors import slugs
 from nodes.services import editing, volume_data
+from reader import page_cache
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, node, nonce
 

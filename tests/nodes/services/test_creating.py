@@ -5,7 +5,8 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from nodes import errors
-from nodes.services import duplicating, editing, photos, trash
+from nodes.services import duplicating, editing, trash
+from photos.services import photos
 from tests.support.between import before
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored

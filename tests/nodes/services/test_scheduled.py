@@ -7,10 +7,11 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.models import tree
-from nodes.selectors import due, history, nodes, search, sitemap
+from nodes.selectors import due, history, nodes, search
 from nodes.services import bulk_actions, drafts, editing, scheduled, trash
 from nodes.services.bulk_actions import Chosen
 from nodes.types import Act, Actor, TagChange
+from reader.selectors import sitemap
 from tests.support.between import before
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 

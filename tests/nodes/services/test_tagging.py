@@ -8,9 +8,10 @@ from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.models import tree
 from nodes.selectors import search
-from nodes.services import drafts, editing, photos, trash
-from nodes.texts.tags import MOST
+from nodes.services import drafts, editing, trash
+from nodes.tags import MOST
 from nodes.types import TagChange
+from photos.services import photos
 from tests.support.between import before
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored

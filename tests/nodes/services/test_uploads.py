@@ -10,10 +10,10 @@ from pymongo.errors import AutoReconnect
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
-from nodes.photos.assets import images
-from nodes.photos.assets.writer import CHUNK, Writer
-from nodes.services import photos
-from nodes.services.photo_import import import_photo
+from photos.assets import images
+from photos.assets.writer import CHUNK, Writer
+from photos.services import photos
+from photos.services.importing import import_photo
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, send, shown, upload
 

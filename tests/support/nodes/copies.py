@@ -99,9 +99,9 @@ def mutated(chance: random.Random, data: bytes) -> bytes:
 
 def accepted(chance: random.Random, number: int) -> Iterator[tuple[str, bytes, Any]]:
     """Yield so many pictures that the site accepts: name, bytes as they are stored, and what was found out."""
-    from nodes.photos.assets import images
-    from nodes.photos.assets.cleaning import Cleaning
-    from nodes.photos.assets.errors import BadPicture
+    from photos.assets import images
+    from photos.assets.cleaning import Cleaning
+    from photos.assets.errors import BadPicture
 
     while number:
         format, data = made(chance)
@@ -139,8 +139,8 @@ def photo(chance: random.Random, judged: Any) -> Any:
 
 def named(photo: Any) -> set[str]:
     """Return the copies that the site's pages name of a photo, as in their addresses."""
-    from nodes.photos import links
-    from nodes.photos.assets.limits import limits
+    from photos import links
+    from photos.assets.limits import limits
 
     html = [links.picture(photo), links.crop(photo, sizes="1px"), links.logo(photo, alt="", css_class="")]
     html += [links.thumbnail(photo, width) for width in limits().squares]
@@ -150,10 +150,10 @@ def named(photo: Any) -> set[str]:
 
 def tried(number: int, seed: int) -> dict[str, Any]:
     """Make every copy of so many accepted pictures; return what came of it."""
-    from nodes.photos import links
-    from nodes.photos.assets import images, renditions
-    from nodes.photos.assets.framing import CENTRE, scaled
-    from nodes.photos.assets.limits import limits
+    from photos import links
+    from photos.assets import images, renditions
+    from photos.assets.framing import CENTRE, scaled
+    from photos.assets.limits import limits
 
     chance, faults, copies, formats = random.Random(seed), [], 0, dict.fromkeys(FORMATS, 0)
     slowest = 0.0

@@ -7,7 +7,7 @@ from bson import ObjectId
 from gridfs import GridFSBucket
 
 from marginalia.mongo.connection import database
-from nodes.services import photos
+from photos.services import photos
 from tests.support.nodes import build, pictures
 
 

@@ -101,7 +101,7 @@ def segment(code: int, body: bytes) -> bytes:
 
 def png(orientation: int = 1, picture: Image.Image | None = None) -> bytes:
     """Return a PNG with texts before, and EXIF after the pixels."""
-    from nodes.photos.assets.png import chunk
+    from photos.assets.png import chunk
 
     info = PngImagePlugin.PngInfo()
     info.add_text("Comment", "47.3769")

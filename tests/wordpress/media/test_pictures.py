@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from django.core.management import CommandError
 
-from nodes.photos.assets.stream import Cleaner
+from photos.assets.stream import Cleaner
 from tests.support.nodes import pictures
 from tests.support.wxr import attachment, export, item, meta
 

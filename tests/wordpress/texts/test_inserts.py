@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 
 from marginalia.markup.html import clean
-from nodes.texts.inserts.reading import Inserts
+from marginalia.markup.inserts.reading import Inserts
 from wordpress.texts.content import File, convert
 
 IDS = [str(ObjectId()) for _number in range(100)]

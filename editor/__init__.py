@@ -1,0 +1,1 @@
+"""The admin pages on which content is written, listed, moved and compared."""

@@ -1,0 +1,12 @@
+"""The editors' pages in the admin. Thin: forms and templates here, access in nodes.access, rules in nodes.services."""
+
+from django.contrib import admin
+
+from editor.model_admin import NodeAdmin
+from editor.photos.model_admin import PhotoAdmin
+from editor.settings import SettingsAdmin
+from nodes.models import Node, Photo, SiteSettings
+
+admin.site.register(Node, NodeAdmin)
+admin.site.register(Photo, PhotoAdmin)
+admin.site.register(SiteSettings, SettingsAdmin)

@@ -1,0 +1,133 @@
+"""The part of the site's settings that says how it looks: fields, and what they look like in light and dark colours."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from editor.fields import ReferenceField
+from editor.link_rows import LinkRowsField
+from marginalia.mongo.clock import now
+from nodes.models import look, tree
+from nodes.models import site as stored_site
+from nodes.selectors import nodes as selectors
+from reader.selectors.menus import MenuLink
+
+
+class AccentField(forms.CharField):
+    """A colour; the theme's own is stored as ""."""
+
+    widget = forms.TextInput({"type": "color"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return value or look.ACCENT
+
+    def to_python(self, value: Any) -> str:
+        colour = str(super().to_python(value)).lower()
+        return "" if colour == look.ACCENT else colour
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        if not value or look.is_accent(value):
+            return
+        if not look.is_colour(value):
+            raise ValidationError(_("Write the colour as # and six digits, such as #1f4e8c."))
+        nearest = look.readable(value, look.LIGHT, look.CONTRAST)
+        reason = _(
+            "Links in %(colour)s are hard to read: the contrast on the page is %(contrast)s : 1, and must be at least 4.5 : 1. "
+            "The nearest colour that can be read is %(nearest)s."
+        )
+        told = {"colour": value, "contrast": f"{look.lowest_contrast(value):.1f}", "nearest": nearest}
+        raise ValidationError(reason, params=told)
+
+
+@dataclass(frozen=True)
+class Swatch:
+    """How an accent looks on the surfaces of one scheme."""
+
+    label: Any
+    paper: str
+    raised: str
+    accent: str
+
+    @property
+    def contrast(self) -> str:
+        """The least contrast on both surfaces, in words."""
+        return f"{look.lowest_contrast(self.accent, (self.paper, self.raised)):.1f} : 1"
+
+
+def swatches(accent: str) -> list[Swatch]:
+    """Return how an accent ("": the theme's own) looks in both schemes; of a wrong one the nearest that is right."""
+    light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
+    return [
+        Swatch(gettext_lazy("Light"), *look.LIGHT, light),
+        Swatch(gettext_lazy("Dark"), *look.DARK, look.in_dark(light)),
+    ]
+
+
+def _sections() -> list[MenuLink]:
+    return [MenuLink(one.title, one.url, one.id) for one in tree.current().live_children(None, now())]
+
+
+def _pages() -> list[MenuLink]:
+    sections = tree.current()
+    return [MenuLink(title, sections.url(None, slug)) for title, slug in selectors.links_at_top(now())]
+
+
+class LookForm(forms.Form):
+    """The fields of the settings that say how the site looks."""
+
+    theme = forms.ChoiceField(label=gettext_lazy("Theme"), choices=stored_site.THEMES)
+    logo = ReferenceField(
+        photos=True,
+        label=gettext_lazy("Logo"),
+        required=False,
+        help_text=gettext_lazy(
+            "The address of a photo of this site, best a PNG or WebP without a background. It stands in place of the name. "
+            "The icons of tabs and home screens are made of it."
+        ),
+    )
+    logo_dark = ReferenceField(
+        photos=True,
+        label=gettext_lazy("Logo on dark"),
+        required=False,
+        help_text=gettext_lazy("For readers with dark colours. Without it they see the logo above."),
+    )
+    accent = AccentField(
+        label=gettext_lazy("Accent colour"),
+        required=False,
+        help_text=gettext_lazy("For links and marks. The colour for dark screens is made from it."),
+    )
+    fonts = forms.ChoiceField(
+        label=gettext_lazy("Fonts"),
+        choices=[(name, label) for name, (label, _properties) in look.FONTS.items()],
+        required=False,
+    )
+    home = forms.ChoiceField(
+        label=gettext_lazy("Home page"),
+        choices=stored_site.HOMES,
+        help_text=gettext_lazy("A page at the top level with the address “home” stands in its place."),
+    )
+    menu = LinkRowsField(
+        label=gettext_lazy("Menu"),
+        usual=_sections,
+        help_text=gettext_lazy(
+            "Empty a row to leave it out. Without a label the title is shown. Addresses elsewhere begin with https://. "
+            "Empty all rows to show the sections again."
+        ),
+    )
+    footer = forms.CharField(
+        label=gettext_lazy("Footer text"),
+        required=False,
+        max_length=500,
+        widget=forms.Textarea({"rows": 3}),
+        help_text=gettext_lazy("Plain text. Without it the name and the tagline stand there."),
+    )
+    footer_links = LinkRowsField(label=gettext_lazy("Footer links"), usual=_pages)
+    social = LinkRowsField(
+        label=gettext_lazy("Social links"),
+        help_text=gettext_lazy("Your profiles elsewhere, each with a label. Mastodon can verify them (rel=me)."),
+    )

@@ -1,0 +1,202 @@
+"""The form over a photo: that over a node, without a text, with what a photo has instead."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib.admin.widgets import AdminTextareaWidget
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_mongodb_backend.forms import ObjectIdField
+
+from editor.fields import TagsSeenField, accept_long_input
+from editor.forms import PATHS, NodeForm
+from nodes import tags
+from nodes.content import PHOTO
+from nodes.content.shipped import ROTATIONS, check_crop
+from nodes.models import Photo
+from nodes.selectors.editing import Version
+from nodes.types import NO_TAGS, TagChange
+
+# What rows of many photos say, by path.
+ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
+
+
+class PercentsInput(forms.MultiWidget):
+    """Numbers in percent, each beside its label; or all of them hidden."""
+
+    def __init__(self, labels: Sequence[Any], *, is_kept: bool = False) -> None:
+        shown = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
+        super().__init__([forms.HiddenInput() if is_kept else forms.NumberInput(shown) for _label in labels])
+        self.labels = labels
+        if not is_kept:
+            self.template_name = "editor/percents.html"
+
+    def decompress(self, value: Any) -> list[Any]:
+        return [None] * len(self.widgets)
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        for widget, label in zip(context["widget"]["subwidgets"], self.labels, strict=True):
+            widget["label"] = label
+        return context
+
+
+class PercentsField(forms.MultiValueField):
+    """Parts of a picture's width and height, typed in percent: all of them, or none."""
+
+    def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
+        # Longer numbers than a picture has pixels are rounded.
+        fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
+        super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
+        self.hidden_widget = partial(PercentsInput, labels, is_kept=True)
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return [f"{part * 100:.6g}" if isinstance(part, int | float) else part for part in value]
+
+    def compress(self, values: list[Any]) -> list[float] | None:
+        if not values:
+            return None
+        if None in values:
+            raise forms.ValidationError(_("Fill in all of these numbers, or none."))
+        return [round(part / 100, 4) for part in values]
+
+
+class CropField(PercentsField):
+    """The part of a picture that is shown; empty for all of it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        labels = [gettext_lazy("Left"), gettext_lazy("Top"), gettext_lazy("Width"), gettext_lazy("Height")]
+        super().__init__(labels, validators=[check_crop], **kwargs)
+
+    def compress(self, values: list[Any]) -> list[float] | None:
+        part = super().compress(values)
+        return None if part == [0, 0, 1, 1] else part
+
+
+class FocalField(PercentsField):
+    """The point of a picture that must stay in it; empty for the middle."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__([gettext_lazy("From the left"), gettext_lazy("From the top")], **kwargs)
+
+
+class PhotoForm(NodeForm):
+    """What an editor says of a photo."""
+
+    paths = {name: path for name, path in PATHS.items() if name not in ("text", "format")} | {
+        "alt": "detail.alt",
+        "focal": "detail.focal",
+        "crop": "detail.crop",
+        "rotation": "detail.rotation",
+    }
+    alt = forms.CharField(
+        label=gettext_lazy("Alternative text"),
+        required=False,
+        max_length=500,
+        widget=AdminTextareaWidget(attrs={"rows": 2}),
+        help_text=gettext_lazy("What it shows, for those who cannot see it. Needed before it can be published."),
+    )
+    focal = FocalField(
+        label=gettext_lazy("Focal point"),
+        help_text=gettext_lazy("What must stay in the picture when it is cut square. Click on the picture to set it."),
+    )
+    crop = CropField(
+        label=gettext_lazy("Part that is shown"),
+        help_text=gettext_lazy(
+            "Empty: all of it. Drag over the picture to choose. Measured before the picture is turned; the file stays whole."
+        ),
+    )
+    rotation = forms.TypedChoiceField(
+        label=gettext_lazy("Turned"),
+        choices=[("", gettext_lazy("not at all")), *ROTATIONS],
+        coerce=int,
+        empty_value=None,
+        required=False,
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        user: Any,
+        seen: Version | None = None,
+        initial: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data, user=user, type=PHOTO, seen=seen, initial=initial, **kwargs)
+        del self.fields["text"], self.fields["format"]
+        self.fields["section"].label = _("Gallery")
+        self.fields["summary"].label = _("Description")
+        self.fields["summary"].help_text = ""
+        if "published" in self.fields:
+            # A photo has no draft that waits for its time.
+            self.fields["published"].help_text = _("Empty: not public. Ahead: the photo appears at that time.")
+        order = (
+            "title",
+            "alt",
+            "summary",
+            "tags",
+            "section",
+            "slug",
+            "focal",
+            "crop",
+            "rotation",
+            "published",
+            "expires",
+            "author",
+            "comments",
+        )
+        self.order_fields(order)
+
+
+class RowForm(forms.Form):
+    """What is said of one photo among many. Of a photo that is there, under the nonce that the form was rendered with."""
+
+    alt = forms.CharField(
+        label=gettext_lazy("Alternative text"),
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=300)
+    tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
+    focal = FocalField(label=gettext_lazy("Focal point"))
+    nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
+    tags_seen = TagsSeenField()
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        photo: Photo | None = None,
+        said: Mapping[str, Any] | None = None,
+        change: TagChange = NO_TAGS,
+    ) -> None:
+        """`said`: what to show instead of what is stored, by path, with the `change` of the tags. No photo: one to come."""
+        shown: dict[str, Any] = {}
+        if photo:
+            metadata = photo.metadata
+            stored = {"title": metadata.title, "detail.alt": metadata.detail.alt, "detail.focal": metadata.detail.focal}
+            stored |= said or {}
+            shown = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
+            shown |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
+        # No ids: there are many of each field, and labels stand around them.
+        super().__init__(data, initial=shown, auto_id=False, prefix=str(photo.pk) if photo else None)
+        accept_long_input(self.fields.values())
+        if photo is None:
+            self.fields["title"].required = False
+
+    def clean_tags(self) -> tuple[str, ...]:
+        return tags.parse(self.cleaned_data["tags"])
+
+    def mine(self) -> dict[str, Any]:
+        """Return what the (valid) form says, by path, without its tags."""
+        return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
+
+    def tag_change(self) -> TagChange:
+        """Return what the editor did to the tags that the form was rendered with."""
+        return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])

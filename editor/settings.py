@@ -1,0 +1,171 @@
+"""The site's settings, one page in the admin: what two people changed at once merges, unless it is the same setting."""
+
+import zoneinfo
+from dataclasses import asdict, replace
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from editor.fields import LineField, ReferenceField, accept_long_input
+from editor.link_rows import told_by
+from editor.look import LookForm, Swatch, swatches
+from editor.sent_forms import KEPT
+from editor.site import page
+from nodes import access
+from nodes.errors import TooBusy
+from nodes.models import look
+from nodes.models import site as stored_site
+from nodes.services.site import SettingsConflict, save_settings
+from reader.views import previews
+
+
+def _time_zones() -> list[tuple[str, str]]:
+    return [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
+
+
+class SettingsForm(LookForm):
+    """The settings; each field also sends what it was rendered with, so that only what was changed is saved."""
+
+    name = LineField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
+    tagline = forms.CharField(
+        label=gettext_lazy("Tagline"), max_length=200, required=False, widget=AdminTextInputWidget
+    )
+    language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"), choices=_time_zones, help_text=gettext_lazy("Editors type times of this zone.")
+    )
+    posts_per_page = forms.IntegerField(label=gettext_lazy("Posts per page"), min_value=1, max_value=100)
+    comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=stored_site.COMMENT_POLICIES)
+    comments_close_after_days = forms.IntegerField(
+        label=gettext_lazy("Close comments after days"),
+        min_value=0,
+        max_value=36_500,
+        help_text=gettext_lazy("0: never."),
+    )
+    share_picture = ReferenceField(
+        photos=True,
+        label=gettext_lazy("Share picture"),
+        required=False,
+        help_text=gettext_lazy("For link previews of pages without a picture: the address of a photo of this site."),
+    )
+
+    FIELDSETS = (
+        (gettext_lazy("Site"), ("name", "tagline", "language", "time_zone", "share_picture")),
+        (gettext_lazy("Look"), ("theme", "logo", "logo_dark", "accent", "fonts")),
+        (gettext_lazy("Home and lists"), ("home", "posts_per_page")),
+        (gettext_lazy("Menu"), ("menu",)),
+        (gettext_lazy("Footer"), ("footer", "footer_links", "social")),
+        (gettext_lazy("Comments"), ("comment_policy", "comments_close_after_days")),
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, initial=asdict(stored_site.read().settings))
+        accept_long_input(self.fields.values())
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """Return the fields in groups, each with its name."""
+        return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
+
+    def swatches(self) -> list[Swatch]:
+        """Return how the accent that the form shows looks in both schemes."""
+        typed = str(self["accent"].value())
+        return swatches(typed if look.is_colour(typed) else "")
+
+    def seen(self) -> dict[str, Any]:
+        """Return what each field was rendered with; None for what no browser of ours sent."""
+        return {name: self._seen(self[name]) for name in self.fields}
+
+    def _seen(self, bound: forms.BoundField) -> Any:
+        try:
+            if isinstance(bound.field, ReferenceField):
+                return bound.field.clean(self.data.get(bound.html_initial_name))
+            return bound.field.to_python(self.data.get(bound.html_initial_name))
+        except forms.ValidationError:
+            return None
+
+    def changes(self) -> dict[str, Any]:
+        """Return what was changed."""
+        seen = self.seen()
+        return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest) -> HttpResponse:
+    """Show the settings, or save what was changed."""
+    if not access.may_set_up(request.user):
+        raise PermissionDenied
+    form = SettingsForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and KEPT not in request.POST and form.is_valid():
+        try:
+            save_settings(form.changes(), form.seen())
+        except SettingsConflict as conflict:
+            return _show(request, _conflicted(form, conflict), status=409)
+        except TooBusy as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("The settings were saved."))
+            return HttpResponseRedirect(request.path)
+    return _show(request, form)
+
+
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """Show the home page as it would be with what was typed; nothing is stored."""
+    if not access.may_set_up(request.user):
+        raise PermissionDenied
+    form = SettingsForm(request.POST)
+    if not form.is_valid():
+        return _show(request, form)
+    stored = stored_site.read()
+    typed = replace(stored.settings, **form.changes())
+    # Without versions nothing of it is kept in process.
+    stored_site.begin_request(replace(stored, versions=None, settings=typed))
+    with timezone.override(zoneinfo.ZoneInfo(typed.time_zone)), translation.override(typed.language):
+        return previews.home(request)
+
+
+def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
+    """Say at each field what another administrator made of it; saving again replaces that."""
+    stored = asdict(stored_site.read().settings)
+    again = form.data.copy()
+    for name in conflict.names:
+        told = told_by(stored[name]) if isinstance(stored[name], list) else stored[name]
+        told = dict(getattr(form.fields[name], "choices", ())).get(told, told)
+        reason = _("Another editor has changed this to “%(value)s”. Save again to replace that.")
+        form.add_error(name, reason % {"value": told})
+        again[form[name].html_initial_name] = stored[name]
+    form.data = again
+    return form
+
+
+def _show(request: HttpRequest, form: SettingsForm, status: int = 200) -> HttpResponse:
+    return page(request, "settings", _("Site settings"), form=form, status=status)
+
+
+class SettingsAdmin(admin.ModelAdmin):
+    """The settings in the admin's index."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("", view(edit), name="nodes_sitesettings_changelist"),
+            path("preview/", view(preview), name="nodes_sitesettings_preview"),
+        ]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return access.may_set_up(request.user)
+
+    has_view_permission = has_change_permission = lambda self, request, obj=None: self.has_module_permission(request)
+    has_add_permission = has_delete_permission = lambda self, request, obj=None: False

@@ -1,0 +1,35 @@
+"""What every page of the content admin shares: its context, and who is asked for what."""
+
+from typing import Any
+
+from bson import ObjectId
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from nodes.models import Node
+from nodes.types import Actor
+
+
+def page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    """Answer with a page of the admin; `editor/TEMPLATE.html` gets `context` beside what every page has."""
+    shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title, "is_nav_sidebar_enabled": True}
+    return render(request, f"editor/{template}.html", {**shared, **context}, status=status)
+
+
+def admin_url(name: str, *args: Any, **query: str) -> str:
+    """Return the path of a page of the content admin: admin_url("history", node_id)."""
+    return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
+
+
+def actor(request: HttpRequest) -> Actor:
+    """Return who makes the changes of this request."""
+    return Actor.of(request.user)
+
+
+def title_link(node_id: ObjectId, title: str) -> SafeString:
+    """Return a link to the page that edits a node."""
+    return format_html("<a href='{}'>{}</a>", admin_url("change", node_id), title)

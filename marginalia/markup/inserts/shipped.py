@@ -1,0 +1,172 @@
+"""The inserts of this site."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from marginalia.markup.html import anchors
+from marginalia.markup.inserts import players
+from marginalia.markup.inserts.base import Context, Insert, insert
+from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
+from marginalia.markup.text import is_empty
+
+
+@insert("photo")
+class Photo(Insert):
+    label = _("Photo with caption")
+    help = _("One photo, with words below it, as wide as the text or wider.")
+    template = "nodes/inserts/photo.html"
+
+    photo = PhotoIdField(label=_("Photo"))
+    caption = forms.CharField(label=_("Caption"), max_length=500, required=False)
+    width = forms.ChoiceField(
+        label=_("Width"),
+        choices=[("text", _("As wide as the text")), ("wide", _("Wider")), ("full", _("As wide as the window"))],
+        initial="text",
+    )
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        photo = context.site.photo(self.cleaned_data["photo"])
+        return {"photo": photo} if photo else None
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["caption"])
+
+
+@insert("gallery")
+class Gallery(Insert):
+    label = _("Gallery")
+    help = _("Photos in rows: the newest of a gallery, or those that you choose.")
+    template = "nodes/inserts/gallery.html"
+    examples = {"section": "node:…"}  # noqa: RUF012
+    most = 10
+
+    section = NodeIdField(label=_("Gallery"), types=["gallery"], required=False)
+    count = forms.IntegerField(label=_("Photos at most"), min_value=1, max_value=48, initial=12)
+    photos = PhotoIdsField(label=_("Photos, in place of a gallery"), most=48, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and not said.get("section") and not said.get("photos"):
+            raise forms.ValidationError(_("Name a gallery (section) or photos."))
+        return said
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        said = self.cleaned_data
+        if said["photos"]:
+            photos = [photo for one in said["photos"] if (photo := context.site.photo(one))]
+        else:
+            photos = list(context.site.photos_of(said["section"], said["count"]))
+        return {"photos": photos} if photos else None
+
+
+@insert("note")
+class Note(Insert):
+    label = _("Note")
+    help = _("A box around a few paragraphs: a note, a tip, a warning.")
+    template = "nodes/inserts/note.html"
+    is_container = True
+
+    kind = forms.ChoiceField(
+        label=_("Kind"),
+        choices=[
+            ("note", _("Note")),
+            ("tip", _("Tip")),
+            ("important", _("Important")),
+            ("warning", _("Warning")),
+            ("caution", _("Caution")),
+        ],
+        initial="note",
+    )
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        kind, title = self.cleaned_data["kind"], self.cleaned_data["title"]
+        if not title and is_empty(context.content):
+            return None
+        return {"title": title or dict(self.fields["kind"].choices)[kind]}
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["title"])
+
+
+@insert("button")
+class Button(Insert):
+    label = _("Button")
+    help = _("A link that stands out.")
+    template = "nodes/inserts/button.html"
+
+    link = AddressField(label=_("Address"))
+    text = forms.CharField(label=_("Text"), max_length=200)
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["text"])
+
+
+@insert("posts")
+class Posts(Insert):
+    label = _("Newest posts")
+    help = _("A list of the newest posts, or of what is newest with a tag.")
+    template = "nodes/inserts/posts.html"
+    most = 10
+
+    tag = forms.CharField(label=_("Tag"), max_length=100, required=False)
+    count = forms.IntegerField(label=_("Posts at most"), min_value=1, max_value=20, initial=5)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        nodes = context.site.tagged(self.cleaned_data["tag"], self.cleaned_data["count"])
+        return {"nodes": nodes} if nodes else None
+
+
+@insert("contents")
+class Contents(Insert):
+    label = _("Table of contents")
+    help = _("The headings of this text, as links.")
+    template = "nodes/inserts/contents.html"
+    most = 1
+
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+    levels = forms.IntegerField(label=_("Levels of headings"), min_value=1, max_value=3, initial=2)
+
+    def context(self, context: Context) -> dict[str, Any] | None:
+        # A feed reader may show many texts on one page, which have no ids there.
+        found = [] if context.is_feed else anchors.headings(context.html)
+        top = min((heading.level for heading in found), default=0)
+        levels = [(heading, heading.level - top + 1) for heading in found]
+        headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
+        return {"headings": headings} if headings else None
+
+
+@insert("embed")
+class Embed(Insert):
+    label = _("Video or post of another site")
+    help = _(
+        "From YouTube, Vimeo, PeerTube or Mastodon: a link, with a picture if you choose one, until a reader clicks."
+    )
+    template = "nodes/inserts/embed.html"
+    examples = {"url": "https://www.youtube.com/watch?v=aqz-KE-bpKQ"}  # noqa: RUF012
+
+    url = forms.URLField(label=_("Address"), max_length=500, assume_scheme="https")
+    title = forms.CharField(label=_("Title"), max_length=200, required=False)
+    photo = PhotoIdField(label=_("Picture, one of your own"), required=False)
+
+    def clean_url(self) -> str:
+        url = str(self.cleaned_data["url"])
+        if players.find(url) is None:
+            raise forms.ValidationError(
+                _("This is not the address of a video or post on YouTube, Vimeo, PeerTube or Mastodon.")
+            )
+        return url
+
+    def context(self, context: Context) -> dict[str, Any]:
+        photo = self.cleaned_data["photo"]
+        player = players.find(self.cleaned_data["url"])
+        return {"player": player, "photo": context.site.photo(photo) if photo else None}
+
+    def frames(self) -> frozenset[str]:
+        player = players.find(self.cleaned_data["url"])
+        return frozenset({player.origin}) if player else frozenset()
+
+    def plain(self) -> str:
+        return str(self.cleaned_data["title"])

@@ -1,0 +1,346 @@
+"""AVIF in a stream (AVIF 1.1, ISO/IEC 23008-12): what says more than the picture is overwritten in place, so that all places
+stay true.
+
+Kept are the items of the picture that is shown: its coded data, its grid and cells, its alpha, its EXIF as `exif.cleaned`
+leaves it. Each coded item is one still frame of the size that its container says, or is refused: a decoder that believes
+the container allocates no more, and decodes no frames that are not shown.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from photos.assets import exif, icc, lengths
+from photos.assets.boxes import Box, Meta, damaged, meta
+from photos.assets.errors import BadPicture
+from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
+
+LONGEST_HEAD, LONGEST_META = 256, 1 << 20
+PIECE = 1 << 16
+ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
+# AV1, 6.2.2: types of OBUs.
+SEQUENCE, DELIMITER, FRAME_HEADER, TILES, FRAME, PADDING = 1, 2, 3, 4, 6, 15
+# EXIF of no value, and what stands before EXIF in an item (23008-12, A.2.1).
+NO_EXIF, BEFORE = b"MM\0*\0\0\0\x08" + bytes(6), 4
+
+
+@dataclass(frozen=True)
+class Coded:
+    """What a coded item must be: pixels, AV1's profile, whether a sample has more than eight bits."""
+
+    size: tuple[int, int]
+    profile: int
+    is_deep: bool
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its decoded planes, twice: film grain, and cells in a grid, are copied once."""
+        samples = 3 * self.size[0] * self.size[1] // (1 if self.profile else 2)
+        return 2 * samples * (2 if self.is_deep else 1)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of the file that is kept: of an item of which type, and what it must be if it is coded."""
+
+    start: int
+    stop: int
+    type: bytes
+    coded: Coded | None = None
+    in_idat: bool = False
+
+
+def parse(source: Source, found: Found, keep: bool) -> Parser:
+    """Yield the picture with everything that is not it as zeros. `keep` leaves EXIF, XMP and colour profiles as they are."""
+    head = yield from source.take(12)
+    at = int.from_bytes(head[:4], "big")
+    if not 16 <= at <= LONGEST_HEAD:
+        raise damaged()
+    if head[8:] == b"avis":
+        raise _animated()
+    yield head + (yield from source.take(at - 12))
+    segments: list[Segment] | None = None
+    while first := (yield from source.some(1)):
+        head = first + (yield from source.take(7))
+        size, name = int.from_bytes(head[:4], "big"), head[4:]
+        if size == 1:
+            head += yield from source.take(8)
+            size = int.from_bytes(head[8:], "big")
+        at, size = at + len(head), size - len(head)
+        if size < 0 or (name in (b"meta", b"mdat") and (name == b"meta") == (segments is not None)):
+            raise damaged()
+        if name == b"moov":
+            raise _animated()
+        if name == b"meta":
+            if size > LONGEST_META:
+                raise damaged()
+            body = bytearray((yield from source.take(size)))
+            segments = _cleaned(body, found, keep)
+            yield head + body
+        elif name == b"mdat" and segments is not None:
+            # Pillow reads the whole of it, in pieces.
+            found.extra_memory += 2 * size
+            yield head
+            yield from _data(source, found, keep, segments, at, at + size)
+        else:
+            yield head[:4] + b"free" + head[8:]
+            yield from _zeros(source, size)
+        at += size
+    if segments is None or segments:
+        raise truncated()
+
+
+def _cleaned(body: bytearray, found: Found, keep: bool) -> list[Segment]:
+    """Overwrite in a meta box what says more than the picture; return what is to be kept of the data, by place."""
+    refuse_code(bytes(body))
+    known = meta(body)
+    shown = [known.primary, *_alpha(body, known)]
+    grids = [item for item in shown if _type(known, item) == b"grid"]
+    cells = [cell for grid in grids for cell in known.referred(b"dimg", grid)]
+    sizes = {_size(body, known.property(item, b"ispe")) for item in shown}
+    if len(sizes) != 1:
+        raise damaged()
+    found.size = sizes.pop()
+    # With alpha, Pillow copies the colours once more.
+    found.extra_memory += 4 * found.size[0] * found.size[1] * (len(shown) - 1)
+    notes = _notes(known, keep)
+    segments = {_segment(known, item) for item in (*grids, *notes)}
+    for item in (*(one for one in shown if one not in grids), *cells):
+        coded = _coded(body, known, item)
+        found.extra_memory += coded.memory
+        segments.add(_segment(known, item, coded))
+    _blank_boxes(body, known, {one for one in segments if one.in_idat})
+    _blank_items(body, known, {*shown, *cells, *notes})
+    _blank_properties(body, known, {*shown, *cells}, keep)
+    return sorted((one for one in segments if not one.in_idat), key=lambda one: (one.start, one.stop))
+
+
+def _type(known: Meta, item: int) -> bytes:
+    if item not in known.items:
+        raise damaged()
+    return known.items[item].type
+
+
+def _alpha(body: bytearray, known: Meta) -> list[int]:
+    """Return the item that says how much each pixel covers, if there is one."""
+    beside = [item for name, item, targets in known.references if name == b"auxl" and known.primary in targets]
+    return [item for item in dict.fromkeys(beside) if _urn(body, known.property(item, b"auxC")) in ALPHA]
+
+
+def _urn(body: bytearray, box: Box) -> bytes:
+    return bytes(body[box.body + 4 : box.stop]).partition(b"\0")[0]
+
+
+def _size(body: bytearray, box: Box) -> tuple[int, int]:
+    if box.stop - box.body != lengths.AVIF[b"ispe"]:
+        raise damaged()
+    return _number(body, box.body + 4), _number(body, box.body + 8)
+
+
+def _number(body: bytearray, at: int) -> int:
+    return int.from_bytes(body[at : at + 4], "big")
+
+
+def _coded(body: bytearray, known: Meta, item: int) -> Coded:
+    """Return what a coded item says that it is (AV1 in ISO's container, 2.3)."""
+    box = known.property(item, b"av1C")
+    if _type(known, item) != b"av01" or not 4 <= box.stop - box.body <= lengths.AVIF[b"av1C"]:
+        raise damaged()
+    size = _size(body, known.property(item, b"ispe"))
+    return Coded(size, body[box.body + 1] >> 5, bool(body[box.body + 2] & 0x40))
+
+
+def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
+    extent = known.extents.get(item)
+    if extent is None or (coded and extent.in_idat):
+        raise damaged()
+    return Segment(extent.start, extent.stop, _type(known, item), coded, extent.in_idat)
+
+
+def _notes(known: Meta, keep: bool) -> list[int]:
+    """Return the item of EXIF, and where it is kept that of XMP, as far as they are where they are looked for."""
+    lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
+    fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= LONGEST_PIECE]
+    block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
+    words = [item for item in fitting if item in known.items and known.items[item].type == b"mime"][:1]
+    return block + words if keep else block
+
+
+def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
+    for box in known.boxes:
+        if box.name == b"idat":
+            before = bytes(body[box.body : box.stop])
+            body[box.body : box.stop] = bytes(len(before))
+            for one in kept:
+                part = slice(one.start, min(one.stop, len(before)))
+                body[box.body + part.start : box.body + part.stop] = before[part]
+        elif box.name == b"hdlr":
+            # Its name.
+            _zero(body, box.body + 24, box.stop)
+        elif box.name not in (b"pitm", b"iinf", b"iloc", b"iref", b"iprp"):
+            _free(body, box)
+
+
+def _blank_items(body: bytearray, known: Meta, kept: set[int]) -> None:
+    """Take their names from all items, and their types from those that go: readers pass over a type that they do not know."""
+    for number, item in known.items.items():
+        if number not in kept:
+            body[item.at : item.at + 4] = b"free"
+        if number not in kept or item.type != b"mime":
+            _zero(body, item.at + 4, item.stop)
+
+
+def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) -> None:
+    gone = {n for n, box in enumerate(known.properties, 1) if not _is_plain(body, box, keep)}
+    if any(must and n in gone for item in kept for n, must in known.associations.get(item, ())):
+        raise BadPicture(_("The AVIF is cropped or layered in a way that is not taken. Save it as a plain picture."))
+    for n in gone:
+        _free(body, known.properties[n - 1])
+
+
+def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
+    """Return whether a property says how the picture looks; a colour profile in it is left without words."""
+    length = box.stop - box.body
+    if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
+        profile = bytes(body[box.body + 4 : box.stop])
+        profile = profile if keep else icc.cleaned(profile)
+        body[box.body + 4 : box.stop] = profile.ljust(length - 4, b"\0")
+        return bool(profile)
+    if box.name == b"auxC":
+        _zero(body, box.body + 4 + len(_urn(body, box)), box.stop)
+        return _urn(body, box) in ALPHA
+    return length <= lengths.AVIF.get(box.name, 0)
+
+
+def _zero(body: bytearray, start: int, stop: int) -> None:
+    body[start:stop] = bytes(max(stop - start, 0))
+
+
+def _free(body: bytearray, box: Box) -> None:
+    body[box.start + 4 : box.body] = b"free"
+    _zero(body, box.body, box.stop)
+
+
+def _data(source: Source, found: Found, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
+    """Yield a box of data, with zeros for all but the segments in it, which are taken from the list."""
+    while segments and segments[0].start < stop:
+        one = segments.pop(0)
+        if one.start < at or one.stop > stop:
+            raise damaged()
+        yield from _zeros(source, one.start - at)
+        length, at = one.stop - one.start, one.stop
+        if one.coded:
+            yield from _frame(source, length, one.coded)
+        elif one.type == b"Exif":
+            yield (yield from _exif(source, length, found, keep))
+        else:
+            piece = yield from source.take(length)
+            refuse_code(piece)
+            yield piece
+    yield from _zeros(source, stop - at)
+
+
+def _exif(source: Source, length: int, found: Found, keep: bool) -> Taking:
+    body = yield from source.take(length)
+    start = BEFORE + int.from_bytes(body[:BEFORE], "big")
+    block = found.exif = exif.stored(body[start:], keep)
+    if keep and block:
+        return body
+    block = block if 0 < len(block) <= length - BEFORE else NO_EXIF
+    return bytes(BEFORE) + block.ljust(length - BEFORE, b"\0")
+
+
+def _frame(source: Source, length: int, coded: Coded) -> Parser:
+    """Yield the OBUs of one still frame; others than those that make it become padding."""
+    is_known, frames = False, 0
+    while length:
+        head = yield from source.take(1)
+        kind = head[0] >> 3 & 15
+        if head[0] & 0x04:
+            head += yield from source.take(1)
+        size = length - len(head)
+        if head[0] & 0x02:
+            number, size = yield from _leb128(source)
+            head += number
+        length -= len(head) + size
+        if length < 0 or size < 0:
+            raise damaged()
+        if kind == SEQUENCE and size <= LONGEST_HEAD:
+            body = yield from source.take(size)
+            _check_sequence(body, coded)
+            is_known = True
+            yield head + body
+        elif kind in (FRAME, FRAME_HEADER, TILES):
+            frames += kind != TILES
+            yield head
+            yield from _pass(source, size)
+        elif size or kind != DELIMITER:
+            yield bytes((head[0] & 0x87 | PADDING << 3,)) + head[1:]
+            # Its last bit marks the end (AV1, 5.3.4).
+            yield from _zeros(source, size, b"\x80")
+        else:
+            yield head
+        if frames > is_known:
+            raise _not_still()
+    if not frames:
+        raise truncated()
+
+
+def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
+    """Return a number of up to four bytes (AV1, 4.10.5) as it stands there, and its value."""
+    taken, value = b"", 0
+    while len(taken) < 4:
+        taken += yield from source.take(1)
+        value |= (taken[-1] & 0x7F) << 7 * (len(taken) - 1)
+        if taken[-1] < 0x80:
+            return taken, value
+    raise damaged()
+
+
+def _check_sequence(body: bytes, coded: Coded) -> None:
+    """Refuse a sequence header (AV1, 5.5.1) of anything but one still frame, and one that is not what the container says."""
+    bits = int.from_bytes(body[:16].ljust(16, b"\0"), "big")
+    left = 128
+
+    def take(count: int) -> int:
+        nonlocal left
+        left -= count
+        return bits >> left & ((1 << count) - 1)
+
+    profile, is_still, is_reduced, _level = take(3), take(1), take(1), take(5)
+    if not (is_still and is_reduced):
+        raise _not_still()
+    across, down = take(4) + 1, take(4) + 1
+    size = take(across) + 1, take(down) + 1
+    # Tools of the coder, then the first bit of color_config.
+    take(6)
+    if (size, profile, bool(take(1))) != (coded.size, coded.profile, coded.is_deep):
+        raise BadPicture(_("The picture's header does not say how large it is."))
+
+
+def _pass(source: Source, length: int) -> Parser:
+    while length:
+        part = yield from source.some(min(length, PIECE))
+        if not part:
+            raise truncated()
+        length -= len(part)
+        yield part
+
+
+def _zeros(source: Source, length: int, last: bytes = b"\0") -> Parser:
+    """Yield zeros for as many bytes, the last one another."""
+    while length:
+        part = yield from source.some(min(length, PIECE))
+        if not part:
+            raise truncated()
+        length -= len(part)
+        yield bytes(len(part)) if length else bytes(len(part) - 1) + last
+
+
+def _animated() -> BadPicture:
+    return BadPicture(_("Animated AVIF pictures are not taken. Use WebP or GIF."))
+
+
+def _not_still() -> BadPicture:
+    return BadPicture(_("The AVIF is not coded as one still picture. Save it again as a picture."))

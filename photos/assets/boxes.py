@@ -1,0 +1,201 @@
+"""What the meta box of a picture in ISO's container says (ISO/IEC 14496-12, 8.11; 23008-12): items, where they are, and their
+properties."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from photos.assets.errors import BadPicture
+
+# Items and properties that are looked at: a decoder compares each with each.
+MOST_ITEMS = 1_000
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box in some bytes: from `start` to `stop`, its content from `body`."""
+
+    name: bytes
+    start: int
+    body: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """An entry of iinf: its type stands at `at`, its words between it and `stop`."""
+
+    type: bytes
+    at: int
+    stop: int
+    words: bytes
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where the one piece of an item is: from `start` to `stop` in the file, or in idat."""
+
+    start: int
+    stop: int
+    in_idat: bool
+
+
+@dataclass
+class Meta:
+    """The meta box. `associations` of an item: the numbers of its properties, from 1, and whether a reader must know them."""
+
+    boxes: list[Box] = field(default_factory=list)
+    items: dict[int, Item] = field(default_factory=dict)
+    extents: dict[int, Extent] = field(default_factory=dict)
+    properties: list[Box] = field(default_factory=list)
+    associations: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+    references: list[tuple[bytes, int, list[int]]] = field(default_factory=list)
+    primary: int = 0
+
+    def referred(self, kind: bytes, source: int) -> list[int]:
+        """Return what an item refers to in a way ("dimg": the cells that it is made of)."""
+        return [
+            target for name, item, targets in self.references if (name, item) == (kind, source) for target in targets
+        ]
+
+    def property(self, item: int, name: bytes) -> Box:
+        """Return an item's only property of a name. Raises BadPicture if it has none, or several."""
+        found = [self.properties[n - 1] for n, _must in self.associations.get(item, ())]
+        named = [box for box in found if box.name == name]
+        if len(named) != 1:
+            raise damaged()
+        return named[0]
+
+
+class _Numbers:
+    """Unsigned numbers, one after the other."""
+
+    def __init__(self, data: bytes | bytearray, at: int, stop: int) -> None:
+        self._data, self.at, self._stop = data, at, stop
+
+    def next(self, size: int) -> int:
+        if self.at + size > self._stop:
+            raise damaged()
+        self.at += size
+        return int.from_bytes(self._data[self.at - size : self.at], "big")
+
+    def version(self) -> int:
+        """Return the version of a box that has one, and pass over its flags."""
+        version = self.next(1)
+        self.next(3)
+        return version
+
+
+def each(data: bytes | bytearray, start: int, stop: int) -> Iterator[Box]:
+    """Yield the boxes that fill some bytes. Raises BadPicture where they do not."""
+    while start < stop:
+        if stop - start < 8:
+            raise damaged()
+        size, name = struct.unpack_from(">I4s", data, start)
+        if size < 8 or start + size > stop:
+            raise damaged()
+        yield Box(name, start, start + 8, start + size)
+        start += size
+
+
+def meta(data: bytes | bytearray) -> Meta:
+    """Return what a meta box of picture items says, given without its own head. Raises BadPicture."""
+    found = Meta(boxes=list(each(data, 4, len(data))))
+    if len({box.name for box in found.boxes}) != len(found.boxes):
+        raise damaged()
+    for box in found.boxes:
+        if box.name == b"pitm":
+            numbers = _Numbers(data, box.body, box.stop)
+            found.primary = numbers.next(4 if numbers.version() else 2)
+        elif box.name == b"iinf":
+            _items(data, box, found)
+        elif box.name == b"iloc":
+            _extents(data, box, found)
+        elif box.name == b"iref":
+            _references(data, box, found)
+        elif box.name == b"iprp":
+            _properties(data, box, found)
+    if max(len(found.items), len(found.extents), len(found.properties), len(found.references)) > MOST_ITEMS:
+        raise damaged()
+    if any(n > len(found.properties) for known in found.associations.values() for n, _must in known):
+        raise damaged()
+    return found
+
+
+def _items(data: bytes | bytearray, box: Box, found: Meta) -> None:
+    numbers = _Numbers(data, box.body, box.stop)
+    numbers.next(4 if numbers.version() else 2)
+    for entry in each(data, numbers.at, box.stop):
+        inner = _Numbers(data, entry.body, entry.stop)
+        version = inner.version()
+        number = inner.next(4 if version == 3 else 2)
+        inner.next(2)
+        at = inner.at
+        inner.next(4)
+        if entry.name != b"infe" or version not in (2, 3) or number in found.items:
+            raise damaged()
+        found.items[number] = Item(bytes(data[at : at + 4]), at, entry.stop, bytes(data[at + 4 : entry.stop]))
+
+
+def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
+    """An item in several pieces, or of another file, is left out."""
+    numbers = _Numbers(data, box.body, box.stop)
+    version, sizes = numbers.version(), numbers.next(2)
+    offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
+    index_size = index_size if version else 0
+    known: set[int] = set()
+    for _item in range(numbers.next(2 if version < 2 else 4)):
+        number = numbers.next(2 if version < 2 else 4)
+        method = numbers.next(2) & 15 if version else 0
+        elsewhere, base, count = numbers.next(2), numbers.next(base_size), numbers.next(2)
+        # Pieces of no size could be as many as one likes.
+        if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
+            raise damaged()
+        known.add(number)
+        if count != 1:
+            numbers.next(count * (index_size + offset_size + length_size))
+            continue
+        numbers.next(index_size)
+        start, length = base + numbers.next(offset_size), numbers.next(length_size)
+        if not elsewhere and method in (0, 1) and length:
+            found.extents[number] = Extent(start, start + length, method == 1)
+
+
+def _references(data: bytes | bytearray, box: Box, found: Meta) -> None:
+    inside = _Numbers(data, box.body, box.stop)
+    size = 4 if inside.version() else 2
+    for entry in each(data, inside.at, box.stop):
+        numbers = _Numbers(data, entry.body, entry.stop)
+        source, count = numbers.next(size), numbers.next(2)
+        if count > MOST_ITEMS:
+            raise damaged()
+        found.references.append((entry.name, source, [numbers.next(size) for _target in range(count)]))
+
+
+def _properties(data: bytes | bytearray, box: Box, found: Meta) -> None:
+    for entry in each(data, box.body, box.stop):
+        if entry.name == b"ipco" and not found.properties:
+            found.properties = list(each(data, entry.body, entry.stop))
+        elif entry.name == b"ipma":
+            _associations(data, entry, found)
+        else:
+            raise damaged()
+
+
+def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
+    numbers = _Numbers(data, box.body, box.stop)
+    version, wide = numbers.next(1), numbers.next(3) & 1
+    for _entry in range(numbers.next(4)):
+        item = numbers.next(4 if version else 2)
+        words = [numbers.next(2 if wide else 1) for _property in range(numbers.next(1))]
+        must = 0x8000 if wide else 0x80
+        if item in found.associations:
+            raise damaged()
+        # Number 0 stands for none.
+        found.associations[item] = [(word & (must - 1), bool(word & must)) for word in words if word & (must - 1)]
+
+
+def damaged() -> BadPicture:
+    return BadPicture(_("The AVIF is damaged."))

@@ -1,0 +1,40 @@
+"""{% load content %}: what the fields of a type refer to, and their texts."""
+
+from typing import Any
+
+from bson import ObjectId
+from django import template
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from marginalia.mongo.clock import now
+from nodes import rendering
+from nodes.content import NEWEST
+from nodes.models import Placed, tree
+from nodes.selectors import nodes
+from photos import texts
+
+register = template.Library()
+
+
+@register.simple_tag
+def referred(node_id: ObjectId | None) -> Any:
+    """{% referred detail.see_also as other %}: the node or photo that a field names; None where readers do not see it."""
+    return nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
+
+
+@register.filter
+def month_url(node: Placed) -> str:
+    """{{ entry|month_url }}: the path of what its blog published in the same month; "" for what no blog lists."""
+    sections, published = tree.current(), node.metadata.published
+    section = sections.sections.get(node.metadata.parent_id)
+    if section is None or section.content_type.lists != NEWEST or not (published and node.content_type.is_dated):
+        return ""
+    day = timezone.localtime(published)
+    return f"{sections.url(section.parent_id, section.slug)}/archive/{day:%Y/%m}" if day.year >= 1000 else ""
+
+
+@register.filter
+def markdown(text: str | None) -> SafeString:
+    """{{ detail.method|markdown }}: what a MarkdownField says, shown as the page's text is: with photos, links, inserts."""
+    return texts.shown(rendering.of_field(text)) if text else SafeString("")

@@ -1,0 +1,59 @@
+"""{% load inserts %}: what editors can put into a text, as the editor's menu and as words."""
+
+from typing import Any
+
+from django import forms, template
+from django.utils.translation import gettext as _
+
+from marginalia.markup.inserts import base
+from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField, PhotoIdsField
+from marginalia.markup.inserts.widgets import ChooserInput
+from marginalia.mongo.clock import now
+from nodes import access
+from nodes.models import tree
+
+register = template.Library()
+
+
+@register.inclusion_tag("editor/_inserts.html", takes_context=True)
+def insert_menu(context: Any) -> dict[str, Any]:
+    """{% insert_menu %}: a dialog with a form for each insert, whose script puts directives into the text."""
+    return {"inserts": [_entry(made, context["user"]) for made in base.registered()]}
+
+
+@register.inclusion_tag("editor/_spellings.html")
+def insert_spellings() -> dict[str, Any]:
+    """{% insert_spellings %}: how each insert is written, for those who type it."""
+    return {"inserts": [(made, base.example(made)) for made in base.registered()]}
+
+
+def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
+    form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
+    for name, field in form.fields.items():
+        if isinstance(field, PhotoIdsField):
+            field.widget = forms.TextInput({"data-photo": "more"})
+        elif isinstance(field, PhotoIdField):
+            field.widget = ChooserInput("photo", {"data-photo": "one", "data-as": "ref"})
+        elif isinstance(field, AddressField):
+            field.widget = ChooserInput("node", {"data-as": "ref", "data-addresses": ""})
+        elif isinstance(field, NodeIdField) and not field.types:
+            field.widget = ChooserInput("node", {"data-as": "ref"})
+        elif isinstance(field, NodeIdField):
+            field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
+            form.initial[name] = field.widget.choices[0][0]
+        field.widget.is_required = field.required
+        # Browsers cut pasted text silently. What is too long is refused with the text that the insert is in.
+        field.widget.attrs.pop("maxlength", None)
+    return {"insert": made, "form": form}
+
+
+def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
+    sections, moment = tree.current(), now()
+    sees_all = access.sees_all(user)
+    found = [
+        (f"{field.prefix}{section.id}", section.title)
+        for section in sorted(sections.sections.values(), key=lambda section: section.title.casefold())
+        if section.type in field.types and (sees_all or sections.is_live(section.id, moment))
+    ]
+    nothing = [] if found and field.required else [("", _("None") if found else _("There is none yet."))]
+    return [*found, *nothing]

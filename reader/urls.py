@@ -1,0 +1,38 @@
+"""Addresses of what editors wrote. The last routes take what no other did: include this after all others."""
+
+from django.urls import path
+
+from photos import views as photo_files
+from reader import sitemaps
+from reader.views import authors, feeds, finding, look, pages, previews
+
+urlpatterns = [
+    path("", pages.home, name="home"),
+    path("preview/<str:token>", previews.by_link, name="preview"),
+    path("robots.txt", sitemaps.robots, name="robots"),
+    path("sitemap.xml", sitemaps.index, name="sitemap"),
+    path("sitemap-<slug:kind>-<int:number>.xml", sitemaps.page, name="sitemap-page"),
+    path("search", finding.search_page, name="search"),
+    path("search/suggestions", finding.search_suggestions, name="search-suggestions"),
+    path("feed/<slug:form>", feeds.site, name="site-feed"),
+    path("tag/<tag:tag>/feed/<slug:form>", feeds.tag, name="tag-feed"),
+    path("tag/<tag:tag>", pages.tag, name="tag"),
+    path("author/<nodepart:slug>/feed/<slug:form>", feeds.author, name="author-feed"),
+    path("author/<nodepart:slug>", authors.author, name="author"),
+    path("media/find", pages.find_photos, name="find-photos"),
+    path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
+    path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
+    # The gallery says where to look; an address without it, or of a photo that was moved, shows the same.
+    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_files.file, name="photo-file"),
+    path(
+        "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",
+        photo_files.file,
+        name="photo-file",
+    ),
+    path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),
+    path("<nodepath:path>/archive", finding.archive, name="archive"),
+    path("<nodepath:path>/archive/<year:year>", finding.archive_of, name="archive-year"),
+    path("<nodepath:path>/archive/<year:year>/<month:month>", finding.archive_of, name="archive-month"),
+    path("<nodepath:path>", pages.node, name="node"),
+    path("<nodepath:path>/", pages.without_slash, name="without-slash"),
+]

@@ -1,0 +1,111 @@
+"""Pages that help readers to find others: archives, search, and what stands where nothing is."""
+
+import re
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from marginalia.markup import titles
+from marginalia.mongo.clock import now
+from nodes.content import NEWEST
+from nodes.models import Node, tree
+from nodes.selectors import search
+from photos import pictures
+from reader.selectors import archives, related
+from reader.selectors.suggestions import suggestions
+from reader.views.pages import breadcrumbs, listed, moved_with, section_at
+
+RESULTS = 10
+SUGGESTIONS = 5
+# A wrong address must not cost much more than a right one.
+SUGGESTING_MILLISECONDS = 200
+SUGGESTING_WORDS = 8
+LONGEST_ADDRESS = 200
+
+
+@require_safe
+def archive(request: HttpRequest, path: str) -> HttpResponse:
+    """List the months in which a blog has posts."""
+    blog = section_at(path, NEWEST)
+    if moved := moved_with(request, blog, path):
+        return moved
+    months = archives.months(blog.pk, now(), timezone.get_current_timezone())
+    context = {"node": blog, "months": months, "years": archives.by_year(months), "breadcrumbs": _crumbs(blog)}
+    return render(request, "nodes/archive.html", context)
+
+
+@require_safe
+def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
+    """List a blog's posts of one year or month."""
+    blog = section_at(path, NEWEST)
+    if moved := moved_with(request, blog, path):
+        return moved
+    zone = timezone.get_current_timezone()
+    posts = listed(request, archives.entries_of, blog.pk, year, month, now(), zone)
+    if not posts.nodes:
+        raise Http404(_("Nothing was published here then."))
+    first_day = archives.Month(year, month or 1, 0).first_day
+    months = (one for one in archives.months(blog.pk, now(), zone) if one.year == year)
+    context = {"node": blog, "listing": posts, "first_day": first_day, "by_month": month is not None}
+    context["years"] = archives.by_year(months)
+    return render(request, "nodes/archive-of.html", context | {"breadcrumbs": _crumbs(blog, with_archive=True)})
+
+
+def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
+    url = blog.get_absolute_url()
+    crumbs = [*breadcrumbs(blog), {"title": blog.metadata.title, "url": url}]
+    return [*crumbs, {"title": _("Archive"), "url": f"{url}/archive"}] if with_archive else crumbs
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """Search the site for ?q=, page ?page= of what is found."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[: search.LONGEST_QUERY]
+    page = request.GET.get("page", "1")
+    number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
+    last = search.MOST // RESULTS
+    if not 1 <= number <= last:
+        raise Http404(_("There is no such page of results."))
+    results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
+    # Where nothing was found, as when it took too long, the first page has no more to say.
+    if number > 1 and results.total and not results.hits:
+        return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
+    pictures.read(hit.node for hit in results.hits)
+    more = number + 1 if results.total > number * RESULTS else None
+    context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
+    return render(request, "nodes/search.html", context)
+
+
+@require_safe
+@cache_control(private=True, max_age=60)
+def search_suggestions(request: HttpRequest) -> JsonResponse:
+    """Answer {"suggestions": […]}: titles and tags that ?q= may become."""
+    typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
+    return JsonResponse({"suggestions": suggestions(tree.current(), typed, now())})
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404 with what the reader may have meant: pages whose titles have words of the address, and what to search for."""
+    words, sections, moment = _words_of(request.path), tree.current(), now()
+    asked = {"size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
+    found = related.titled(sections, titles.typed(words), moment, **asked) if words else []
+    context = {"suggestions": found, "words": words, "sections": sections.live_children(None, moment)}
+    return render(request, "404.html", context, status=404)
+
+
+def _words_of(path: str) -> str:
+    """Return the words of the last part of an address; "" for that of a file, which robots ask for, not readers.
+
+    Numbers, addresses for mails and what may be a key are no words.
+    """
+    last = path.rstrip("/").rsplit("/", 1)[-1][:LONGEST_ADDRESS]
+    if not set(last).isdisjoint(".@%="):
+        return ""
+    words = re.split(r"[^\w'’]+|_", last)
+    return " ".join([word for word in words if word and not any(c.isdecimal() for c in word)][:SUGGESTING_WORDS])

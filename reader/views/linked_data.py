@@ -1,0 +1,137 @@
+"""What a page is, for search engines: JSON-LD in the words of https://schema.org, in a block of data that nothing executes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from nodes import content, links, rendering
+from nodes.models import Node, Photo
+from nodes.models import site as stored_site
+from photos import links as photo_links
+from photos.links import Shared
+
+# What has a headline there; all else has a name.
+_ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
+# In JSON as in itself, and no end of the block for any parser of HTML.
+_ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_NOTHING: tuple[Any, ...] = (None, "", [], (), {})
+
+
+def script(
+    request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+) -> SafeString:
+    """Return the block for the page of a node: what it is, and where it stands."""
+    origin = links.origin(request)
+    graph = [_node(origin, node, breadcrumbs, picture)]
+    if breadcrumbs:
+        graph.append(_trail(origin, [*breadcrumbs, {"title": node.metadata.title, "url": node.get_absolute_url()}]))
+    return _block(graph)
+
+
+def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
+    """Return the block for a front page that is a list: the site, and the pages that are listed."""
+    origin, site = links.origin(request), stored_site.current().settings
+    about = {
+        "@type": "WebSite",
+        "@id": f"{origin}/",
+        "url": f"{origin}/",
+        "name": rendering.line(site.name),
+        "description": rendering.line(site.tagline),
+        "inLanguage": site.language,
+        "publisher": _publisher(origin),
+    }
+    graph: list[dict[str, Any]] = [{name: value for name, value in about.items() if value not in _NOTHING}]
+    if listed:
+        steps = [{"title": rendering.line(node.metadata.title), "url": node.get_absolute_url()} for node in listed]
+        graph.append({"@type": "ItemList", "itemListElement": _items(origin, steps, "url")})
+    return _block(graph)
+
+
+def _block(graph: list[dict[str, Any]]) -> SafeString:
+    said = {"@context": "https://schema.org", "@graph": graph}
+    text = json.dumps(said, ensure_ascii=False, cls=DjangoJSONEncoder).translate(_ESCAPED)
+    return format_html('<script type="application/ld+json">{}</script>', SafeString(text))
+
+
+def _node(
+    origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+) -> dict[str, Any]:
+    metadata, site = node.metadata, stored_site.current().settings
+    url = origin + node.get_absolute_url()
+    type = "WebSite" if url == f"{origin}/" else node.content_type.schema_org
+    said: dict[str, Any] = {
+        "@type": type,
+        "@id": url,
+        "url": url,
+        "headline" if type in _ARTICLES else "name": rendering.line(metadata.title),
+        "description": rendering.line(node.share_description),
+        "datePublished": metadata.published.isoformat() if metadata.published else None,
+        "dateModified": metadata.updated.isoformat(),
+        "inLanguage": site.language,
+        "keywords": list(metadata.tags),
+        "publisher": _publisher(origin),
+    }
+    if metadata.author and metadata.author.name:
+        said["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
+    if node.content_type.is_of_author:
+        said["mainEntity"] = _person(metadata.title, origin, node.get_absolute_url())
+    if breadcrumbs:
+        section = breadcrumbs[-1]
+        said["isPartOf"] = {
+            "@type": content.get(section["type"]).schema_org,
+            "name": section["title"],
+            "url": origin + section["url"],
+        }
+    said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
+    said |= metadata.detail.linked_data()
+    return {name: value for name, value in said.items() if value not in _NOTHING}
+
+
+def _publisher(origin: str) -> dict[str, str]:
+    return {"@type": "Organization", "name": stored_site.current().settings.name, "url": f"{origin}/"}
+
+
+def _person(name: str, origin: str, path: str) -> dict[str, str]:
+    person = {"@type": "Person", "name": name}
+    return person | {"url": origin + path} if path else person
+
+
+def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
+    if picture is None:
+        return None
+    size = {"width": _pixels(picture.width), "height": _pixels(picture.height)}
+    image = {"@type": "ImageObject", "url": origin + picture.path, **size}
+    return image | {"caption": picture.alt} if picture.alt else image
+
+
+def _file(origin: str, photo: Photo) -> dict[str, Any]:
+    detail = photo.metadata.detail
+    return {
+        "contentUrl": origin + photo_links.original(photo),
+        "thumbnailUrl": origin + photo_links.shared(photo).path,
+        "encodingFormat": detail.content_type if photo_links.is_whole(photo) else "image/jpeg",
+        "width": _pixels(photo_links.size(photo)[0]),
+        "height": _pixels(photo_links.size(photo)[1]),
+        "caption": detail.alt,
+    }
+
+
+def _pixels(number: int) -> dict[str, Any]:
+    return {"@type": "QuantitativeValue", "value": number, "unitText": "px"}
+
+
+def _trail(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, Any]:
+    return {"@type": "BreadcrumbList", "itemListElement": _items(origin, steps, "item")}
+
+
+def _items(origin: str, steps: Sequence[dict[str, str]], name: str) -> list[dict[str, Any]]:
+    """Return pages as numbered items of a list, which have their address under `name`."""
+    return [
+        {"@type": "ListItem", "position": number, "name": step["title"], name: origin + step["url"]}
+        for number, step in enumerate(steps, 1)
+    ]

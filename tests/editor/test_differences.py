@@ -1,0 +1,164 @@
+"""Differences of two versions as editors see them: what belongs together side by side, each field in human words."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Permission
+
+from editor import differences
+from editor.differences import Fold
+from nodes.types import TagChange
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node, nonce, save, stored
+from tests.support.nodes.content import Cookbook, Recipe, registered
+from tests.support.nodes.photo_build import gallery, upload
+
+SAME = [f"Paragraph {number}." for number in range(9)]
+
+
+def shown(html):
+    """Return what each field of a page of differences says: {"Title": [("changed", "old", "new"), …]}."""
+    html = re.sub(r'<span class="(visually-hidden|line-kind)">.*?</span>', "", html, flags=re.S)
+    found = {}
+    for label, table in re.findall(r'difference-of"><h2>(.*?)</h2>(.*?)</section>', html, re.S):
+        rows = re.findall(r'<tr class="(\w+)">(.*?)</tr>', table, re.S)
+        found[label] = [
+            (kind, *(re.sub(r"<(?!/?(ins|del)\b)[^>]*>", "", cell).strip() for cell in re.findall(r"<td.*?</td>", row, re.S)))
+            for kind, row in rows
+        ]  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def compare(editor, client):
+    """Return a function: the page with the differences of a node since it had a nonce."""
+    ann = editor("comparer")
+
+    def page(node_id, old, by=ann):
+        answer = by.client.get(f"/admin/nodes/node/{node_id}/compare/", {"old": str(old), "new": str(nonce(node_id))})
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    return page
+
+
+@pytest.fixture
+def stew(mongo):
+    with registered(Recipe, Cookbook):
+        said = {"detail.course": "main", "detail.ingredients": ["beans", "salt", "rice"], "detail.since": "2024-05-01"}
+        said["detail.steps"] = [{"what": "Soak", "minutes": 60}, {"what": "Cook", "minutes": 90}]
+        yield node("recipe", "stew", parent=node("cookbook", "cooking"), tags=("hot", "old"), **said)
+
+
+def test_paragraphs_around_an_inserted_one_stay_side_by_side_and_unmarked(mongo, compare):
+    made = node(text="\n\n".join(SAME))
+    old = nonce(made)
+    save(made, old, detail__text="\n\n".join([*SAME[:5], "A new one.", *SAME[5:8], "Paragraph eight."]))
+    html = compare(made, old)
+    assert shown(html)["Text"] == [
+        ("fold", "4 paragraphs unchangedParagraph 0.Paragraph 1.Paragraph 2.Paragraph 3."),
+        ("same", "Paragraph 4.", "Paragraph 4."),
+        ("added", "", "<ins>A new one.</ins>"),
+        ("same", "Paragraph 5.", "Paragraph 5."),
+        ("same", "Paragraph 6.", "Paragraph 6."),
+        ("same", "Paragraph 7.", "Paragraph 7."),
+        ("changed", "Paragraph <del>8</del>.", "Paragraph <ins>eight</ins>."),
+    ]
+    assert html.count("<details>") == 1
+    assert '<span class="line-kind">Added</span>' in html
+
+
+def test_a_paragraph_that_moved_is_told_as_moved(mongo, compare):
+    made = node(text="\n\n".join(SAME[:4]))
+    old = nonce(made)
+    save(made, old, detail__text="\n\n".join([*SAME[1:4], SAME[0]]))
+    html = compare(made, old)
+    assert [row[0] for row in shown(html)["Text"]] == ["left", "same", "same", "same", "came"]
+    assert ("Moved away" in html, "Moved here" in html) == (True, True)
+
+
+def test_blank_lines_alone_are_told_in_words(mongo, compare):
+    made = node(text="one\n\ntwo")
+    old = nonce(made)
+    save(made, old, detail__text="one\n\n\n\ntwo")
+    html = compare(made, old)
+    assert "Only blank lines differ." in html
+    assert "<ins>" not in html
+
+
+def test_fields_are_told_in_the_words_of_their_form(stew, compare):
+    old, before = nonce(stew), stored(stew)["detail"]["steps"]
+    steps = [{**before[1], "what": "Simmer"}, {"what": "Eat", "minutes": 5}]
+    changed = {"course": "starter", "is_vegan": True, "ingredients": ["beans", "pepper", "rice", "oil"], "steps": steps}
+    save(stew, old, tags=TagChange(frozenset({"new"}), frozenset({"old"})), title="Bean stew",
+         **{f"detail__{name}": value for name, value in changed.items()}, detail__since="2025-05-01",
+         published=datetime(2030, 6, 1, 9, tzinfo=UTC), parent_id=node("cookbook", "other", title="Other cooking"),
+    )  # fmt: skip
+    said = shown(compare(stew, old))
+    assert said["Title"] == [("changed", "<del>Stew</del>", "<ins>Bean stew</ins>")]
+    assert said["Course"] == [("changed", "<del>Main course</del>", "<ins>Starter</ins>")]
+    assert said["Is vegan"] == [("changed", "<del>No</del>", "<ins>Yes</ins>")]
+    assert said["Ingredients"] == [
+        ("same", "beans", "beans"),
+        ("changed", "<del>salt</del>", "<ins>pepper</ins>"),
+        ("same", "rice", "rice"),
+        ("added", "", "<ins>oil</ins>"),
+    ]
+    assert said["Steps"] == [
+        ("removed", "What: <del>Soak</del>\nMinutes: <del>60</del>", ""),
+        ("changed", "What: <del>Cook</del>\nMinutes: 90", "What: <ins>Simmer</ins>\nMinutes: 90"),
+        ("added", "", "What: <ins>Eat</ins>\nMinutes: <ins>5</ins>"),
+    ]
+    assert said["Since"] == [("changed", "<del>May 1, 2024</del>", "<ins>May 1, 2025</ins>")]
+    assert said["Published"] == [("changed", "<del>Jan. 1, 2020, midnight</del>", "<ins>June 1, 2030, 9 a.m.</ins>")]
+    assert said["Section"] == [("changed", "<del>Cooking</del>", "<ins>Other cooking</ins>")]
+    assert said["Tags"] == [("removed", "<del>old</del>", ""), ("added", "", "<ins>new</ins>")]
+
+
+def test_pictures_of_a_text_and_of_a_field_are_shown_before_and_after(stew, compare):
+    lakes = gallery("lakes")
+    first, second, third = (upload(lakes, pictures.jpeg(), f"{name}.jpg") for name in ("one", "two", "three"))
+    save(
+        stew, nonce(stew), detail__text=f"Look:\n\n![A](photo:{first}) and ![B](photo:{second})", detail__picture=first
+    )
+    old = nonce(stew)
+    save(stew, old, detail__text=f"Look:\n\n![A](photo:{first}) and ![B](photo:{third})", detail__picture=third)
+    html = compare(stew, old)
+    text, picture = (html.partition(f"<h2>{label}</h2>")[2].partition("</section>")[0] for label in ("Text", "Picture"))
+    cells = [re.findall(r'<td class="(?:old|new)">.*?</td>', part, re.S)[-2:] for part in (text, picture)]
+    named = [[re.findall(r"/photo/(\w+)/change/", cell) for cell in pair] for pair in cells]
+    assert named == [[[str(second)], [str(third)]], [[str(first)], [str(third)]]]
+    assert html.count("<picture>") == 4
+
+
+@pytest.mark.parametrize(("right", "is_shown"), [("view_photo", True), (None, False)])
+def test_only_photos_that_the_editor_may_see_are_shown(mongo, compare, editor, right, is_shown):
+    bob = editor("bob", is_superuser=False)
+    names = [name for name in ("view_node", right) if name]
+    bob.user.user_permissions.set(Permission.objects.filter(codename__in=names, content_type__app_label="nodes"))
+    lakes = gallery("lakes")
+    hidden = upload(lakes, pictures.jpeg(), "hidden.jpg", fields={"published": None})
+    public = upload(lakes, pictures.jpeg(), "public.jpg")
+    made = node(text="Look:")
+    old = nonce(made)
+    save(made, old, detail__text=f"Look:\n\n![A](photo:{hidden})\n\n![B](photo:{public})")
+    html = compare(made, old, bob)
+    assert f"/photo/{public}/change/" in html
+    assert (f"/photo/{hidden}/change/" in html) is is_shown
+
+
+def test_what_is_the_same_far_from_a_difference_is_folded():
+    lines = differences.sides(
+        "detail.text", "\n\n".join(SAME), "\n\n".join([*SAME[:4], "Another.", *SAME[5:]]), "blog-entry"
+    )
+    assert [line.kind for line in lines] == ["fold", "same", "changed", "same", "fold"]
+    assert [len(line.lines) for line in lines if isinstance(line, Fold)] == [3, 3]
+    whole = differences.sides("detail.text", "one", "one", "blog-entry")
+    assert [line.kind for line in whole] == ["same"]
+
+
+def test_a_stranger_is_shown_no_photo_that_is_not_public(mongo):
+    hidden = upload(gallery("lakes"), pictures.jpeg(), fields={"published": None})
+    found = differences.changes({}, {"detail.text": f"![A](photo:{hidden})"}, "blog-entry", AnonymousUser())
+    assert [line.new_photos for line in found[0].lines] == [[]]

@@ -1,0 +1,138 @@
+"""The page on which editors arrange what stands in a section: places to type, arrows, and what others did meanwhile."""
+
+import re
+
+import pytest
+from bson import ObjectId
+
+from editor import ordering as view
+from nodes.selectors import by_hand
+from nodes.services import ordering, trash
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
+from tests.support.nodes.editors import fields
+
+
+@pytest.fixture
+def chapters(chapters):
+    """The ids of the chapters a to e; c is not published."""
+    save(chapters[2], nonce(chapters[2]), published=None)
+    return chapters
+
+
+def address(section) -> str:
+    return f"/admin/nodes/node/{section}/order/"
+
+
+def shown(person, section, query: str = "") -> dict:
+    """Return what the form would send."""
+    response = person.client.get(address(section) + query)
+    assert response.status_code == 200
+    return fields(response.content.decode(), "order_form")
+
+
+def order(section) -> str:
+    return "".join(one.metadata.slug for one in by_hand.everything(section, size=100)[0])
+
+
+def send(person, section, form, **typed):
+    return person.client.post(address(section), {**form, **typed}, follow=True)
+
+
+def test_places_are_typed(editor, book, chapters):
+    ann = editor()
+    form = shown(ann, book)
+    assert [form[f"place-{one}"] for one in chapters] == [["1"], ["2"], ["3"], ["4"], ["5"]]
+    page = send(ann, book, form, **{f"place-{chapters[4]}": "2"})
+    assert "The order was saved." in page.content.decode()
+    assert order(book) == "aebcd"
+    send(ann, book, shown(ann, book), **{f"place-{chapters[0]}": "3"})
+    assert order(book) == "ebacd"
+    send(ann, book, shown(ann, book), **{f"place-{chapters[3]}": "1.5", f"place-{chapters[2]}": "-4"})
+    assert order(book) == "cedba"
+
+
+def test_arrows_move_one_after_what_was_typed_and_lead_to_it(editor, book, chapters):
+    ann = editor()
+    form = shown(ann, book)
+    answer = ann.client.post(address(book), {**form, "up": str(chapters[2])})
+    assert answer["Location"] == f"{address(book)}#node-{chapters[2]}"
+    assert order(book) == "acbde"
+    send(ann, book, shown(ann, book), down=str(chapters[0]))
+    assert order(book) == "cabde"
+    send(ann, book, shown(ann, book), down=str(chapters[4]))
+    send(ann, book, shown(ann, book), up=str(chapters[2]))
+    assert order(book) == "cabde"
+    send(ann, book, shown(ann, book), **{f"place-{chapters[4]}": "1", "down": str(chapters[2])})
+    assert order(book) == "eacbd"
+
+
+def test_what_another_editor_did_meanwhile_stays(editor, book, chapters):
+    ann, bob = editor("ann"), editor("bob")
+    form = shown(ann, book)
+    send(bob, book, shown(bob, book), **{f"place-{chapters[4]}": "1"})
+    trash.trash(EDITOR, chapters[3], nonce(chapters[3]))
+    node("chapter", "f", parent=book)
+    page = send(ann, book, form, up=str(chapters[2])).content.decode()
+    assert "1 page is not here any more." in page
+    assert order(book) == "eacbf"
+
+
+def test_a_long_section_has_pages_and_buttons_to_its_ends(editor, book, chapters, monkeypatch):
+    ann = editor()
+    assert not re.search(r'name="(start|end)"', ann.client.get(address(book)).content.decode())
+    monkeypatch.setattr(view, "SIZE", 2)
+    html = ann.client.get(address(book)).content.decode()
+    query = re.search(r'href="(\?from=[^"]+)"', html)[1]
+    form = shown(ann, book, query)
+    assert form["seen"] == [f"{chapters[2]},{chapters[3]}"]
+    send(ann, book, form, **{f"place-{chapters[3]}": "1"})
+    assert order(book) == "abdce"
+    send(ann, book, shown(ann, book, query), start=str(chapters[3]))
+    assert order(book) == "dabce"
+    send(ann, book, shown(ann, book), end=str(chapters[3]))
+    assert order(book) == "abced"
+    assert ann.client.get(address(book) + "?from=nothing").status_code == 404
+
+
+def test_nonsense_moves_nothing(editor, book, chapters):
+    ann, form = editor(), None
+    elsewhere = node("chapter", "elsewhere", parent=node("handbook", "other"))
+    for typed in ("", "x", "nan", "inf", "1e999", "$gt"):
+        form = shown(ann, book)
+        send(ann, book, form, **{f"place-{chapters[1]}": typed})
+        assert order(book) == "abcde"
+    for sent in ({"up": "$gt"}, {"seen": "$gt"}, {"start": ""}, {"end": "0"}):
+        assert ann.client.post(address(book), {**form, **sent}).status_code == 404
+    assert ann.client.post(address(book), {}).status_code == 302
+    for button in ("up", "down", "start", "end"):
+        send(ann, book, {**form, "seen": f"{chapters[0]},{elsewhere},{ObjectId()}"}, **{button: str(elsewhere)})
+    send(ann, book, {**form, "seen": f"{chapters[1]},{chapters[1]}"})
+    assert order(book) == "abcde"
+    assert by_hand.everything(stored(elsewhere)["parent_id"], size=5)[0][0].pk == elsewhere
+
+
+def test_it_is_offered_where_it_is_arranged_and_leads_back_elsewhere(editor, book, chapters):
+    ann, folder = editor(), node("folder", "folder")
+    link = 'href="/admin/nodes/node/{}/order/"'
+    assert link.format(book) in ann.client.get(f"/admin/nodes/node/{book}/change/").content.decode()
+    for other in (folder, chapters[0]):
+        assert link.format(other) not in ann.client.get(f"/admin/nodes/node/{other}/change/").content.decode()
+        assert ann.client.get(address(other))["Location"] == f"/admin/nodes/node/{other}/change/"
+        assert ann.client.post(address(other), {"seen": ""})["Location"] == f"/admin/nodes/node/{other}/change/"
+
+
+def test_readers_see_the_new_order_at_once(editor, client, book, chapters):
+    ann = editor()
+    for wanted in ("abde", "eabd"):
+        assert [one.metadata.slug for one in client.get("/book").context["pages"]] == list(wanted)
+        send(ann, book, shown(ann, book), **{f"place-{chapters[4]}": "0"})
+
+
+def test_looking_writes_nothing(mongo, editor, book, chapters):
+    mongo["cms.nodes"].update_many({}, {"$unset": {"position": ""}})
+    before = list(mongo["cms.nodes"].find())
+    assert order(book) == "abcde"
+    shown(editor(), book)
+    assert list(mongo["cms.nodes"].find()) == before
+    ordering.to_start(book, chapters[4])
+    assert order(book) == "eabcd"

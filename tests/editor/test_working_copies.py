@@ -1,0 +1,362 @@
+"""What forms send every few seconds, and what their editor finds when coming back."""
+
+import re
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from editor import working_copies
+from nodes.collections import WORKING_COPIES
+from nodes.services import trash
+from tests.support.nodes.build import EDITOR, node, nonce, stored
+from tests.support.nodes.photo_build import gallery, upload
+
+KEEP = "/admin/nodes/node/keep-typed/"
+PAGE = "basic-page"
+
+
+def typed(ann, node_id="", seq=1, **fields):
+    """Return what the script of a form sends."""
+    said = {"_copy": ObjectId(), "_seq": seq, "_user": ann.user.pk, "_node": node_id, "type": PAGE, "form": ObjectId()}
+    return {**said, **fields}
+
+
+def of_group(someone, name):
+    someone.user.groups.add(Group.objects.get(name=name))
+    return someone
+
+
+def kept(mongo):
+    return [dict(copy["fields"]) for copy in mongo[WORKING_COPIES].find({"fields": {"$exists": True}})]
+
+
+def test_what_is_typed_is_kept_and_changes_nothing(mongo, editor):
+    ann, node_id = editor(), node(title="Old")
+    before = stored(node_id)
+    answer = ann.client.post(KEEP, typed(ann, node_id, title="Typed", text="one\r\ntwo"))
+    assert answer.status_code == 200
+    assert re.fullmatch(r"Kept (\d+(:\d\d)? [ap]\.m\.|noon|midnight), not saved", answer.json()["told"])
+    (said,) = kept(mongo)
+    assert (said["title"], said["text"]) == ("Typed", "one\r\ntwo")
+    assert stored(node_id) == before
+
+
+def test_also_of_a_new_page_and_of_a_photo(mongo, editor):
+    ann, photo = editor(), upload(gallery())
+    assert ann.client.post(KEEP, typed(ann, title="New")).status_code == 200
+    assert ann.client.post(KEEP, typed(ann, photo, type="photo", alt="A lake")).status_code == 200
+    assert [said.get("title") or said.get("alt") for said in kept(mongo)] == ["New", "A lake"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"_copy": "x"}, {"_copy": ""}, {"_seq": "0"}, {"_seq": "-1"}, {"_seq": "9" * 30}, {"_seq": "$gt"}, {"_node": "x"},
+        {"_node": '{"$ne": null}'}, {"_user": "x"}, {"type": ""}, {"type": "no-such"}, {"type": "$where"},
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(mongo, editor, wrong):
+    ann = editor()
+    assert ann.client.post(KEEP, {**typed(ann, title="T"), **wrong}).status_code == 400
+    assert kept(mongo) == []
+
+
+def test_only_fields_of_the_form_are_kept(mongo, editor):
+    ann = editor()
+    sent = typed(
+        ann, title="T", published_0="2026-01-01", **{"mine-title": "M", "$where": "1", "a.b": "x", "_save": "x"}
+    )
+    assert ann.client.post(KEEP, {**sent, "csrfmiddlewaretoken": "secret", "titles": "x"}).status_code == 200
+    (said,) = kept(mongo)
+    assert set(said) == {"title", "published_0", "mine-title", "type", "form"}
+
+
+def test_too_much_is_refused_clearly(mongo, editor, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20_000
+    ann = editor()
+    assert ann.client.post(KEEP, typed(ann, text="x" * 30_000)).status_code == 413
+    assert kept(mongo) == []
+    assert ann.client.post(KEEP, typed(ann, text="x" * 10_000)).status_code == 200
+
+
+def test_too_often_is_refused_for_a_while(mongo, editor, monkeypatch):
+    monkeypatch.setattr(working_copies, "LIMIT", 2)
+    ann, bob = editor("ann"), editor("bob")
+    answers = [ann.client.post(KEEP, typed(ann, title=str(n))) for n in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2]["Retry-After"] == "60"
+    assert bob.client.post(KEEP, typed(bob, title="Bob's")).status_code == 200
+
+
+def test_without_token_log_in_or_post_nothing_is_kept(mongo, editor):
+    ann = editor()
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(ann.user)
+    assert strict.post(KEEP, typed(ann, title="T")).status_code == 403
+    assert Client().post(KEEP, typed(ann, title="T")).status_code == 302, "to the log-in page"
+    assert ann.client.get(KEEP).status_code == 405
+    assert kept(mongo) == []
+
+
+def test_what_another_account_typed_in_this_browser_is_not_taken_for_one_s_own(mongo, editor):
+    ann, bob = editor("ann"), editor("bob")
+    assert bob.client.post(KEEP, typed(ann, title="Ann's")).status_code == 403
+    assert kept(mongo) == []
+
+
+def test_who_may_not_write_keeps_nothing(mongo, editor):
+    reader, author = editor("reader", is_superuser=False), of_group(editor("author", is_superuser=False), "Authors")
+    assert reader.client.post(KEEP, typed(reader, title="T")).status_code == 403
+    photo = upload(gallery())
+    assert author.client.post(KEEP, typed(author, photo, type="photo", alt="T")).status_code == 403
+    assert author.client.post(KEEP, typed(author, type="folder", title="T")).status_code == 403
+    assert kept(mongo) == []
+    assert author.client.post(KEEP, typed(author, title="T")).status_code == 200
+
+
+def test_a_hidden_page_answers_as_one_that_is_gone(mongo, editor):
+    author, hidden = of_group(editor("author", is_superuser=False), "Authors"), node(published=None)
+    answers = [author.client.post(KEEP, typed(author, of, title="T")) for of in (hidden, ObjectId())]
+    assert [answer.status_code for answer in answers] == [200, 200]
+
+
+def change(node_id):
+    return f"/admin/nodes/node/{node_id}/change/"
+
+
+ADD = "/admin/nodes/node/add/?type=basic-page"
+
+
+def type_into(ann, form, seq=1, **fields):
+    """Send what the script of an opened form sends after something was typed; return the form as it is then."""
+    form = {**form, **fields, "_seq": str(seq)}
+    assert ann.client.post(KEEP, form).status_code == 200
+    return form
+
+
+def page(ann, address):
+    return ann.client.get(address).content.decode()
+
+
+def copy_id(mongo):
+    (copy,) = mongo[WORKING_COPIES].find({"fields": {"$exists": True}})
+    return copy["_id"]["copy"]
+
+
+def go_on(ann, address, mongo):
+    answer = ann.client.post(address, {"_put_back": str(copy_id(mongo))})
+    assert answer.status_code == 200
+    return answer
+
+
+def test_coming_back_one_is_offered_what_was_not_saved_and_goes_on_with_it(mongo, editor):
+    ann, node_id = editor(), node(title="Old", text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo", tags="x")
+    offered = page(ann, change(node_id))
+    assert "that were not saved" in offered
+    assert '<div id="unsaved-work" role="status">' in offered
+    shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
+    assert "<ins> of Ann</ins>" in shown
+    assert "Old" not in shown.partition("difference")[2], "the title was left alone"
+    form = ann.fields(go_on(ann, change(node_id), mongo))
+    assert form["text"] == ["one of Ann\n\ntwo"]
+    assert stored(node_id)["detail"]["text"] == "one\n\ntwo", "shown, and not saved"
+    assert ann.send(change(node_id), form).status_code == 302
+    assert (stored(node_id)["detail"]["text"], stored(node_id)["tags"]) == ("one of Ann\n\ntwo", ["x"])
+    assert "that were not saved" not in page(ann, change(node_id))
+    assert kept(mongo) == []
+
+
+def test_of_a_new_page_what_was_typed_is_shown_as_text(mongo, editor):
+    ann = editor()
+    type_into(ann, ann.open(ADD), title="Begun", text="One & two.\n\nThree.", tags="x, y")
+    shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/").partition('id="content-main"')[2]
+    assert re.findall(r"<h2>(.*?)</h2>", shown) == ["Title", "Text", "Tags"]
+    assert "<p>One &amp; two.</p>\n\n<p>Three.</p>" in shown
+    assert 'class="difference"' not in shown
+    assert "Kept, not saved" in page(ann, "/admin/")
+
+
+def test_what_is_continued_merges_from_where_it_was_begun(mongo, editor):
+    ann, bob, node_id = editor("ann"), editor("bob"), node(title="Old", text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text="one of Ann\n\ntwo")
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob's", text="one\n\ntwo of Bob")
+    shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
+    assert "Bob" not in shown.partition("difference")[2].replace("two of Bob", ""), "what Bob changed is as he said"
+    assert ann.send(change(node_id), ann.fields(go_on(ann, change(node_id), mongo))).status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["detail"]["text"]) == ("Bob's", "one of Ann\n\ntwo of Bob")
+
+
+def test_nobody_conflicts_with_himself(mongo, editor):
+    """Saved, typed on after Back, and gone on with later."""
+    ann, node_id = editor(), node(text="old")
+    form = ann.open(change(node_id))
+    ann.send(change(node_id), form, text="saved", _seq="2")
+    type_into(ann, form, seq=3, text="saved and more")
+    assert ann.send(change(node_id), ann.fields(go_on(ann, change(node_id), mongo))).status_code == 302
+    assert stored(node_id)["detail"]["text"] == "saved and more"
+
+
+def test_a_new_page_is_offered_where_one_is_added(mongo, editor):
+    ann = editor()
+    type_into(ann, ann.open(ADD), text="no title yet")
+    assert "You wrote “Untitled” and did not save it" in page(ann, ADD)
+    assert "did not save it" not in page(ann, ADD.replace("basic-page", "folder"))
+    shown = go_on(ann, ADD, mongo)
+    assert b"This field is required" not in shown.content
+    assert ann.send(ADD, ann.fields(shown), title="Titled").status_code == 302
+    assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "no title yet"
+    assert "did not save it" not in page(ann, ADD)
+    type_into(ann, ann.open(ADD), title="On <lakes>")
+    assert "You wrote “On &lt;lakes&gt;” and did not save it" in page(ann, ADD)
+
+
+def test_a_photo_is_offered_too(mongo, editor):
+    ann, photo = editor(), upload(gallery())
+    address = f"/admin/nodes/photo/{photo}/change/"
+    type_into(ann, ann.open(address), alt="A lake at dawn")
+    assert "that were not saved" in page(ann, address)
+    assert "<ins> at dawn</ins>" in page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
+    assert ann.send(address, ann.fields(go_on(ann, address, mongo))).status_code == 302
+    assert mongo["cms.assets.files"].find_one({"_id": photo})["metadata"]["detail"]["alt"] == "A lake at dawn"
+    assert kept(mongo) == []
+
+
+def test_a_draft_is_offered_as_one(mongo, editor):
+    ann, node_id = editor(), node(text="live")
+    ann.send(change(node_id), ann.open(change(node_id)), button="_draft", text="draft")
+    type_into(ann, ann.open(change(node_id)), text="draft and more")
+    shown = page(ann, f"/admin/nodes/node/typed/{copy_id(mongo)}/")
+    assert "<ins> and more</ins>" in shown
+    assert shown.count("difference-of") == 1
+    ann.send(change(node_id), ann.fields(go_on(ann, change(node_id), mongo)), button="_draft")
+    assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["detail"]["text"] == "draft and more"
+    assert stored(node_id)["detail"]["text"] == "live"
+
+
+def test_what_is_stored_by_now_is_offered_to_nobody(mongo, editor):
+    """As after a crash between the save and what follows it; and typed back to what it was."""
+    ann, node_id = editor(), node(text="old")
+    type_into(ann, ann.open(change(node_id)), text="typed")
+    ann.send(change(node_id), ann.open(change(node_id)), text="typed")
+    assert len(kept(mongo)) == 1
+    assert "that were not saved" not in page(ann, change(node_id))
+    new = ann.open(ADD)
+    type_into(ann, new, title="New")
+    ann.send(ADD, {**new, "_copy": "", "title": "New"})
+    assert "did not save it" not in page(ann, ADD)
+
+
+@pytest.mark.parametrize("typed", ["one\n\ntwo\n\n\n", "\n\none\n\ntwo", "one\n\n\n\n\ntwo", "one\n\ntwo\n"])
+def test_blank_lines_are_no_unsaved_work(mongo, editor, typed):
+    ann, node_id = editor(), node(text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text=typed)
+    type_into(ann, ann.open(ADD), text="\n\n\n")
+    assert len(kept(mongo)) == 2
+    assert "that were not saved" not in page(ann, change(node_id))
+    assert "did not save it" not in page(ann, ADD)
+    assert "Kept, not saved" not in page(ann, "/admin/")
+
+
+def test_lines_of_code_are_unsaved_work(mongo, editor):
+    ann, node_id = editor(), node(text="one\n\ntwo")
+    type_into(ann, ann.open(change(node_id)), text="one\n\n    two")
+    assert "that were not saved" in page(ann, change(node_id))
+    assert "Kept, not saved" in page(ann, "/admin/")
+
+
+def test_a_save_forgets_what_its_form_kept_and_what_comes_late(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    form = type_into(ann, ann.open(change(node_id)), seq=5, text="half")
+    ann.send(change(node_id), form, text="whole", _seq="7")
+    assert kept(mongo) == []
+    assert ann.client.post(KEEP, {**form, "_seq": "6"}).status_code == 200
+    assert kept(mongo) == []
+    assert "that were not saved" not in page(ann, change(node_id))
+
+
+def test_a_refused_save_forgets_nothing(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    form = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
+    refused = ann.send(change(node_id), form, title="", _seq="7")
+    assert refused.status_code == 200
+    assert ann.fields(refused)["_copy"] == form["_copy"]
+    assert [said["text"] for said in kept(mongo)] == ["typed"]
+
+
+def test_discarding_forgets_what_was_shown_and_no_more(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    form = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
+    discard = f"/admin/nodes/node/typed/{copy_id(mongo)}/discard/"
+    assert ann.client.get(discard).status_code == 405
+    type_into(ann, form, seq=6, text="typed on in its tab")
+    assert ann.client.post(discard, {"_seq": "5"}).status_code == 302
+    assert len(kept(mongo)) == 1
+    for wrong in ("", "x", "-1", "٣", "9" * 40):
+        ann.client.post(discard, {"_seq": wrong})
+        assert len(kept(mongo)) == 1
+    answer = ann.client.post(discard, {"_seq": "6"})
+    assert (answer.status_code, answer["Location"]) == (302, change(node_id))
+    assert kept(mongo) == []
+    assert stored(node_id)["detail"]["text"] == "old"
+
+
+def test_going_on_in_a_second_tab_takes_it_over(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    first = type_into(ann, ann.open(change(node_id)), seq=5, text="typed")
+    second = ann.fields(go_on(ann, change(node_id), mongo))
+    assert second["_copy"] != first["_copy"]
+    type_into(ann, second, seq=1, text="typed on")
+    assert [said["text"] for said in kept(mongo)] == ["typed on"]
+    type_into(ann, first, seq=6, text="and in the first tab too")
+    assert sorted(said["text"] for said in kept(mongo)) == ["and in the first tab too", "typed on"]
+
+
+def test_what_another_typed_is_not_there(mongo, editor):
+    ann, bob, node_id = editor("ann"), editor("bob"), node(text="old")
+    type_into(ann, ann.open(change(node_id)), text="secret")
+    assert "that were not saved" not in page(bob, change(node_id))
+    typed_at = f"/admin/nodes/node/typed/{copy_id(mongo)}/"
+    assert bob.client.get(typed_at).status_code == 404
+    assert bob.client.post(f"{typed_at}discard/", {"_seq": "1"}).status_code == 404
+    assert bob.client.post(change(node_id), {"_put_back": str(copy_id(mongo))}).status_code == 404
+    assert len(kept(mongo)) == 1
+
+
+def test_what_was_typed_of_one_page_is_not_put_into_another(mongo, editor):
+    ann, node_id, other = editor(), node(text="old"), node(slug="other")
+    type_into(ann, ann.open(change(node_id)), text="typed")
+    for address in (change(other), ADD):
+        assert ann.client.post(address, {"_put_back": str(copy_id(mongo))}).status_code == 404
+    assert ann.client.post(change(node_id), {"_put_back": "$ne"}).status_code == 404
+
+
+def test_a_page_that_went_in_between_comes_back_as_a_new_one(mongo, editor):
+    ann, node_id = editor(), node(title="Old", text="old")
+    type_into(ann, ann.open(change(node_id)), text="typed")
+    trash.trash(EDITOR, node_id, nonce(node_id))
+    answer = ann.client.post(change(node_id), {"_put_back": str(copy_id(mongo))})
+    assert answer.status_code == 409
+    assert ann.send(ADD, ann.fields(answer)).status_code == 302
+    assert mongo["cms.nodes"].find_one()["metadata"]["detail"]["text"] == "typed"
+
+
+def test_what_a_browser_kept_is_offered_at_once(mongo, editor):
+    ann, node_id = editor(), node(text="old")
+    form = ann.open(change(node_id))
+    answer = ann.client.post(KEEP, {**form, "text": "typed offline <b>", "_seq": "1", "_offer": "1"})
+    assert "that were not saved" in answer.json()["html"]
+    assert "html" not in ann.client.post(KEEP, {**form, "_seq": "2"}).json()
+
+
+def test_of_a_conflict_page_the_choices_are_kept(mongo, editor):
+    ann, bob, node_id = editor("ann"), editor("bob"), node(title="Old")
+    hers = ann.open(change(node_id))
+    bob.send(change(node_id), bob.open(change(node_id)), title="Bob's")
+    deciding = ann.fields(ann.send(change(node_id), hers, title="Ann's"))
+    type_into(ann, deciding, **{"choice-title": "mine"})
+    shown = go_on(ann, change(node_id), mongo)
+    assert ann.send(change(node_id), ann.fields(shown)).status_code == 302
+    assert stored(node_id)["title"] == "Ann's"

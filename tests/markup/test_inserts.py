@@ -1,0 +1,256 @@
+"""Inserts: what each that is registered shows and refuses. Nothing that is typed into an attribute is markup."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from bson import ObjectId
+from django import forms
+from django.core.exceptions import ImproperlyConfigured
+
+from marginalia.markup import directives
+from marginalia.markup.html import links
+from marginalia.markup.html.links import LINK_SCHEMES
+from marginalia.markup.inserts import base
+from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField
+from marginalia.markup.inserts.reading import MOST, Inserts, Unknown
+from nodes import rendering
+from nodes.selectors import editing, photos
+from photos import texts
+from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import gallery, upload
+from tests.support.payloads import ALL
+
+NAMES = [made.name for made in base.registered()]
+# Each how manieth payload is tried each time.
+FEW = 8
+
+
+@pytest.fixture
+def ids(mongo):
+    """A gallery with a photo, and a post with a tag."""
+    section = gallery("plates", title="Plates")
+    photo = upload(section)
+    node("blog-entry", "first", parent=node("blog", "news"), title="First post", tags=("news",))
+    return {NodeIdField: f"node:{section}", PhotoIdField: f"photo:{photo}", AddressField: "/about"}
+
+
+def attributes(name, ids) -> dict[str, str]:
+    """Return every attribute of an insert with a value that it takes."""
+    made = base.find(name)
+    said = {
+        key: ids.get(type(field)) or made.examples.get(key) or str(field.initial or "news")
+        for key, field in made.base_fields.items()
+    }
+    if name == "gallery":
+        # One or the other.
+        del said["photos"]
+    return said
+
+
+def shown(name, said, content=None, *, text_format="markdown", text=None, way=texts.shown):
+    source = text or f"## One\n\n{directives.write(name, said, content)}\n\n## Two"
+    return way(rendering.to_html(source, text_format))
+
+
+class Structure(HTMLParser):
+    """The elements and names of attributes of a piece of HTML, and its addresses."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.addresses: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, tuple(name for name, _value in attrs)))
+        self.addresses += [
+            value or "" for name, value in attrs if name in {"href", "src", "action", "poster", "data-player"}
+        ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_shown_with_every_attribute(name, ids):
+    html = shown(name, attributes(name, ids), "*inside*" if base.find(name).is_container else None)
+    assert "data-insert" not in html
+    assert len(Structure(html).elements) > 2
+    assert ("<em>inside</em>" in html) is base.find(name).is_container
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\u200b"])
+def test_note_without_words_shows_nothing(mongo, content):
+    assert re.findall(r"<\w+", shown("note", {}, content)) == ["<h2", "<h2"]
+    assert "Mind" in shown("note", {"title": "Mind"}, content)
+
+
+@pytest.mark.parametrize(
+    "payloads", [pytest.param(ALL[::FEW], id="few"), pytest.param(ALL, id="all", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
+    """Whatever it says: the same elements as with an innocent value, or, refused, none."""
+    fine = attributes(name, ids)
+    site = texts.Readers(photos.named([ids[PhotoIdField].removeprefix("photo:")]))
+
+    def structure(said):
+        html = rendering.to_html(f"## One\n\n{directives.write(name, said)}\n\n## Two", "markdown")
+        return Structure(Inserts(html).shown(site, faults=True))
+
+    innocent = structure(fine).elements
+    refused = structure({"surely-none": "x"}).elements
+    nothing = [element for element in refused if element != ("p", ("class", "role"))]
+    assert len({len(innocent), len(refused), len(nothing)}) > 1
+    for attribute in fine:
+        for payload in payloads:
+            said = {**fine, attribute: payload}
+            if len(directives.write(name, said)) > directives.LONGEST:
+                continue
+            found = structure(said)
+            assert found.elements in (innocent, refused, nothing), (attribute, payload)
+            assert all(links.allowed(url, LINK_SCHEMES | {"node"}) for url in found.addresses), (attribute, payload)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_as_html_does_what_the_directive_does(name, ids):
+    """An element that an editor writes is read by the same rules: there is nothing to forge."""
+    said = attributes(name, ids)
+    spelled = directives.line(directives.write(name, said).partition("\n")[0]).spelled
+    quoted = spelled.replace("&", "&amp;").replace('"', "&quot;")
+    by_hand = (
+        f'<h2>One</h2>\n<div data-insert="{quoted}" data-line="9" onclick="x" class="language-x"></div>\n<h2>Two</h2>'
+    )
+    as_directive = shown(name, said, "" if base.find(name).is_container else None)
+    lines = [line for line in as_directive.splitlines() if line.strip()]
+    assert [line for line in shown(name, said, text=by_hand, text_format="html").splitlines() if line.strip()] == lines
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<div data-insert="photo{photo=photo:&quot;><script>alert(1)</script>}"></div>',
+        '<div data-insert="button{link=javascript:alert(1) text=x}"></div>',
+        '<div data-insert="note{kind=&quot;x onmouseover=y&quot;}">kept</div>',
+        '<div data-insert="no-such{}" data-fault="<b>" data-line="x">kept</div>',
+        '<div data-fault="too deep" data-insert="contents">kept</div>',
+    ],
+)
+def test_what_is_forged_is_refused_as_the_directive_would_be(mongo, element):
+    html = shown("", {}, text=element, text_format="html")
+    assert [tag for tag, _names in Structure(html).elements] == []
+    assert html == ("kept" if "kept" in element else "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_words_for_the_menu_and_an_example(name):
+    made = base.find(name)
+    assert made.label
+    assert made.help
+    assert all(field.label for field in made.base_fields.values())
+    assert base.example(made).startswith((f"::{name}", f":::{name}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\n\n::gallery{colour=red}", "Line 3: “gallery” has no attribute “colour”; it has: section, count, photos."),
+        ("::gallery{section=plates}", "Line 1: “gallery”, section: Write node: and an id."),
+        ("::gallery{section=node:0123456789abcdef01234567 count=1000}", "Line 1: “gallery”, count: Ensure"),
+        ("::button{link=javascript:x text=y}", "Line 1: “button”, link: Write an address"),
+        ("::note{", "Line 1: This cannot be read: “note{”."),
+        ("a\n:::note\nb", "Line 2: “:::note” is not ended: a line “:::” is missing."),
+        ("a\n:::", "Line 2: This “:::” ends nothing"),
+        ("::contents\n\n::contents", "Line 3: A text has “contents” at most 1 times."),
+        (":::note\n:::\n" * (MOST + 1), "at most"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(text, told):
+    faults = Inserts(rendering.to_html(text, "markdown")).faults
+    assert str(faults[0]).startswith(told) or told in str(faults[0])
+    assert not isinstance(faults[0], Unknown)
+
+
+def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
+    html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
+    inserts = Inserts(html)
+    site = texts.Readers({})
+    assert html.count("data-insert") == 20_000
+    assert len(inserts.faults) == MOST + 1
+    assert inserts.shown(site, faults=True).count("<p ") == MOST + 1
+    assert inserts.shown(site).strip() == ""
+
+
+def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
+    source = "a\n\n:::map{x=1}\nb\n:::"
+    html = rendering.to_html(source, "markdown")
+    assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
+    typed = editing.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
+    assert "Line 3: There is no insert “map”" in texts.marked(typed, sees_photos=True, sees_all=True)
+    assert isinstance(Inserts(html).faults[0], Unknown)
+
+
+def test_readers_see_what_is_public_only(ids):
+    hidden = upload(gallery("hidden"), fields={"published": None})
+    html = shown("photo", {"photo": f"photo:{hidden}", "caption": "Secret"})
+    assert "Secret" not in html
+    closed = gallery("closed", published=None)
+    upload(closed)
+    assert "<img" not in shown("gallery", {"section": f"node:{closed}"})
+    assert "<img" in shown("gallery", {"section": ids[NodeIdField]})
+
+
+def test_what_an_insert_lists_is_never_stale(ids):
+    html = rendering.to_html("::posts{tag=news}", "markdown")
+    assert "First post" in texts.shown(html)
+    node("blog-entry", "second", parent=node("blog", "more"), title="Second post", tags=("news",))
+    assert "Second post" in texts.shown(html)
+
+
+def test_contents_are_the_headings_of_the_text(mongo):
+    source = "::contents{levels=2 title=Inside}\n\n## A & B\n\n### Deeper\n\n#### Deepest\n\n:::note\n## In a note\n:::"
+    html = shown("contents", {}, text=source)
+    assert (
+        '<li class="level-1"><a href="#s-a-b">A &amp; B</a></li><li class="level-2"><a href="#s-deeper">Deeper</a>'
+        in html
+    )
+    assert "Deepest</a>" not in html
+    assert "In a note</a>" in html
+
+
+def test_references_are_what_attributes_name(ids):
+    found = Inserts(
+        rendering.to_html(
+            f"::gallery{{section={ids[NodeIdField]}}}\n\n::photo{{photo={ids[PhotoIdField]}}}", "markdown"
+        )
+    )
+    assert {f"node:{one}" for one in found.references.nodes} == {ids[NodeIdField]}
+    assert {f"photo:{one}" for one in found.references.photos} == {ids[PhotoIdField]}
+    assert found.names == {"gallery", "photo"}
+
+
+def test_plain_text_has_the_words_of_inserts(mongo):
+    source = ":::note{title=Mind}\nthe gap\n:::\n\n::button{link=/a text=Press}\n\n::contents"
+    plain = Inserts(rendering.to_html(source, "markdown")).plain()
+    assert "<p>Mind</p>" in plain
+    assert "the gap" in plain
+    assert "Press" in plain
+    assert "data-insert" not in plain
+
+
+def test_names_are_registered_once():
+    with pytest.raises(ImproperlyConfigured, match="two inserts"):
+        base.insert("note")(type("Other", (base.Insert,), {}))
+    for name in ("", "Note", "a b", "-a", "a" * 41):
+        with pytest.raises(ImproperlyConfigured, match="cannot be called"):
+            base.insert(name)
+    with pytest.raises(ImproperlyConfigured, match="no directive can spell"):
+        base.insert("fine")(type("Wrong", (base.Insert,), {"Attribute": forms.CharField()}))
+
+
+def test_a_wrong_name_registers_nothing():
+    assert base.find("fine") is None
+
+
+def test_an_insert_reads_a_page_that_readers_see(mongo):
+    seen, unseen = node("basic-page", "seen", title="Seen"), node("basic-page", "unseen", published=None)
+    site = texts.Readers({})
+    assert (site.node(seen).metadata.title, site.node(unseen)) == ("Seen", None)

@@ -1,0 +1,126 @@
+"""What readers get beyond clean HTML: formulas, and names for the links of footnotes. Neither lets a script in."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marginalia.markup import maths
+from marginalia.markup.html import anchors
+from nodes import rendering
+from tests.markup.properties import holds
+from tests.support.nodes.build import node
+from tests.support.payloads import ALL
+
+TEX = [
+    *(
+        "\\frac",
+        "{",
+        "}",
+        "^",
+        "_",
+        "a",
+        "1",
+        "\\left(",
+        "\\right)",
+        "&",
+        "\\\\",
+        "\\sqrt[",
+        "]",
+        "\\begin{matrix}",
+        "\\tag{1}",
+    ),
+    *("\\end{matrix}", "\\text{<b>}", "\\verb|", "%", "'", "\\over", "\\hline", "\\limits", "\\not"),
+]
+
+
+def for_readers(source: str, language: str = "en") -> str:
+    return rendering.for_readers(rendering.to_html(source, "markdown"), language)
+
+
+class Names(HTMLParser):
+    """The elements and attributes of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.words = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {tag, *(name for name, _value in attrs)}
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def test_maths_is_mathml_and_nothing_else():
+    html = for_readers("$\\frac{a}{b}$ and\n\n$$\n\\sum_{i=0}^n i < 3\n$$")
+    assert '<math display="inline"><mrow><mfrac>' in html
+    assert '<math display="block">' in html
+    assert "<mo>&lt;</mo>" in html
+
+
+@pytest.mark.parametrize(
+    "around", ["\\text{{{}}}", "\\href{{{}}}{{x}}", "\\class{{{}}}{{x}}", "\\style{{{}}}{{x}}", "{}", "\\color{{{}}}x"]
+)
+def test_nothing_typed_into_a_formula_is_markup(around):
+    for payload in ALL:
+        html = maths.mathml(around.format(payload)[: maths.LONGEST], is_block=False) or ""
+        assert Names(html).found <= {*maths._TAGS, *maths._VALUES}, payload
+        assert "javascript:" not in re.sub(">[^<]*<", "><", html)
+
+
+@pytest.mark.parametrize(
+    "typed", ["\\frac", "\\left(", "x^", "\\begin{matrix}", "\\newcommand{\\a}{\\a\\a}\\a", "{" * 100 + "}" * 100]
+)
+def test_what_is_no_maths_stays_as_it_was_typed(typed):
+    assert f'<code class="language-math">{typed}</code>' in for_readers(f"${typed}$")
+
+
+@holds
+@given(st.lists(st.sampled_from(TEX), max_size=20).map("".join))
+def test_any_formula_is_mathml_or_left_alone(typed):
+    html = maths.mathml(typed, is_block=True)
+    assert html is None or Names(html).found <= {*maths._TAGS, *maths._VALUES}
+
+
+def test_much_maths_is_left_as_it_was_typed():
+    html = for_readers("$" + "a" * 1_900 + "$\n\n" + "".join(f"${'b' * 1_900}{n}$\n\n" for n in range(20)))
+    assert html.count("<math") == rendering.MOST_MATHS // 1_900
+
+
+def test_links_of_footnotes_have_names_in_the_language_of_the_site():
+    html = for_readers("a[^1] b[^1]\n\n[^1]: c")
+    assert '<div class="footnotes" role="doc-endnotes" aria-label="Footnotes">' in html
+    assert html.count('role="doc-noteref"') == 2
+    assert 'role="doc-backlink" aria-label="Back to the text" class="footnote-back" href="#s-fnref:1"' in html
+    assert 'aria-label="Back to the text (2)" class="footnote-back" href="#s-fnref:1.2"' in html
+    assert len(re.findall(r' id="([^"]*)"', html)) == len(set(re.findall(r' id="([^"]*)"', html))) == 3
+
+
+def test_references_in_a_formula_bring_in_no_character_that_pages_do_not_carry():
+    assert "\u202e" not in (maths.mathml("\\text{a&#x202e;b}", is_block=False) or "\u202e")
+    assert "\u202e" not in (maths.mathml("\\text{a\u202eb}", is_block=False) or "\u202e")
+
+
+def test_headings_link_to_themselves_on_pages_alone(client, mongo):
+    text = '::contents\n\n## On *lakes*\n\n### [Fish](/x)\n\n<a href="/y">\n<h2>In a link</h2>\n</a>\n\n##### Small'
+    node("blog-entry", "on-water", parent=node("blog", "news"), text=text)
+    html = client.get("/news/on-water").content.decode()
+    link = '<a class="anchor" href="#{}" aria-label="Link to this section"></a></h'
+    assert f'<h2 id="s-on-lakes">On <em>lakes</em>{link.format("s-on-lakes")}2>' in html
+    assert f"Fish</a>{link.format('s-fish')}3>" in html
+    assert html.count('<a class="anchor"') == 2
+    # A heading says elsewhere what it said.
+    assert '<a href="#s-on-lakes">On lakes</a>' in html
+    assert "anchor" not in rendering.for_readers(rendering.to_html(text, "markdown"), "en")
+
+
+def test_the_first_headings_alone_have_links():
+    html = rendering.to_html("## A\n\n" * (anchors.MOST_HEADINGS + 1), "markdown")
+    shown = rendering.for_readers(html, "en", is_page=True)
+    assert shown.count('class="anchor"') == anchors.MOST_HEADINGS
+    assert re.sub(r'<a class="anchor"[^<>]*></a>', "", shown) == html

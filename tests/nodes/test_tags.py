@@ -1,0 +1,32 @@
+"""Tags in the one form in which they are stored."""
+
+import pytest
+
+from nodes import tags
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        (" a  b ", "a b"),
+        ("a,b", "a b"),
+        ("and/or", "and/or"),
+        ("/news/", "news"),
+        ("// a /", "a"),
+        ("///", ""),
+        ("\u3164\u2800", ""),
+        ("x" * (tags.LONGEST - 1) + "/y", "x" * (tags.LONGEST - 1)),
+    ],
+)
+def test_a_tag_has_one_form_and_an_address(typed, stored):
+    assert tags.normalized(typed) == stored
+
+
+@pytest.mark.parametrize("tag", [".", "..", "a/../b", "./a", "a/."])
+def test_tag_with_a_part_of_dots_has_no_address(tag):
+    assert tags.has_no_address(tag)
+
+
+@pytest.mark.parametrize("tag", ["...", "a.b", ".net", "v1."])
+def test_other_dots_in_a_tag_do_no_harm(tag):
+    assert not tags.has_no_address(tag)

@@ -1,0 +1,17 @@
+"""Points in time as editors read them."""
+
+from datetime import timedelta
+
+import pytest
+
+from marginalia.mongo.clock import now
+from nodes import times
+
+
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [(timedelta(), "just now"), (timedelta(seconds=59), "just now"), (timedelta(minutes=5), "5\xa0minutes ago")],
+)
+def test_what_was_within_a_minute_was_just_now(passed, said):
+    moment = now()
+    assert times.ago(moment - passed, moment) == said

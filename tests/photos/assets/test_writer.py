@@ -1,0 +1,40 @@
+"""Files on their way into GridFS: locked while their writer is alive."""
+
+from datetime import timedelta
+
+import pytest
+from gridfs import GridFSBucket
+
+from marginalia.mongo.clock import now
+from photos.assets import locks
+from photos.assets.errors import UploadLost
+from photos.assets.writer import CHUNK, Writer
+from photos.services.sweeping import sweep
+from tests.support.nodes import build
+from tests.support.processes import until
+
+
+def content() -> dict:
+    """The metadata of a content that no photo has."""
+    return {"type": "photo-content", "parent_id": build.ObjectId(), "slug": "x"}
+
+
+def test_a_slow_sender_keeps_the_lock_alive(mongo, monkeypatch):
+    monkeypatch.setattr(locks, "RENEW", timedelta(milliseconds=20))
+    writer = Writer("cms.assets", build.ObjectId(), "slow", content(), place={})
+    first = writer.lock.moment
+    until(lambda: mongo["cms.assets.files"].find_one({"_id": writer.id})["metadata"]["locked"] > first)
+    writer.write(b"at last")
+    assert writer.finish()
+    assert GridFSBucket(mongo, "cms.assets").open_download_stream(writer.id).read() == b"at last"
+
+
+def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
+    writer = Writer("cms.assets", build.ObjectId(), "x", content(), place={})
+    writer.write(bytes(9 * CHUNK))
+    mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE}})
+    with pytest.raises(UploadLost):
+        writer.finish()
+    assert mongo["cms.assets.files"].find_one({"_id": writer.id})["length"] == 0
+    sweep()
+    assert mongo["cms.assets.chunks"].count_documents({}) == 0

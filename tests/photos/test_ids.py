@@ -1,0 +1,83 @@
+"""Ids of photos, their contents and copies say nothing of when they were made: lists of photos go by `created`."""
+
+from itertools import pairwise
+
+import pytest
+from bson import ObjectId
+
+from marginalia.mongo.clock import now
+from nodes.models import tree
+from nodes.selectors import nodes as selectors
+from nodes.selectors import search
+from photos.assets.writer import new_id
+from tests.support.nodes import pictures
+from tests.support.nodes.build import node
+from tests.support.nodes.photo_build import document, gallery, replace, upload
+from tests.support.spreading import BOUND, fullest, moments
+
+
+def test_ids_fall_evenly_on_ranges_whenever_they_are_made():
+    assert fullest(str(ObjectId.from_datetime(moment))[:4] for moment in moments(20_000)) > BOUND
+    assert fullest(str(new_id())[:4] for _ in range(20_000)) <= BOUND
+
+
+def test_uploads_and_replacements_have_such_ids(mongo):
+    place = gallery()
+    ids = [upload(place) for _ in range(3)]
+    ids += [replace(ids[0], pictures.png()) for _ in range(3)]
+    assert len({one.binary[:4] for one in ids}) == 6, "an id that begins with the time has these in common for a second"
+    assert all(document(one) for one in ids)
+
+
+@pytest.fixture
+def together(mongo):
+    """A gallery of five photos that were published in one moment, the newest first, and a post of that moment."""
+    place = gallery()
+    made = [upload(place, name=f"lake{n}.jpg", tags=("water",)) for n in range(5)]
+    mongo["cms.assets.files"].update_many({}, {"$set": {"metadata.title": "Lake"}})
+    post = node("blog-entry", "post", parent=node("blog", "blog"), tags=("water",))
+    assert all(a < b for a, b in pairwise(document(one)["metadata"]["created"] for one in made))
+    assert {document(one)["metadata"]["published"] for one in made} == {
+        mongo["cms.nodes"].find_one({"_id": post})["metadata"]["published"]
+    }
+    return place, made[::-1], post
+
+
+def walked(page) -> tuple[list, list]:
+    """Return what pages of two show from the newest to the oldest, and back."""
+    there, back, found = [], [], page(None)
+    there += found.nodes
+    while found.older:
+        found = page(found.older)
+        there += found.nodes
+    last = found
+    while last.newer:
+        last = page(last.newer)
+        back = [*last.nodes, *back]
+    return [one.pk for one in there], [one.pk for one in (*back, *found.nodes)]
+
+
+def test_a_gallery_goes_by_when_they_were_made(together):
+    place, newest, _post = together
+    there, back = walked(lambda cursor: selectors.photos_of(place, now(), size=2, cursor=cursor))
+    assert there == back == newest
+    middle = selectors.photos_of(place, now(), size=5).nodes[2]
+    assert [one.pk for one in selectors.neighbours(middle, now())] == [newest[3], newest[1]]
+
+
+def test_photos_and_posts_have_one_order_under_a_tag(together):
+    _place, newest, post = together
+    there, back = walked(lambda cursor: selectors.tagged(tree.load(), "water", now(), size=2, cursor=cursor))
+    assert there == back == [post, *newest]
+
+
+def test_of_what_is_found_as_well_the_newest_comes_first(together):
+    _place, newest, _post = together
+    found = search.search(tree.load(), "lake water", now(), page=1, size=9)
+    assert [hit.node.pk for hit in found.hits] == newest
+
+
+def test_a_cursor_of_one_time_alone_is_none(together):
+    place, newest, _post = together
+    with pytest.raises(ValueError, match="<0"):
+        selectors.photos_of(place, now(), size=2, cursor=f"<0.{newest[0]}")

@@ -1,0 +1,172 @@
+"""manage.py import_photos and sweep_uploads, as an operator sees them."""
+
+import io
+import unicodedata
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from nodes.selectors import photos as selectors
+from photos.assets.locks import STALE
+from photos.links import copy, square
+from photos.services import photos
+from photos.services.sweeping import sweep
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import audit, count, gallery, replace, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def run(name: str, *arguments: str) -> str:
+    out = io.StringIO()
+    call_command(name, *arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "lake.jpg").write_bytes(pictures.jpeg())
+    (tmp_path / "lake.jpg.txt").write_text("A lake\nat night\n")
+    (tmp_path / "deeper" / "pond.png").write_bytes(pictures.png())
+    (tmp_path / "deeper" / "reed.avif").write_bytes(pictures.avif())
+    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / ".hidden.jpg").write_bytes(pictures.jpeg())
+    return tmp_path
+
+
+def test_a_folder_is_imported_once(folder):
+    parent = gallery("lakes", parent=build.node("folder", "travels"))
+    said = run("import_photos", str(folder), "--gallery", "travels/lakes", "--publish", "--tags", "a, b")
+    assert said == "Photos: 3 imported, 0 left as they were, 0 refused.\n"
+    lake, pond = selectors.find(parent, "lake").metadata, selectors.find(parent, "pond").metadata
+    assert (lake.detail.alt, lake.tags, lake.published is not None) == ("A lake at night", ["a", "b"], True)
+    assert (pond.detail.alt, pond.published) == ("", None)
+    assert selectors.find(parent, "reed").metadata.detail.content_type == "image/avif"
+    before = count()
+    said = run("import_photos", str(folder), "--gallery", "lakes")
+    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
+    assert count() == before
+    audit()
+
+
+@pytest.mark.parametrize(("picture", "text"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_text_file_in_another_unicode_form_is_read(tmp_path, picture, text):
+    (tmp_path / unicodedata.normalize(picture, "café.jpg")).write_bytes(pictures.jpeg())
+    (tmp_path / unicodedata.normalize(text, "café.jpg.txt")).write_text("A café")
+    parent = gallery("cafes")
+    run("import_photos", str(tmp_path), "--gallery", "cafes")
+    assert selectors.find(parent, "café").metadata.detail.alt == "A café"
+
+
+def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):
+    gallery("湖", parent=build.node("folder", "旅行"))
+    gallery("湖", parent=build.node("folder", "a"))
+    for path, imported in (("旅行/湖", 3), ("/%E6%97%85%E8%A1%8C/%E6%B9%96/", 0)):
+        assert run("import_photos", str(folder), "--gallery", path).startswith(f"Photos: {imported} imported, ")
+
+
+def test_what_an_editor_threw_away_is_not_brought_back(folder):
+    parent = gallery("lakes")
+    run("import_photos", str(folder), "--gallery", "lakes")
+    photo = selectors.find(parent, "lake")
+    photos.throw_away(build.EDITOR, photo.pk, photo.metadata.nonce)
+    said = run("import_photos", str(folder), "--gallery", "lakes")
+    assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
+    assert selectors.find(parent, "lake") is None
+
+
+def test_pretending_changes_nothing(folder):
+    gallery("lakes")
+    before = count()
+    said = run("import_photos", str(folder), "--gallery", "lakes", "--dry-run")
+    assert said == "Pretending to import: 3 imported, 0 left as they were, 0 refused.\n"
+    assert count() == before
+
+
+def test_what_is_refused_is_named_and_the_rest_is_done(folder):
+    parent = gallery("lakes")
+    (folder / "bad.jpg").write_bytes(b"<html>" * 99)
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 of 4 files were refused"):
+        call_command("import_photos", str(folder), "--gallery", "lakes", stdout=out, stderr=out)
+    assert "bad.jpg: This is a web page" in out.getvalue()
+    assert "3 imported, 0 left as they were, 1 refused" in out.getvalue()
+    assert selectors.find(parent, "lake")
+    audit()
+
+
+def test_pictures_in_other_formats_are_refused_by_name(folder):
+    parent = gallery("lakes")
+    heads = {"IMG_1.HEIC": b"\0\0\0\x18ftypheic", "scan.tif": b"II*\0", "paint.bmp": b"BM", "raw.dng": b"MM\0*"}
+    for name, head in heads.items():
+        (folder / "deeper" / name).write_bytes(head + bytes(90))
+    for options in ((), ("--dry-run",)):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="4 of 7 files were refused"):
+            call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
+        for name, format in zip(heads, ("HEIC", "TIFF", "BMP", "TIFF"), strict=True):
+            assert f"{name}: {format} files are not taken. Use JPEG" in out.getvalue()
+    assert selectors.find(parent, "lake")
+    audit()
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder, options):
+    parent = gallery("lakes")
+    (folder / "lake.jpg.txt").write_bytes("Zürich".encode("latin-1"))
+    (folder / "deeper" / "pond.png.txt").write_bytes("Zürich".encode("utf-8-sig"))
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 of 3 files were refused"):
+        call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
+    assert "lake.jpg.txt: 'utf-8' codec can't decode byte 0xfc" in out.getvalue()
+    assert "2 imported, 0 left as they were, 1 refused" in out.getvalue()
+    if not options:
+        assert selectors.find(parent, "pond").metadata.detail.alt == "Zürich"
+    assert selectors.find(parent, "lake") is None
+
+
+def test_mistakes_are_told_in_a_sentence(folder):
+    build.node("blog", "blog")
+    for arguments, reason in (
+        ([str(folder / "none"), "--gallery", "x"], "There is no folder"),
+        ([str(folder), "--gallery", "blog"], "There is no gallery “blog”"),
+    ):
+        with pytest.raises(CommandError, match=reason):
+            run("import_photos", *arguments)
+    gallery("same", parent=build.node("folder", "a"))
+    gallery("same", parent=build.node("folder", "b"))
+    with pytest.raises(CommandError, match="Several galleries"):
+        run("import_photos", str(folder), "--gallery", "same")
+
+
+def test_sweeping_says_what_it_did():
+    replace(upload(gallery()), pictures.png())
+    photos.Upload(build.EDITOR, gallery("other"), "stalled.png")
+    database()["cms.assets.files"].update_many(
+        {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE - timedelta(minutes=1)}}
+    )
+    assert run("sweep_uploads", "--dry-run").startswith("Pretending to sweep: 1 stalled uploads")
+    assert run("sweep_uploads").startswith("Swept: 1 stalled uploads")
+    assert run("sweep_uploads").startswith("Swept: 0 stalled uploads")
+    audit()
+
+
+def test_copies_that_no_address_names_any_more_are_swept(client, settings):
+    photo_id = upload(gallery())
+    photo = selectors.get(photo_id)
+    for address in (copy(photo, 320), copy(photo, 640), square(photo, 160)):
+        assert client.get(address).status_code == 200
+    photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
+    settings.PHOTOS = {"WIDTHS": (320, 960)}
+    assert client.get(square(selectors.get(photo_id), 160)).status_code == 200
+    assert sweep().renditions == 0, "they may just have been told to a reader"
+    later = now() + timedelta(hours=2)
+    assert sweep(dry_run=True, moment=later).renditions == 2
+    assert sweep(moment=later).renditions == 2
+    left = database()["cms.renditions.files"].distinct("metadata.spec")
+    assert left == ["s160-10x90.jpg", "w320.jpg"]
+    audit()

@@ -1,0 +1,388 @@
+"""Photos' files over HTTP: who gets them, in which sizes, and that each is made once."""
+
+import io
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from PIL import Image
+
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from nodes.errors import TooBusy
+from nodes.selectors import photos as selectors
+from nodes.services import trash
+from photos import views as photo_files
+from photos.assets import images, limits, renditions
+from photos.assets.contents import find
+from photos.assets.locks import STALE
+from photos.links import copy, original, picture, square, thumbnail
+from photos.services import photos
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def body(response) -> bytes:
+    return response.getvalue()
+
+
+def test_the_original_is_what_is_stored(client):
+    photo_id = upload(gallery(), pictures.jpeg(6), name="Lake Zürich.jpg")
+    response = client.get(original(selectors.get(photo_id)))
+    assert body(response) == shown(photo_id)
+    assert response.headers["Content-Type"] == "image/jpeg"
+    assert response.headers["ETag"] == f'"{photo_id}"'
+    assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Cookie" not in response.headers.get("Vary", "")
+    download = client.get(original(selectors.get(photo_id)) + "?download")
+    assert download.headers["Content-Disposition"].startswith("attachment; ")
+
+
+def test_an_avif_is_sent_as_one(client):
+    photo = selectors.get(upload(gallery(), pictures.avif(), name="lake.avif"))
+    download = client.get(original(photo) + "?download")
+    assert download.headers["Content-Type"] == "image/avif"
+    assert "lake.avif" in download.headers["Content-Disposition"]
+    with Image.open(io.BytesIO(body(download))) as image:
+        assert (image.format, image.size) == ("AVIF", (60, 40))
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+        assert (image.format, image.size) == ("WEBP", (60, 40))
+
+
+def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
+    noise = Image.merge("RGB", [Image.effect_noise((600, 400), 90) for _band in "RGB"])
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
+    assert len(shown(photo.pk)) > 2 * 255 * 1024
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+        image.load()
+        assert (image.format, image.size) == ("WEBP", (320, 213))
+
+
+def test_ranges_conditions_and_head(client):
+    photo_id = upload(
+        gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
+    )
+    url, whole = original(selectors.get(photo_id)), shown(photo_id)
+    assert len(whole) > 2 * 255 * 1024
+    part = client.get(url, headers={"range": "bytes=260000-530000"})
+    assert (part.status_code, body(part)) == (206, whole[260000:530001])
+    assert body(client.get(url, headers={"range": "bytes=-10"})) == whole[-10:]
+    assert client.get(url, headers={"range": f"bytes={len(whole)}-"}).status_code == 416
+    unchanged = client.get(url, headers={"if-none-match": f'"{photo_id}"'})
+    assert (unchanged.status_code, body(unchanged)) == (304, b"")
+    head = client.head(url)
+    assert (head.status_code, body(head), head.headers["Content-Length"]) == (200, b"", str(len(whole)))
+
+
+@pytest.mark.parametrize("make", [pictures.jpeg, pictures.png, pictures.webp, pictures.avif])
+@pytest.mark.parametrize("turned", [1, 3, 6, 8])
+def test_copies_are_upright_and_tell_nothing(client, make, turned):
+    name = {"jpeg": "a.jpg"}.get(make.__name__, f"a.{make.__name__}")
+    upright = pictures.image((900, 600))
+    turns = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
+    lying = upright.transpose(turns[turned]) if turned in turns else upright
+    photo = selectors.get(upload(gallery(), make(turned, lying), name))
+    assert photo.metadata.detail.resolution == [900, 600]
+    for address in (copy(photo, 320, "webp"), copy(photo, 320), copy(photo, 2560), square(photo, 160), original(photo)):
+        data = body(client.get(address))
+        assert not [secret for secret in pictures.SECRETS if secret in data]
+        if address == original(photo):
+            continue
+        with Image.open(io.BytesIO(data)) as image:
+            assert (
+                image.size
+                == {"w320": (320, 213), "w256": (900, 600), "s160": (160, 160)}[address.rpartition("/")[2][:4]]
+            )
+            if image.size[1] != 160:
+                red, green, blue = image.convert("RGB").getpixel((image.size[0] // 10, image.size[1] // 10))
+                assert red > 200 > 90 > green
+    audit()
+
+
+def test_a_square_keeps_the_focal_point(client):
+    wide = pictures.image((1200, 300))
+    photo_id = upload(gallery(), pictures.encoded("JPEG", wide), fields={"detail.focal": [0.9, 0.5]})
+    with Image.open(io.BytesIO(body(client.get(square(selectors.get(photo_id), 160))))) as image:
+        assert image.convert("L").getpixel((5, 80)) > 150
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["w321.webp", "w320.png", "w0320.jpg", "w320.jpg.exe", "s160-10x10.jpg", "s161-50x50.jpg", "s160-050x50.jpg", "w320", "x",
+     "w99999.jpg", "w٣٢٠.jpg", "..%2Foriginal"],
+)  # fmt: skip
+def test_other_copies_are_not_made(client, spec):
+    photo_id = upload(gallery())
+    assert client.get(f"/media/{photo_id}/{photo_id}/{spec}").status_code == 404
+    assert database()["cms.renditions.files"].count_documents({}) == 0
+
+
+def test_a_copy_is_made_once_and_kept(client):
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
+    first = client.get(copy(photo, 320))
+    again = client.get(copy(photo, 320))
+    assert first.headers["ETag"] == again.headers["ETag"]
+    assert database()["cms.renditions.files"].count_documents({}) == 1
+
+
+@pytest.fixture
+def large_originals(monkeypatch):
+    """Originals that are too large to be sent while their copies are not made."""
+    monkeypatch.setattr(photo_files, "IN_PLACE_OF_COPIES", 0)
+
+
+def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
+    answers: list[Any] = []
+    start = threading.Barrier(16)
+
+    def ask() -> None:
+        start.wait()
+        answers.append(Client().get(copy(photo, 640, "webp")))
+
+    clients = [threading.Thread(target=ask) for _ in range(16)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    assert {answer.headers["Retry-After"] for answer in answers if answer.status_code == 503} <= {"5"}
+    bodies = {body(answer) for answer in answers if answer.status_code == 200}
+    assert len(bodies) == 1
+    assert bodies == {body(Client().get(copy(photo, 640, "webp")))}
+    assert Image.open(io.BytesIO(bodies.pop())).size == (640, 480)
+    assert database()["cms.renditions.files"].count_documents({}) == 1
+    audit()
+
+
+def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, large_originals):
+    """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
+    build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
+    there = [selectors.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
+    sizes = [(width, extension) for width in (320, 640, 960, 1280, 1920) for extension in ("jpg", "webp")]
+    unmade = [copy(photo, *size) for photo in there for size in sizes]
+    taken = find(there[0].pk, there[0].pk)
+    with ThreadPoolExecutor(at_once := 16) as threads, taken.open() as file:
+        with images.opened(file, "JPEG", limits.limits()):
+            asked = [threads.submit(Client().get, address) for address in unmade]
+            pages = [threads.submit(Client().get, "/news/post") for _ in range(20)]
+            assert [page.result().status_code for page in pages] == [200] * 20
+            # Some of the first to ask wait. The last ones would, if all others had waited before them until they gave up.
+            assert max(n for n, answer in enumerate(asked) if not answer.done()) < len(unmade) - at_once
+            done = [answer.result() for answer in asked if answer.done()]
+            assert {answer.status_code for answer in done} == {503}
+            assert {answer.headers["Retry-After"] for answer in done} == {"5"}
+            assert len(done) >= len(unmade) - renditions.AT_ONCE
+        waited = [answer.result() for answer in asked if answer.result() not in done]
+    assert [answer.status_code for answer in waited] == [200] * renditions.AT_ONCE
+
+
+def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
+    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
+    for made in (copy(photo, 320), copy(photo, 960), copy(photo, 1280, "webp"), square(photo, 160)):
+        assert client.get(made).status_code == 200
+    slugs = iter(("other", "another", "third", "fourth"))
+
+    def asked(address: str) -> Any:
+        other = selectors.get(upload(gallery(next(slugs))))
+        source = find(other.pk, other.pk)
+        with ThreadPoolExecutor(2) as waiting, source.open() as file, images.opened(file, "JPEG", limits.limits()):
+            held = [waiting.submit(Client().get, copy(other, 320, kind)) for kind in ("jpg", "webp")]
+            # Until the two wait, a request would be one of those that wait.
+            while database()["cms.renditions.files"].count_documents({"metadata.locked": {"$ne": None}}) < 2:
+                assert not any(one.done() for one in held)
+            return client.get(address)
+
+    larger = asked(copy(photo, 640))
+    assert Image.open(io.BytesIO(body(larger))).size == (960, 640)
+    assert larger.headers["Cache-Control"] == "public, max-age=10"
+    assert larger.headers["ETag"] == client.get(copy(photo, 960)).headers["ETag"]
+    # Nothing but JPEG for a browser that may know no other, and squares for squares.
+    assert asked(copy(photo, 1280)).headers["Content-Type"] == "image/jpeg"
+    assert asked(copy(photo, 960, "webp")).headers["Content-Type"] == "image/jpeg"
+    assert Image.open(io.BytesIO(body(asked(square(photo, 480))))).size == (160, 160)
+    assert client.get(copy(photo, 640)).headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    audit()
+
+
+def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
+    photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
+    assert jobs.work().kind == "photos.copies"
+    assert jobs.work() is None
+    photo = selectors.get(photo_id)
+    page = picture(photo) + thumbnail(photo, 160)
+    addresses = set(re.findall(r"/media/[^ \"]+", page))
+    assert database()["cms.renditions.files"].count_documents({}) == len(addresses) == 10
+    with commands.recorded():
+        assert {client.get(address).status_code for address in addresses} == {200}
+    assert not commands.written
+    content_id = replace(photo_id, pictures.png(), "new.png")
+    assert jobs.work().payload["content"] == content_id
+    assert database()["cms.renditions.files"].count_documents({"metadata.source": content_id}) > 0
+    audit()
+
+
+def test_the_worker_makes_nothing_of_what_is_gone(mongo):
+    photo_id = upload(gallery())
+    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    assert jobs.work().kind == "photos.copies"
+    assert mongo["cms.renditions.files"].count_documents({}) == 0
+    assert mongo["jobs"].find_one()["state"] == jobs.DONE
+
+
+def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
+    photo = selectors.get(upload(gallery()))
+    with monkeypatch.context() as hurried, images.one_at_a_time:
+        hurried.setattr(images, "PATIENCE", 0.01)
+        response = client.get(copy(photo, 320))
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "image/jpeg")
+    assert body(response) == shown(photo.pk)
+    assert response.headers["Cache-Control"] == "public, max-age=10"
+    assert len(body(client.get(copy(photo, 320)))) < len(shown(photo.pk))
+
+
+def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
+    photo = selectors.get(upload(gallery()))
+    with monkeypatch.context() as hurried, images.one_at_a_time:
+        hurried.setattr(images, "PATIENCE", 0.01)
+        response = client.get(copy(photo, 320))
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    assert database()["cms.renditions.files"].count_documents({}) == 0
+    assert client.get(copy(photo, 320)).status_code == 200
+    audit()
+
+
+def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
+    photo_id = upload(gallery())
+    source, spec = find(photo_id, photo_id), renditions.Spec(320, "jpg")
+    dead = {"source": photo_id, "spec": str(spec), "content_type": "image/jpeg", "locked": now()}
+    file = {"length": 0, "chunkSize": 1, "uploadDate": now(), "filename": str(spec), "metadata": dead}
+    mongo["cms.renditions.files"].insert_one(file)
+    monkeypatch.setattr(renditions, "PATIENCE", 0)
+    with pytest.raises(TooBusy):
+        renditions.get(source, "image/jpeg", spec)
+    mongo["cms.renditions.files"].update_one({}, {"$set": {"metadata.locked": now() - STALE - STALE}})
+    monkeypatch.setattr(renditions, "PATIENCE", 20)
+    assert renditions.get(source, "image/jpeg", spec).length > 0
+    audit()
+
+
+class TestWhoMaySee:
+    def hidden(self) -> dict[str, ObjectId]:
+        private = gallery("private", published=None)
+        return {
+            "draft": upload(gallery("public"), fields={"published": None}),
+            "in a private gallery": upload(private),
+            "expired": upload(gallery("old"), fields={"expires": build.PAST}),
+        }
+
+    def test_what_is_not_public_is_not_found(self, client):
+        for photo_id in self.hidden().values():
+            photo = selectors.get(photo_id)
+            for address in (original(photo), copy(photo, 320), square(photo, 160)):
+                assert client.get(address).status_code == 404
+
+    def test_nor_by_accounts_without_the_right(self, client):
+        client.force_login(User.objects.create_user("reader"))
+        for photo_id in self.hidden().values():
+            assert client.get(original(selectors.get(photo_id))).status_code == 404
+
+    def test_but_by_editors_and_kept_by_no_cache(self, client):
+        editor = User.objects.create_user("editor", is_staff=True)
+        editor.user_permissions.add(Permission.objects.get(codename="view_photo"))
+        client.force_login(editor)
+        for photo_id in self.hidden().values():
+            response = client.get(original(selectors.get(photo_id)))
+            assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
+
+    def test_what_is_in_the_trash_is_gone(self, client):
+        photo_id = upload(gallery())
+        address = original(selectors.get(photo_id))
+        photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+        assert client.get(address).status_code == 404
+        trash.restore(build.EDITOR, photo_id)
+        assert client.get(address).status_code == 200
+        audit()
+
+    def test_what_was_never_finished_has_no_address(self, client):
+        coming = photos.Upload(build.EDITOR, gallery(), "a.jpg")
+        assert client.get(f"/media/{coming.id}/{coming.id}/original").status_code == 404
+        coming.abort()
+
+
+def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
+    photo_id = upload(gallery())
+    old = original(selectors.get(photo_id))
+    replace(photo_id, pictures.png(), "new.png")
+    response = client.get(old)
+    assert (response.status_code, response.headers["Cache-Control"]) == (302, "private, no-store")
+    assert response.headers["Location"] == original(selectors.get(photo_id))
+    assert body(client.get(response.headers["Location"])) == shown(photo_id)
+
+
+def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
+    """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
+    photo_id = upload(gallery())
+    old = original(selectors.get(photo_id))
+    replace(photo_id, pictures.png(), "new.png")
+    client.force_login(User.objects.create_superuser("editor"))
+    former = client.get(f"{old}?former=1")
+    assert (former.status_code, former.headers["Cache-Control"]) == (200, "private, no-store")
+    unchanged = client.get(f"{old}?former=1", headers={"if-none-match": former.headers["ETag"]})
+    assert (unchanged.status_code, unchanged.headers["Cache-Control"]) == (304, "private, no-store")
+    present = client.get(f"{original(selectors.get(photo_id))}?former=1")
+    assert (present.status_code, present.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
+
+
+def test_a_picture_offers_what_the_layout_needs():
+    photo = selectors.get(
+        upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
+    )
+    html = picture(photo, sizes="50vw")
+    assert re.search(r'width="1000" height="500" alt="A &quot;lake&quot;" class="[^"]*" loading="lazy"', html)
+    sources = html.split('srcset="')[1].split('"')[0]
+    assert [part.split()[-1] for part in sources.split(", ")] == ["320w", "640w", "960w", "1000w"]
+
+
+@pytest.mark.slow
+def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
+    html = picture(photo)
+    offered = re.findall(r"/media/[^ \"]+", html)
+    assert {copy(photo, 640, "webp"), copy(photo, 1280)} <= set(offered)
+    assert copy(photo, 960, "webp") not in offered
+    assert {client.get(address).status_code for address in offered} == {200}
+    assert client.get(copy(photo, 960, "webp")).status_code == 404
+    assert client.get(copy(photo, 960)).status_code == 200
+
+
+def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
+    assert "<source" not in picture(photo)
+    assert f'src="{copy(photo, 320)}"' in picture(photo)
+
+
+def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
+    data = bytes(part for n in range(64 * 64) for part in ((n * 16) & 255, (n * 16) >> 8))
+    grey = Image.frombytes("I;16", (64, 64), data)
+    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
+    with Image.open(io.BytesIO(body(client.get(copy(photo, 320))))) as image:
+        assert image.convert("L").getpixel((32, 2)) < 20
+        assert abs(image.convert("L").getpixel((32, 32)) - 128) < 8
+        assert image.convert("L").getpixel((32, 61)) > 235
+
+
+def test_settings_that_nothing_reads_are_refused(settings):
+    settings.PHOTOS = {"MAX_BYTE": 1}
+    with pytest.raises(limits.ImproperlyConfigured, match="MAX_BYTE"):
+        limits.limits()

@@ -1,0 +1,178 @@
+"""Sweeping in few commands, each to the shards that it is about, by one sweeper at a time."""
+
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from django.core.management import call_command
+
+from marginalia.mongo.clock import now
+from marginalia.mongo.collections import declared
+from marginalia.mongo.connection import database
+from photos.assets.locks import STALE
+from photos.services.sweeping import Swept, alone, sweep
+from tests.support import routing
+from tests.support.nodes import pictures
+from tests.support.nodes.photo_build import audit, count, document, gallery, replace, upload
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+LATER = timedelta(days=3)
+MANY = 1_000
+
+
+def stall(copies: int) -> None:
+    """Store as many uploads that stopped after their first chunk."""
+    db, parents = database(), [gallery(f"stalled-{n}") for n in range(5)]
+    coming = document(upload(gallery("model")))
+    files, chunks = [], []
+    for n in range(copies):
+        place = {"parent_id": parents[n % 5], "slug": f"stalled-{n}", "content_id": None}
+        metadata = {**coming["metadata"], **place, "locked": now() - 2 * STALE}
+        files.append({**coming, "_id": ObjectId(), "length": 0, "metadata": metadata})
+        chunks.append({"_id": ObjectId(), "files_id": files[-1]["_id"], "n": 0, "data": b"x" * 100})
+    db["cms.assets.files"].insert_many(files)
+    db["cms.assets.chunks"].insert_many(chunks)
+
+
+@pytest.mark.slow
+def test_a_thousand_stalled_uploads_take_a_hundred_commands(commands):
+    stall(MANY)
+    with commands.recorded():
+        assert sweep() == Swept(stalled=MANY)
+    assert len(commands) <= MANY // 10
+    assert count()[:2] == (1, 1)
+    audit()
+
+
+def test_what_is_in_order_takes_few_commands_too(commands, client):
+    db = database()
+    model = document(upload(gallery()))
+    files, chunks = [], []
+    for n in range(MANY):
+        content_id = ObjectId()
+        metadata = {**model["metadata"], "slug": f"photo-{n}", "content_id": content_id}
+        files.append({**model, "_id": content_id, "metadata": metadata})
+        chunks.append({"_id": ObjectId(), "files_id": content_id, "n": 0, "data": b"x"})
+    db["cms.assets.files"].insert_many(files)
+    db["cms.assets.chunks"].insert_many(chunks)
+    with commands.recorded():
+        assert sweep(moment=now() + LATER) == Swept()
+    assert len(commands) <= MANY // 10
+
+
+def test_a_sweep_writes_to_the_shards_that_it_is_about(commands, client):
+    stall(3)
+    photo_id = upload(gallery("photos"))
+    assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
+    replace(photo_id, pictures.png(), "new.png")
+    replace(photo_id, pictures.webp(), "newer.webp")
+    lost = {"_id": ObjectId(), "files_id": ObjectId(), "n": 0, "data": b"x"}
+    database()["cms.assets.chunks"].insert_one(lost)
+    known = {item.collection.name: item.collection for item in declared()}
+    with commands.recorded():
+        for moment in (now() + LATER, now() + 2 * LATER):
+            sweep(moment=moment)
+    writes = [
+        one
+        for event in commands.sent
+        if event.command_name in ("update", "delete", "findAndModify")
+        for one in routing.operations(event.command_name, event.command)
+        if one.collection in known
+    ]
+    assert {one.collection for one in writes} >= {"cms.assets.files", "cms.assets.chunks", "cms.renditions.files"}
+    for one in writes:
+        assert routing.is_allowed(one, known[one.collection]), one
+        assert routing.is_routed(one, known[one.collection]), one
+    audit()
+
+
+def test_ids_of_other_types_are_swept_too():
+    kept = upload(gallery())
+    for lost in ("a text", 7, ObjectId()):
+        chunk = {"files_id": lost, "n": 0, "data": b"x"}
+        database()["cms.assets.chunks"].insert_one(chunk, bypass_document_validation=True)
+    assert sweep() == Swept(orphans=3)
+    assert database()["cms.assets.chunks"].distinct("files_id") == [kept]
+
+
+OF_FILES = [
+    {"$unset": {"metadata": 1}},
+    {"$set": {"metadata": "a text"}},
+    *(
+        {"$unset": {f"metadata.{name}": 1}}
+        for name in ("type", "parent_id", "slug", "content_id", "detail", "superseded")
+    ),
+    {"$set": {"metadata.detail": "a text"}},
+    {"$set": {"metadata.detail.focal": 7}},
+    {"$set": {"metadata.superseded": "a text"}},
+]
+OF_COPIES = [
+    {"$unset": {"metadata": 1}},
+    {"$set": {"metadata": "a text"}},
+    {"$unset": {"metadata.source": 1}},
+    {"$unset": {"metadata.spec": 1}},
+    {"$unset": {"uploadDate": 1}},
+]
+
+
+def harm(collection: str, query: dict[str, Any], damage: dict[str, Any]) -> None:
+    """Change a document past the validator, which stays as it is for other tests."""
+    database().command("update", collection, updates=[{"q": query, "u": damage}], bypassDocumentValidation=True)
+
+
+def sweep_late() -> None:
+    """Sweep twice, when every grace has ended."""
+    for moment in (now() + LATER, now() + 2 * LATER):
+        sweep(dry_run=True, moment=moment)
+        sweep(moment=moment)
+
+
+@pytest.mark.parametrize("damage", OF_COPIES, ids=str)
+def test_sweep_deletes_damaged_copies(client, damage):
+    photo_id = upload(gallery())
+    copies = [f"/media/{photo_id}/{photo_id}/w320.{extension}" for extension in ("webp", "jpg")]
+    assert [client.get(copy).status_code for copy in copies] == [200, 200]
+    stored = database()["cms.renditions.files"]
+    harm(stored.name, {"metadata.spec": "w320.webp"}, damage)
+    sweep_late()
+    assert stored.count_documents({}) == 1, "what is damaged can be made again"
+    audit()
+    assert [client.get(copy).status_code for copy in copies] == [200, 200]
+
+
+@pytest.mark.parametrize("damage", OF_FILES, ids=str)
+@pytest.mark.parametrize("kind", ["photo", "photo-content"])
+def test_sweep_leaves_what_a_damaged_photo_may_show(client, damage, kind):
+    photo_id, stored = upload(gallery("photos")), database()["cms.assets.files"]
+    assert client.get(f"/media/{photo_id}/{photo_id}/w320.webp").status_code == 200
+    shown = replace(photo_id, pictures.png(), "new.png")
+    harm(stored.name, {"metadata.type": kind}, damage)
+    stall(1)
+    sweep_late()
+    assert stored.count_documents({"metadata.locked": {"$ne": None}}) == 0
+    assert stored.find_one({"_id": shown})["length"] > 0
+    assert database()["cms.assets.chunks"].count_documents({"files_id": shown}) > 0
+
+
+def test_one_sweeper_at_a_time():
+    stall(1)
+    with alone() as first, alone() as second:
+        assert (first, second) == (True, False)
+        out = StringIO()
+        call_command("sweep_uploads", stdout=out)
+        assert out.getvalue() == "Another sweep is under way.\n"
+    out = StringIO()
+    call_command("sweep_uploads", stdout=out)
+    assert out.getvalue().startswith("Swept: 1 stalled uploads,")
+
+
+def test_a_sweeper_that_died_holds_the_lease_for_a_time_only():
+    with alone():
+        database()["rate_limits"].update_one({"_id": "lease:sweep_uploads"}, {"$set": {"expires": now()}})
+        with alone() as second:
+            assert second
+        with alone() as third:
+            assert third

@@ -1,0 +1,73 @@
+"""What is typed to search for is completed by titles and tags that readers see, along indexes."""
+
+import pytest
+
+from marginalia.mongo.clock import now
+from nodes.collections import keys_of
+from nodes.models import tree
+from reader.selectors import suggestions
+from tests.support.commands import explain, stages
+from tests.support.nodes.build import node, nonce, save
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+
+def found(typed: str) -> list[str]:
+    return suggestions.suggestions(tree.current(), typed, now())
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        ("lis", ["A trip to Lisbon", "Lisbon tiles"]),
+        ("TRI lis", ["A trip to Lisbon"]),
+        ("zur", ["Zürich"]),
+        ("楼梦", ["红楼梦"]),
+        ("li", ["A trip to Lisbon", "light and shade", "Limewood"]),
+        ("lig", ["light and shade"]),
+        ("Light A", ["light and shade"]),
+        ("lime", ["Limewood"]),
+        ("shade", []),
+        ("lisbons", []),
+        ("", []),
+        ("$gt", []),
+        ("\x00 ,/", []),
+    ],
+)
+def test_titles_have_the_words_and_tags_begin_so(typed, suggested):
+    node(slug="trip", title="A trip to Lisbon", tags=("light and shade", "Limewood", "travel"))
+    if typed == "lis":
+        node(slug="tiles", title="Lisbon tiles", tags=("Lisbon tiles",))
+    node(slug="other", title="Zürich", tags=("light and shade",))
+    node(slug="dream", title="红楼梦")
+    assert sorted(found(typed)) == sorted(suggested)
+
+
+def test_nothing_is_told_of_what_readers_do_not_see():
+    hidden = node("folder", "hidden", published=None)
+    for slug, more in {"draft": {"published": None}, "inside": {"parent": hidden}, "seen": {}}.items():
+        node(slug=slug, title=f"Secret {slug}", tags=(f"secretly {slug}",), **more)
+    seen = node(slug="changed", title="Secret no more")
+    save(seen, nonce(seen), title="Open")
+    assert found("secret") == ["Secret seen", "secretly seen"]
+
+
+def test_few_are_suggested_and_few_documents_read(mongo, commands):
+    for number in range(40):
+        state = {} if number % 2 else {"published": None}
+        node(slug=f"page-{number}", title=f"Lake {number}", tags=("all lakes", f"lake {number}"), **state)
+    for typed, titles, tags in (("lak", 8, 4), ("all", 0, 1), ("13", 1, 0), ("harbour", 0, 0)):
+        with commands.recorded():
+            suggested = found(typed)
+        assert [one for one in suggested if one.startswith("Lake")] == suggested[:titles], typed
+        assert len(suggested) == titles + tags, typed
+        hinted = [keys_of(name) for name in ("by_title_word", "by_tag")]
+        sent = [event for event in commands.sent if event.command.get("hint") in hinted]
+        assert len(sent) <= 3 + suggestions.TAGS
+        for event in sent:
+            plan = explain(mongo, event)
+            assert "IXSCAN" in stages(plan)
+            assert not stages(plan) & {"COLLSCAN", "SORT"}
+            assert event.command["maxTimeMS"] <= suggestions.MILLISECONDS
+            read = plan["executionStats"]["totalDocsExamined"]
+            assert read <= (1 if event.command["hint"] == hinted[1] else 2 * suggestions.TITLES + 4), (typed, read)

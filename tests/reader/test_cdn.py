@@ -1,0 +1,167 @@
+"""What a cache in front of the site is told of a page: for how long, under which keys, and of which pages nothing."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from marginalia.comments.backends import backend
+from marginalia.comments.backends.discussions import Intent
+from marginalia.comments.types import Target
+from marginalia.mongo.clock import now
+from nodes.models import Node
+from nodes.services.site import touch
+from reader import cdn, page_cache
+from tests.support.nodes.build import node, nonce, save
+from tests.support.site_settings import ROOT
+
+NAMES = ("Surrogate-Key", "Cache-Tag")
+
+
+@pytest.fixture
+def post(mongo, settings):
+    """A post, its discussion's key, behind a cache."""
+    settings.CDN_PURGE_URLS = ["http://127.0.0.1:6082"]
+    found = node("blog-entry", "post", parent=node("blog", "blog"), text="Text", published=now() - timedelta(days=1))
+    return found, f"discussion-{Target('nodes.node', str(found)).id}"
+
+
+def keys(response) -> set[str]:
+    tags = response["Cache-Tag"].split(",")
+    assert response["Surrogate-Key"].split(" ") == tags
+    return set(tags)
+
+
+def seconds(response) -> dict[str, int]:
+    return {name: int(value) for name, value in re.findall(r"([\w-]+)=(\d+)", response["Cache-Control"])}
+
+
+def test_without_a_setting_nothing_is_told(post, settings, client):
+    settings.CDN_PURGE_URLS = []
+    for _ in ("made", "kept"):
+        response = client.get("/blog/post")
+        assert response["Cache-Control"] == "no-cache"
+        assert not set(NAMES) & set(response.headers)
+
+
+def test_pages_have_keys_of_what_they_are_made_of(post, client):
+    own, discussion = post
+    section = Node.objects.get(pk=own).metadata.parent_id
+    expected = {
+        "/blog/post": {"lists", f"node-{own}", discussion},
+        "/blog": {"lists", "tags", f"node-{section}"},
+        "/feed/atom": {"lists", "texts"},
+        "/sitemap.xml": {"lists"},
+        "/tag/none": None,
+        f"/api/v1/nodes/{own}": {"lists", "texts"},
+        f"/api/v1/nodes/{own}/comments": {"lists", discussion},
+    }
+    found = {}
+    for address in expected:
+        made, kept = client.get(address), client.get(address)
+        found[address] = keys(made) if "Cache-Tag" in made else None
+        assert (keys(kept) if "Cache-Tag" in kept else None) == found[address]
+    assert found == expected
+
+
+def test_a_page_and_its_304_may_be_kept_until_it_ends_by_itself(post, client):
+    made = client.get("/blog/post")
+    for response in (made, client.get("/blog/post"), client.get("/blog/post", headers={"if-none-match": made["ETag"]})):
+        said = seconds(response)
+        assert response["Cache-Control"].startswith("public, max-age=0, s-maxage=")
+        assert 45 <= said["s-maxage"] <= 50
+        assert (said["stale-while-revalidate"], said["stale-if-error"]) == (10, 3_600)
+        assert keys(response) == keys(made)
+    assert response.status_code == 304
+
+
+def test_nothing_is_kept_beyond_what_falls_due(post, client):
+    own, _discussion = post
+    save(own, nonce(own), expires=now() + timedelta(seconds=15))
+    response = client.get("/blog/post")
+    assert response["Cache-Control"] == f"public, max-age=0, s-maxage={seconds(response)['s-maxage']}"
+    assert 10 <= seconds(response)["s-maxage"] <= 14
+    save(own, nonce(own), expires=now() + timedelta(seconds=0.9))
+    assert not set(NAMES) & set(client.get("/").headers)
+
+
+def test_out_of_order_the_site_shows_nothing_that_was_due_to_vanish(post, client, settings):
+    own, _discussion = post
+    save(own, nonce(own), expires=now() + timedelta(minutes=10))
+    said = seconds(client.get("/blog/post"))
+    assert 550 < said["s-maxage"] + said["stale-if-error"] <= 600
+    settings.STALE_MINUTES = 2
+    assert seconds(client.get("/blog/post"))["stale-if-error"] == 120
+    settings.STALE_MINUTES = 0
+    assert seconds(client.get("/blog/post"))["stale-if-error"] == 10
+
+
+def test_what_is_ones_own_or_not_kept_here_is_not_kept_there(post, client, editor):
+    personal = Client()
+    personal.cookies["messages"] = "anything"
+    for response in (
+        personal.get("/blog/post"),
+        client.get("/blog/post", headers={"authorization": "Bearer x"}),
+        client.get("/search?q=text"),
+        client.get("/no-such-page"),
+        client.get("/blog/post?utm_source=x"),
+        client.post("/blog/post"),
+        client.get("/healthz"),
+    ):
+        assert not set(NAMES) & set(response.headers)
+        assert "s-maxage" not in response.headers.get("Cache-Control", "")
+    assert keys(client.get("/blog/post"))
+
+
+def test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there(post, client):
+    target = Target("nodes.node", str(post[0]))
+    discussions = backend().store.discussions
+    claim = discussions.claim(target, Intent("op", "abc", "post", number=True, delta=1))
+    assert not set(NAMES) & set(client.get("/blog/post").headers)
+    discussions.drop(claim)
+    assert keys(client.get("/blog/post"))
+
+
+def test_a_page_with_too_many_keys_is_not_kept_there(post, client, monkeypatch):
+    monkeypatch.setattr(cdn, "MOST_KEYS", 3)
+    assert keys(client.get("/blog/post"))
+    monkeypatch.setattr(cdn, "MOST_KEYS", 2)
+    assert not set(NAMES) & set(client.get("/blog/post").headers)
+
+
+def test_varnish_has_the_times_that_pages_are_told_and_the_names_of_cookies(settings):
+    text = (ROOT / "deploy/varnish.vcl").read_text()
+    assert re.findall(r"set req\.grace = (\d+)s;", text) == [str(cdn.WHILE_RENEWED)]
+    assert f"({settings.SESSION_COOKIE_NAME}|messages|just_sent)=" in text
+
+
+class TestTrust:
+    """PAGE_CACHE_TRUST_MS: what was compared is shown again for so long without asking."""
+
+    def commands_of(self, client, commands) -> list[str]:
+        with commands.recorded():
+            client.get("/blog/post")
+        return list(commands.names)
+
+    def test_by_default_every_page_is_compared(self, post, client, commands):
+        client.get("/blog/post")
+        assert [self.commands_of(client, commands) for _ in range(2)] == [["aggregate"]] * 2
+
+    def test_a_page_that_was_compared_is_shown_for_so_long(self, post, client, commands, settings):
+        settings.PAGE_CACHE_TRUST_MS = 1_000
+        client.get("/blog/post")
+        assert self.commands_of(client, commands) == ["aggregate"]
+        touch()
+        assert self.commands_of(client, commands) == []
+        [entry] = page_cache.kept.cache.entries.values()
+        entry.held -= timedelta(seconds=1)
+        assert self.commands_of(client, commands) != []
+
+    def test_not_beyond_what_falls_due(self, post, client, commands, settings):
+        settings.PAGE_CACHE_TRUST_MS = 1_000
+        client.get("/blog/post")
+        assert self.commands_of(client, commands) == ["aggregate"]
+        [entry] = page_cache.kept.cache.entries.values()
+        entry.until = now()
+        assert self.commands_of(client, commands) != []

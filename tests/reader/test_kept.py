@@ -1,0 +1,199 @@
+"""Where pages are kept: in a process, within its bytes, and in memory that all of a server share."""
+
+import gc
+import gzip
+import multiprocessing
+import tracemalloc
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+
+from marginalia.mongo.clock import now
+from nodes.models.dependencies import Dependencies
+from nodes.models.site import Site, SiteSettings, Versions
+from nodes.services import editing
+from nodes.types import NO_TAGS
+from reader.page_cache import kept
+from reader.page_cache.entries import Entry, Present
+from reader.page_cache.keepable import PLAIN, key_of
+from reader.page_cache.kept import PageCache, SharedPages, cache
+from tests.support.nodes.build import EDITOR, node, nonce
+
+VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
+
+
+@pytest.fixture
+def post(mongo):
+    blog = node("blog", "blog", published=now() - timedelta(days=2))
+    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
+
+
+def save(node_id, text):
+    return editing.save(EDITOR, node_id, nonce(node_id), {"detail.text": text}, NO_TAGS)
+
+
+def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
+    first = client.get("/blog/post", headers={"accept-encoding": "gzip, br"})
+    kept = client.get("/blog/post", headers={"accept-encoding": "br, gzip;q=0.5"})
+    plain = client.get("/blog/post")
+    refused = client.get("/blog/post", headers={"accept-encoding": "gzip; q=0.0, identity"})
+    assert not any("Content-Encoding" in whole.headers for whole in (plain, refused))
+    assert refused.content == plain.content
+    for packed in (first, kept):
+        assert packed["Content-Encoding"] == "gzip"
+        assert gzip.decompress(packed.content) == plain.content
+        assert int(packed["Content-Length"]) == len(packed.content) < len(plain.content) / 2
+        assert packed["ETag"] == plain["ETag"]
+        assert "Accept-Encoding" in packed["Vary"]
+    assert "Accept-Encoding" in plain["Vary"]
+    for accepted in ("gzip", "identity"):
+        headers = {"if-none-match": packed["ETag"], "accept-encoding": accepted}
+        assert client.get("/blog/post", headers=headers).status_code == 304
+
+
+def test_bytes_that_were_not_escaped_share_no_key(rf):
+    raw, escaped = (rf.get("/", QUERY_STRING=query) for query in ("from=Ã©", "from=%C3%83%C2%A9"))
+    assert (raw.GET["from"], escaped.GET["from"]) == ("é", "Ã©")
+    assert (key_of(raw), key_of(escaped)) == (None, ("http", "testserver", "/", "from", "Ã©"))
+
+
+def test_head_is_answered_from_the_page_and_without_it(post, client):
+    client.get("/blog/post")
+    answer = client.head("/blog/post")
+    assert answer.status_code == 200
+    assert not answer.content
+
+
+def test_addresses_with_parameters_displace_no_others():
+    own = PageCache(100_000)
+
+    def put(*key):
+        own.put(("http", "testserver", *key), entry(b"x" * 4_000))
+
+    put("/blog")
+    for number in range(100):
+        put("/about", "from", f"junk{number}")
+    assert own.get(("http", "testserver", "/blog"))
+    assert own.get(("http", "testserver", "/about", "from", "junk99"))
+    room = len(own.entries)
+    assert room > 10
+    for number in range(room):
+        put(f"/page-{number}")
+    assert own.get(("http", "testserver", "/page-0"))
+    assert own.size <= own.most
+
+
+def test_bytes_are_bounded():
+    small = PageCache(100_000)
+    for n in range(200):
+        small.put((str(n),), entry(b"x" * 1_000))
+        assert small.size <= small.most
+    assert small.get(("199",))
+    assert small.get(("0",)) is None
+    small.put(("big",), entry(b"x" * 20_000))
+    assert small.get(("big",)) is None
+
+
+def test_a_stranger_s_addresses_take_no_more_than_is_counted(mongo, client):
+    folder = node("folder", "folder", published=now() - timedelta(days=2))
+    client.get("/folder")
+    tracemalloc.start()
+    try:
+        for number in range(150):
+            client.get("/folder", {"from": f"{number:a>1800}"})
+            client.get("/api/v1/nodes", {"section": str(folder), "cursor": f"{number:a>200}"})
+        assert len(cache.entries) > 300
+        before = tracemalloc.get_traced_memory()[0]
+        counted = cache.size
+        kept.clear()
+        gc.collect()
+        freed = before - tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert freed < 1.3 * counted
+
+
+@pytest.mark.parametrize("host", ["EXAMPLE.org", "example.org.", "example.org:0080", "example.org:81"])
+def test_a_host_in_another_spelling_displaces_no_page(host, settings, rf):
+    settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["example.org"]
+    assert len(key_of(rf.get("/", headers={"host": "example.org"}))) == PLAIN
+    assert len(key_of(rf.get("/", headers={"host": host}))) > PLAIN
+
+
+class TestShared:
+    """What one process has made, others find; simulated by a process that has forgotten, and once by a real one."""
+
+    def test_what_another_process_has_made_is_not_made_again(self, post, client, commands):
+        made = client.get("/blog/post")
+        cache.clear()
+        with commands.recorded():
+            found = client.get("/blog/post")
+        assert commands.names == ["aggregate"]
+        assert (found.content, found["ETag"]) == (made.content, made["ETag"])
+        assert found["Content-Security-Policy"] == made["Content-Security-Policy"]
+
+    def test_what_another_process_has_made_anew_takes_the_place_of_the_own(self, post, client, commands):
+        client.get("/blog/post")
+        (own,) = cache.entries.items()
+        save(post, "Second text")
+        client.get("/blog/post")
+        cache.put(*own)
+        with commands.recorded():
+            assert b"Second text" in client.get("/blog/post").content
+        assert commands.names == ["aggregate"]
+
+    def test_what_does_not_hold_is_made_anew_wherever_it_is_from(self, post, client):
+        client.get("/blog/post")
+        cache.clear()
+        save(post, "Second text")
+        assert b"Second text" in client.get("/blog/post").content
+
+    def test_it_is_compared_with_all_its_discussions(self):
+        """A discussion that the own page has not, and that has begun since."""
+        other = replace(entry(b""), discussions={"a": "1", "b": ""}, until=now() + timedelta(minutes=1))
+        site = Site(VERSIONS, None, 0, SiteSettings())
+        assert other.holds(Present(site, {"a": "1", "b": ""}, None))
+        assert not other.holds(Present(site, {"a": "1"}, None))
+
+    def test_pages_with_parameters_are_not_shared(self):
+        shared = SharedPages(100_000)
+        shared.put(("http", "testserver", "/", "from", "junk"), entry(b"1"))
+        assert shared.get(("http", "testserver", "/", "from", "junk")) is None
+
+    def test_a_child_puts_what_its_parent_finds(self):
+        shared, key = SharedPages(100_000), ("http", "testserver", "/")
+        child = multiprocessing.get_context("fork").Process(target=shared.put, args=(key, entry(b"of the child")))
+        child.start()
+        child.join(10)
+        assert shared.get(key).packed == b"of the child"
+        assert shared.get(("http", "testserver", "/other")) is None
+
+    def test_of_two_pages_of_one_place_the_last_stays_and_is_no_other(self):
+        shared = SharedPages(SharedPages.PLACE)
+        shared.put(("one",), entry(b"1"))
+        shared.put(("two",), entry(b"2"))
+        assert shared.get(("one",)) is None
+        assert shared.get(("two",)).packed == b"2"
+
+    def test_what_is_written_over_while_it_is_read_is_not_found(self):
+        shared = SharedPages(SharedPages.PLACE)
+        shared.put(("one",), entry(b"1" * 1_000))
+        assert shared.get(("one",))
+        shared._memory[600:700] = b"2" * 100
+        assert shared.get(("one",)) is None
+
+    def test_what_is_too_long_is_not_shared(self):
+        shared = SharedPages(100_000)
+        shared.put(("long",), entry(b"x" * shared.PLACE))
+        assert shared.get(("long",)) is None
+
+    def test_none_is_kept_where_nothing_is(self):
+        shared = SharedPages(0)
+        shared.put(("one",), entry(b"1"))
+        assert shared.get(("one",)) is None
+
+
+def entry(packed: bytes) -> Entry:
+    return Entry(VERSIONS, Dependencies(), {}, now(), packed, "", ())

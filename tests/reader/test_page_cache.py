@@ -1,0 +1,397 @@
+"""The page cache: what is kept, what is not, and that nothing stale is ever shown."""
+
+import copy
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from marginalia.comments.backends.discussions import Discussions
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
+from nodes.models import Node
+from nodes.services import drafts, editing
+from nodes.services.site import save_settings
+from nodes.types import NO_TAGS, TagChange
+from reader import page_cache
+from reader.views import pages
+from tests.support import commands
+from tests.support.nodes.build import EDITOR, node, nonce
+
+
+@pytest.fixture
+def post(mongo):
+    blog = node("blog", "blog", published=now() - timedelta(days=2))
+    return node("blog-entry", "post", parent=blog, text="First text", published=now() - timedelta(days=1))
+
+
+def save(node_id, tags=NO_TAGS, **fields):
+    return editing.save(EDITOR, node_id, nonce(node_id), {k.replace("__", "."): v for k, v in fields.items()}, tags)
+
+
+def test_second_reader_costs_one_command(post, client, commands):
+    first = client.get("/blog/post")
+    with commands.recorded():
+        second = client.get("/blog/post")
+    assert second.content == first.content
+    assert commands.names == ["aggregate"]  # the site's versions, the node's nonce and the discussion's version
+    assert second["Content-Type"] == first["Content-Type"]
+    assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
+    assert second["Content-Language"] == first["Content-Language"] == "en"
+
+
+def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands):
+    save(post, TagChange(added=frozenset({"ink"})))
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    with commands.recorded():
+        renewed = client.get("/blog/post")
+    assert commands.names == ["aggregate", "find", "find", "find"]  # all versions, node, discussion, comments
+    kept = client.get("/blog/post")
+    page_cache.kept.clear()
+    anew = client.get("/blog/post")
+    assert b"Hello there" in anew.content
+    assert renewed.content == kept.content
+    assert (renewed["ETag"], renewed["Content-Length"]) == (kept["ETag"], kept["Content-Length"])
+    assert _lines(renewed) == _lines(anew)
+    assert dict(renewed.headers).keys() == dict(anew.headers).keys()
+    assert renewed["Content-Security-Policy"] == anew["Content-Security-Policy"]
+
+
+def _lines(response):
+    return [line.strip() for line in response.content.decode().splitlines() if line.strip()]
+
+
+def test_a_theme_that_shows_its_page_beside_the_discussion_shows_it_after_a_comment_too(post, client, settings):
+    theme = (
+        "{% load comments %}<!-- discussion -->{{ detail.text }}"
+        '{% render_comment_list for node order="threaded" %}<!-- end of discussion -->'
+    )
+    save(post, detail__text="Words of the text")
+    templates = copy.deepcopy(settings.TEMPLATES)
+    own = ("django.template.loaders.locmem.Loader", {"nodes/_discussion.html": theme})
+    templates[0]["OPTIONS"]["loaders"] = [own, *templates[0]["OPTIONS"]["loaders"]]
+    settings.TEMPLATES = templates
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    anew = client.get("/blog/post").content
+    assert b"Words of the text<section" in anew
+    assert b"Hello there" in anew
+
+
+def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client):
+    client.get("/blog/post")
+    ((key, entry),) = page_cache.kept.cache.entries.items()
+    page_cache.kept.cache.put(
+        key,
+        replace(
+            entry,
+            readings=entry.readings + 1,
+            packed=page_cache.entries.packed(entry.content.replace(b"<h1>", b"<h1>0 ")),
+        ),
+    )
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    page = client.get("/blog/post").content
+    assert b"<h1>0 " not in page
+    assert b"Hello there" in page
+
+
+def test_a_comment_and_a_save_make_the_whole_page_anew(post, client):
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    save(post, title="Another title")
+    page = client.get("/blog/post").content
+    assert b"Hello there" in page
+    assert b"Another title" in page
+
+
+def test_a_node_of_the_api_has_one_form_for_its_nonce(post, client):
+    answer = client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"})
+    assert answer["ETag"].startswith(f'"{nonce(post)}')
+    assert "Content-Encoding" not in client.get(f"/api/v1/nodes/{post}", headers={"accept-encoding": "gzip"}).headers
+
+
+@pytest.mark.parametrize("path", ["/feed/atom", "/blog/feed/json", "/blog/archive", f"/blog/archive/{now().year}"])
+def test_feeds_and_archives_are_kept_until_something_changes(post, client, commands, path):
+    save(post, title="Before", published=now() - timedelta(seconds=1))
+    first = client.get(path)
+    since = first.headers.get("Last-Modified")
+    with commands.recorded():
+        assert client.get(path).content == first.content
+        assert client.get(path, headers={"if-none-match": first["ETag"]}).status_code == 304
+        if since:
+            assert client.get(path, headers={"if-modified-since": since}).status_code == 304
+    assert set(commands.names) <= {"find", "aggregate"}
+    assert len(commands) == (3 if since else 2)
+    save(post, title="After", published=now() - timedelta(days=40))
+    assert client.get(path).content != first.content
+
+
+def test_comments_in_another_database_are_compared_too(post, client, commands, monkeypatch):
+    monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
+    first = client.get("/blog/post")
+    with commands.recorded():
+        assert client.get("/blog/post").content == first.content
+    assert commands.names == ["aggregate", "find"]
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    assert b"Hello there" in client.get("/blog/post").content
+
+
+def test_a_page_that_no_longer_holds_costs_no_second_look_at_the_site(post, client, commands):
+    client.get("/blog/post")
+    save(post, title="Changed")
+    with commands.recorded():
+        assert b"Changed" in client.get("/blog/post").content
+    read = [event.command[event.command_name] for event in commands.sent]
+    assert read[0] == "cms.site"
+    assert read.count("cms.site") == 1
+
+
+def test_a_page_in_another_language_is_not_shown_from_before(post, client):
+    assert client.get("/blog/post")["Content-Language"] == "en"
+    save_settings({"language": "zh-hans"}, {"language": "en"})
+    assert client.get("/blog/post")["Content-Language"] == "zh-hans"
+
+
+def test_a_restored_backup_serves_nothing_old(post, client, mongo):
+    """A restore puts documents back behind the services: the versions of the backup are none that a worker keeps pages of."""
+    backup = {name: list(mongo[name].find()) for name in ("cms.nodes", "cms.site")}
+    save(post, detail__text="Written after the backup")
+    assert b"Written after the backup" in client.get("/blog/post").content
+    for name, documents in backup.items():
+        mongo[name].delete_many({})
+        mongo[name].insert_many(documents)
+    assert b"First text" in client.get("/blog/post").content
+
+
+def test_a_restored_backup_under_a_version_that_was_kept(post, client, mongo):
+    """The pages of the backed up state are the same as those that come back with it."""
+    client.get("/blog/post")
+    backup = list(mongo["cms.site"].find()), list(mongo["cms.nodes"].find())
+    save(post, detail__text="Written after the backup")
+    client.get("/blog/post")
+    for name, documents in zip(("cms.site", "cms.nodes"), backup, strict=True):
+        mongo[name].delete_many({})
+        mongo[name].insert_many(documents)
+    assert b"First text" in client.get("/blog/post").content
+
+
+def test_a_save_shows_at_once(post, client):
+    assert b"First text" in client.get("/blog/post").content
+    save(post, detail__text="Second text")
+    assert b"Second text" in client.get("/blog/post").content
+
+
+def test_a_comment_shows_at_once(post, client):
+    client.get("/blog/post")
+    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    assert b"Hello there" in client.get("/blog/post").content
+
+
+def test_conditional_request(post, client):
+    etag = client.get("/blog/post")["ETag"]
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    save(post, title="Changed")
+    changed = client.get("/blog/post", headers={"if-none-match": etag})
+    assert changed.status_code == 200
+    assert changed["ETag"] != etag
+
+
+def test_no_304_after_what_was_due(post, client, monkeypatch):
+    """A page whose text expires, or that something joins, changes without a write."""
+    soon = now() + timedelta(seconds=30)
+    save(post, expires=soon)
+    etag = client.get("/blog/post")["ETag"]
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until == soon
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
+    monkeypatch.setattr(pages, "now", lambda: soon)
+    gone = client.get("/blog/post", headers={"if-none-match": etag})
+    assert gone.status_code == 404
+
+
+@pytest.mark.parametrize("field", ["published", "expires"])
+def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
+    soon = now() + timedelta(seconds=20)
+    node(slug="other", **{field: soon})
+    client.get("/blog/post")
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until == soon
+
+
+def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monkeypatch):
+    """Nothing is written when they are due: the kept page ends, and its ETag with it."""
+    soon = now() + timedelta(seconds=30)
+    before = client.get("/blog/post")
+    drafted = drafts.save_draft(EDITOR, post, nonce(post), {"title": "From then on"})
+    drafts.schedule(EDITOR, post, drafted.nonce, soon)
+    etag = client.get("/blog/post")["ETag"]
+    assert etag == before["ETag"]
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until == soon
+    assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
+    monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
+    monkeypatch.setattr(pages, "now", lambda: soon)
+    changed = client.get("/blog/post", headers={"if-none-match": etag})
+    assert (changed.status_code, b"From then on" in changed.content) == (200, True)
+    assert changed["ETag"] != etag
+
+
+def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
+    soon = now() + timedelta(seconds=20)
+    node(slug="other", published=soon)
+
+    def kept_late(*_):
+        monkeypatch.setattr(page_cache.entries, "now", lambda: soon + timedelta(seconds=1))
+        return True
+
+    monkeypatch.setattr(page_cache.middleware, "is_for_all", kept_late)
+    client.get("/blog/post")
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until == soon
+
+
+def test_entry_ends_when_comments_close(post, client, mongo):
+    save_settings({"comments_close_after_days": 1}, {"comments_close_after_days": 0})
+    near = now() - timedelta(days=1) + timedelta(seconds=25)
+    save(post, published=near)
+    client.get("/blog/post")
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until == near + timedelta(days=1)
+
+
+def test_entry_ends_after_ten_minutes(post, client):
+    client.get("/blog/post")
+    (entry,) = page_cache.kept.cache.entries.values()
+    assert entry.until - now() <= timedelta(minutes=10)
+    midnight = now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    assert entry.until >= min(midnight, now() + timedelta(minutes=9))
+
+
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, mongo, monkeypatch, beside, is_first):
+    """Acknowledged, as a commit waits for no journal: what is left is the claim, and the version from before."""
+    if not beside:
+        monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
+    target = Node.objects.get(pk=post)
+    if not is_first:
+        comments.post(target, author=Author("Bea"), source="First comment", token="t" * 16)
+    assert (b"First comment" not in client.get("/blog/post").content) == is_first
+    before, commit = [], Discussions.commit
+
+    def lost(*args, **kwargs):
+        before.extend(mongo.discussions.find())
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(Discussions, "commit", lost)
+    comments.post(target, author=Author("Bea"), source="Second comment", token="u" * 16)
+    mongo.discussions.replace_one({"_id": before[0]["_id"]}, before[0])
+    assert b"Second comment" in client.get("/blog/post").content
+
+
+def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
+    client.get("/blog/post")
+    before = next(iter(page_cache.kept.cache.entries.values())).site_versions
+    editing.save(EDITOR, post, ObjectId(), {"title": "Post"})
+    client.get("/blog/post")
+    assert next(iter(page_cache.kept.cache.entries.values())).site_versions != before
+
+
+def test_nothing_is_kept_for_a_session(post, client):
+    client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
+    assert client.get("/blog/post").status_code == 200
+    assert not page_cache.kept.cache.entries
+
+
+def test_a_session_is_never_shown_what_was_kept(post, client):
+    client.get("/blog/post")
+    client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
+    assert "ETag" not in client.get("/blog/post")
+
+
+@pytest.mark.parametrize(
+    "path", ["/blog/post?utm=1", "/blog/post?comments=newest&x=2", "/nothing-here", "/admin/login/", "/blog/post/"]
+)
+def test_what_is_not_kept(post, client, path):
+    client.get(path)
+    assert not page_cache.kept.cache.entries
+
+
+def test_parameters_of_another_route_are_not_kept(post, client):
+    client.get("/?comments=oldest")
+    assert not page_cache.kept.cache.entries
+
+
+def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
+    """A view reads the last of them, in the order of the address: `?from=A&from=` and `?from=&from=A` are two pages."""
+    edge = f"<{10**12}.0.{'0' * 24}"
+    queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
+    pages = [client.get("/blog", query).content for query in queries]
+    assert not page_cache.kept.cache.entries
+    assert pages[0] != pages[1]
+    client.get("/blog", {"from": edge})
+    assert len(page_cache.kept.cache.entries) == 1
+
+
+def test_hosts_languages_and_schemes_are_kept_apart(post, client):
+    client.get("/blog/post", headers={"host": "localhost"})
+    client.get("/blog/post", headers={"host": "127.0.0.1"})
+    client.get("/blog/post", secure=True)
+    assert len(page_cache.kept.cache.entries) == 3
+
+
+class _Reading(list):
+    """Stands where a CommandLog keeps its commands, and reads a page before each is sent."""
+
+    def __init__(self, read):
+        super().__init__()
+        self._read, self._reading, self.times = read, False, 0
+
+    def append(self, event):
+        if not self._reading:
+            self._reading = True
+            try:
+                self._read()
+                self.times += 1
+            finally:
+                self._reading = False
+
+
+@pytest.mark.parametrize("what", ["text", "section", "comment"])
+def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, what):
+    """Whatever was kept for a reader during the save, one after it sees the change: its version is set after the change."""
+
+    def read():
+        return Client().get("/blog/post").content.decode()
+
+    reading = _Reading(read)
+    log = commands.CommandLog(reading)
+    commands.listen(log)
+    try:
+        match what:
+            case "text":
+                save(post, detail__text="Second text")
+            case "section":
+                blog = Node.objects.get(pk=post).metadata.parent_id
+                save(blog, title="Second text")
+            case "comment":
+                node_ = Node.objects.get(pk=post)
+                comments.post(node_, author=Author("Bea"), source="Second text", token="t" * 16)
+    finally:
+        commands.forget(log)
+    assert reading.times >= 3
+    assert "Second text" in read()
+
+
+def test_what_is_made_under_a_prefix_is_not_kept(post, client, settings):
+    settings.FORCE_SCRIPT_NAME = None  # as where the request's environment says it
+    prefixed = client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()
+    assert "/gone/blog" in prefixed
+    assert "/gone" not in client.get("/blog/post").content.decode()
+    assert "/gone/blog" in client.get("/blog/post", SCRIPT_NAME="/gone").content.decode()

@@ -1,0 +1,394 @@
+"""What caches in front of the site hear: all that makes their pages old, again where they did not hear it, and nothing else."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from django.test import Client
+from pymongo import MongoClient
+from pymongo.errors import AutoReconnect, OperationFailure
+from pymongo.server_description import ServerDescription
+from pymongo.write_concern import WriteConcern
+
+from marginalia.comments.posting import services as comments
+from marginalia.comments.types import Author
+from marginalia.mongo import doctor, jobs
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import database
+from nodes.models import Node
+from reader import cdn, page_cache, purging
+from reader.change_stream import PIPELINE
+from reader.collections import collections
+from reader.doctor import caches_told
+from tests.cms.changing import CHANGES, NOTHING, World
+from tests.docs.pages import started_by
+from tests.support.nodes.build import node, nonce, save
+from tests.support.processes import ROOT, until
+from tests.support.scraping import Scraped
+from tests.support.throwaway import EphemeralMongod
+
+LONG = "Words of the beginning. " * 100
+
+
+class Cache(ThreadingHTTPServer):
+    """A cache that notes the keys that it hears; it refuses so many requests first."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Hearing)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.heard: list[set[str]] = []
+        self.refusals = 0
+
+    def times(self, key: str) -> int:
+        return sum(key in keys for keys in self.heard)
+
+
+class _Hearing(BaseHTTPRequestHandler):
+    server: Cache
+
+    def do_PURGE(self) -> None:
+        refused = self.server.refusals > 0
+        if refused:
+            self.server.refusals -= 1
+        else:
+            self.server.heard.append(set(self.headers["Xkey-Purge"].split()))
+        self.send_response(503 if refused else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def caching() -> Iterator[Cache]:
+    with Cache() as cache:
+        threading.Thread(target=cache.serve_forever, args=(0.01,), daemon=True).start()
+        yield cache
+        cache.shutdown()
+
+
+@pytest.fixture
+def cache(mongo, settings, monkeypatch) -> Iterator[Cache]:
+    for name, seconds in {"AGAIN": 0.1, "RETRY": 0.01, "MARKED": 0, "GATHERED": 0.02}.items():
+        monkeypatch.setattr(purging, name, seconds)
+    with caching() as cache:
+        settings.CDN_PURGE_URLS = [cache.url]
+        yield cache
+
+
+@contextmanager
+def following() -> Iterator[None]:
+    """Do what a worker does beside its jobs."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=purging.purge, args=(stopping,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def begun(cache: Cache) -> None:
+    """Wait until a cache has dropped what it had, and the position after that is stored."""
+    until(lambda: cache.times(purging.LISTS) >= 2 and purging.heard(cache.url))
+    cache.heard.clear()
+
+
+def test_a_cache_hears_of_each_change_twice(cache):
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    with following():
+        begun(cache)
+        save(post, nonce(post), detail__text=LONG + "End.")
+        until(lambda: cache.times(f"node-{post}") == cache.times(purging.TEXTS) == 2)
+        assert not cache.times(purging.LISTS)
+        posted = comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello", token="t" * 16)
+        until(lambda: cache.times(f"discussion-{posted.comment.target.id}") >= 2)
+        assert not cache.times(purging.LISTS)
+        save(post, nonce(post), title="Another")
+        until(lambda: cache.times(purging.LISTS) == 2)
+
+
+def test_what_a_cache_did_not_hear_is_told_again(cache, caplog):
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    with following():
+        begun(cache)
+        cache.refusals = 3
+        save(post, nonce(post), detail__text=LONG + "End.")
+        until(lambda: cache.times(f"node-{post}") >= 2)
+    assert cache.refusals == 0
+    said = [record.getMessage() for record in caplog.records if record.name == "reader.purging"]
+    assert [f"{cache.url} does not hear of changes: HTTPError" in said[0], said[1:]] == [
+        True,
+        [f"{cache.url} hears of changes again."],
+    ]
+
+
+def test_a_worker_goes_on_where_the_last_one_ended(cache):
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    with following():
+        begun(cache)
+    save(post, nonce(post), detail__text=LONG + "End.")
+    assert not cache.times(f"node-{post}")
+    with following():
+        until(lambda: cache.times(f"node-{post}") == 2)
+    assert not cache.times(purging.LISTS)
+
+
+def test_a_cache_hears_though_the_driver_takes_a_round_trip_for_slow(cache, monkeypatch):
+    """Of a member that hung, and then became the primary, it does so for some seconds."""
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.0)
+    with following():
+        begun(cache)
+        save(post, nonce(post), detail__text=LONG + "End.")
+        until(lambda: cache.times(f"node-{post}") == 2)
+
+
+def test_to_store_how_far_it_is_a_worker_waits_for_no_majority(cache, commands):
+    """While a secondary hangs that others follow, it would tell nothing meanwhile."""
+    with commands.recorded(), following():
+        begun(cache)
+    stored = [one.command for one in commands.sent if one.command_name == "update"]
+    assert stored
+    assert all(one["update"] == "cms.purges" and one["writeConcern"] == {"w": 1} for one in stored)
+
+
+def test_where_the_history_is_lost_all_pages_are_dropped(cache):
+    with following():
+        begun(cache)
+    positions = database()["cms.purges"]
+    stored = positions.find_one({"_id": cache.url})["resume"]
+    ancient = {**stored, "_data": f"{stored['_data'][:2]}00000001{stored['_data'][10:]}"}
+    positions.update_one({"_id": cache.url}, {"$set": {"resume": ancient}})
+    with following():
+        until(lambda: cache.times(purging.LISTS) >= 2)
+        until(lambda: positions.find_one({"_id": cache.url, "resume": {"$ne": ancient}}))
+
+
+def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
+    """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
+    assert timedelta(seconds=purging.KEPT) == cdn.LONGEST
+    post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
+    with following():
+        begun(cache)
+    save(post, nonce(post), detail__text=LONG + "End.")
+    database()["cms.purges"].update_one({}, {"$set": {"at": now() - timedelta(seconds=61)}})
+    with following():
+        until(lambda: cache.times(purging.LISTS) >= 2)
+    assert not cache.times(f"node-{post}")
+
+
+def test_what_fails_while_the_history_is_lost_ends_no_following(cache, monkeypatch):
+    tries = []
+
+    def lost(*_: object) -> None:
+        tries.append(1)
+        raise OperationFailure("The oplog does not reach back so far.", 286)
+
+    def away() -> None:
+        raise AutoReconnect("away")
+
+    monkeypatch.setattr(purging.Purger, "_follow", lost)
+    monkeypatch.setattr(purging, "database", away)
+    with following():
+        until(lambda: len(tries) > 3)
+
+
+def test_a_cache_that_does_not_hear_keeps_no_other_waiting(cache, settings):
+    page = node()
+    with caching() as other:
+        settings.CDN_PURGE_URLS = [other.url, cache.url]
+        other.refusals = 10**9
+        with following():
+            begun(cache)
+            save(page, nonce(page), title="Another")
+            until(lambda: cache.times(purging.LISTS) == 2)
+        assert not other.heard
+        assert purging.heard(other.url) is None
+
+
+told: list[tuple[str, set[str]]] = []
+
+
+def tell(cache: str, keys: set[str]) -> None:
+    """Stands for what tells a cache of another make."""
+    told.append((cache, set(keys)))
+
+
+def test_another_cache_is_told_by_a_function_of_ones_own(cache, settings):
+    settings.CDN_PURGE_URLS = ["https://cache.example.org/service/7"]
+    settings.CDN_PURGER = f"{__name__}.tell"
+    told.clear()
+    with following():
+        until(lambda: len(told) == 2)
+    assert told == [("https://cache.example.org/service/7", {purging.LISTS})] * 2
+
+
+def test_without_a_cache_nothing_follows(mongo, settings):
+    assert settings.CDN_PURGE_URLS == []
+    with following():
+        pass
+    assert mongo["cms.purges"].count_documents({}) == 0
+
+
+def test_a_worker_follows_beside_its_jobs(cache):
+    stopping = threading.Event()
+    jobs.begin_beside(stopping)
+    begun(cache)
+    stopping.set()
+
+
+def test_the_doctor_and_the_metrics_say_whether_a_cache_hears(mongo, settings):
+    def found() -> tuple[list[str], float | None]:
+        examination = doctor.Examination("default", mongo, collections(), production=False)
+        scraped = Scraped(Client().get("/metrics").content.decode())
+        named = [(one.name, one.where) for one in caches_told(examination)]
+        return named, scraped("caches_silent_seconds") if "caches_silent_seconds" in scraped.names else None
+
+    settings.METRICS_NETWORKS = ["127.0.0.0/8"]
+    assert found() == ([], None)
+    cache, other = settings.CDN_PURGE_URLS = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+    mongo["cms.purges"].insert_one({"_id": cache, "resume": {}, "at": now()})
+    named, silent = found()
+    assert named == [("cache-not-told", other)]
+    assert silent == math.inf
+    mongo["cms.purges"].insert_one({"_id": other, "resume": {}, "at": now() - timedelta(minutes=4)})
+    named, silent = found()
+    assert named == [("cache-not-told", other)]
+    assert 240 <= silent < 300
+    mongo["cms.purges"].update_many({}, {"$set": {"at": now()}})
+    assert found()[0] == []
+
+
+@contextmanager
+def heard_on_three(tmp_path):
+    """Three members, and a worker that tells a cache; yields a client, how to find the primary's process, and a function that
+    changes something and returns the seconds until it was heard."""
+    with EphemeralMongod(3) as servers, caching() as cache, (tmp_path / "log").open("wb") as log:
+        uri = servers.uri
+        environment = {
+            **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_URI": uri, "LOG_LEVEL": "WARNING",
+            "TEST_MONGODB_NAME": "test_purging", "CDN_PURGE_URLS": cache.url,
+        }  # fmt: skip
+        command = [sys.executable, *started_by("marginalia-work.service")[1:]]
+        worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        try:
+            with MongoClient(uri, heartbeatFrequencyMS=500, timeoutMS=30_000) as client:
+                made = client["test_purging"].get_collection("discussions", write_concern=WriteConcern("majority"))
+
+                def behind(id: str) -> float:
+                    made.insert_one({"_id": id})
+                    acknowledged = time.monotonic()
+                    until(lambda: cache.times(f"discussion-{id}"))
+                    return time.monotonic() - acknowledged
+
+                def primary() -> int:
+                    host, port = client.primary
+                    return next(one.pid for one in servers.members if one.address == f"{host}:{port}")
+
+                # From then on it goes on from there, and drops single pages.
+                until(lambda: client["test_purging"]["cms.purges"].find_one({"_id": cache.url}), seconds=60)
+                yield client, primary, behind
+        finally:
+            worker.terminate()
+            worker.wait(30)
+
+
+@contextmanager
+def silent(pid):
+    """The server does not even close its connections."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.slow
+def test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second(tmp_path, record_property):
+    with heard_on_three(tmp_path) as (client, primary, behind):
+        usual, before = behind("0000:a:1"), client.primary
+        until(lambda: len(client.secondaries) == 2)
+        next_one, follower = client.secondaries
+        with MongoClient(*follower, directConnection=True) as member:
+            # Else a majority would take as long as the driver needs to notice the silence by itself.
+            member.admin.command("replSetSyncFrom", "{}:{}".format(*next_one))
+            member.admin.command("replSetFreeze", 60)
+            until(lambda: member.admin.command("replSetGetStatus")["syncSourceHost"] == "{}:{}".format(*next_one))
+        with silent(primary()):
+            until(lambda: client.primary not in (None, before), seconds=60)
+            after = behind("0000:a:2")
+    record_property("did", [f"heard after {usual:.2f} s; of the next primary's first change after {after:.2f} s"])
+    assert usual < 1
+    assert after < 1
+
+
+@pytest.mark.slow
+def test_a_cache_hears_within_a_second_though_the_primary_of_before_falls_silent(tmp_path, record_property):
+    """It stepped down, and would go on with the stream as a secondary, which writes do not wait for."""
+    with heard_on_three(tmp_path) as (client, primary, behind):
+        former, before = primary(), client.primary
+        client.admin.command({"replSetStepDown": 60, "secondaryCatchUpPeriodSecs": 10})
+        until(lambda: client.primary not in (None, before), seconds=60)
+        usual = behind("0000:a:1")
+        with silent(former):
+            after = behind("0000:a:2")
+    record_property(
+        "did", [f"heard after {usual:.2f} s of a stepdown, after {after:.2f} s with the former primary silent"]
+    )
+    assert usual < 1
+    assert after < 1
+
+
+@pytest.mark.slow
+def test_a_cache_hears_within_a_second_while_the_primary_of_before_ends(tmp_path, record_property):
+    """It hands over, and answers for fifteen seconds more what it was asked for before."""
+    with heard_on_three(tmp_path) as (client, primary, behind):
+        usual, before = behind("0000:a:1"), client.primary
+        os.kill(primary(), signal.SIGTERM)
+        until(lambda: client.primary not in (None, before), seconds=60)
+        after = [behind(f"0000:a:{number}") for number in range(2, 12)]
+    record_property("did", [f"heard after {usual:.2f} s, after {max(after):.2f} s at most while the primary ended"])
+    assert usual < 1
+    assert max(after) < 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [[one for one in CHANGES if one[0] == "comment"], pytest.param(CHANGES, marks=pytest.mark.slow)],
+    ids=["few", "all"],
+)
+def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
+    """By the keys of all that changed: what the page cache of a worker would not show any more."""
+    world, client = World(), Client()
+    with database().watch(PIPELINE, max_await_time_ms=200) as stream:
+        for what, _scope, change in changes:
+            for address in world.addresses():
+                client.get(address)
+            while stream.try_next():
+                pass
+            kept = dict(page_cache.kept.cache.entries)
+            change(world.ids)
+            keys: set[str] = set()
+            while event := stream.try_next():
+                keys |= purging.outdated(event)
+            old = {at for at, entry in kept.items() if not _holds(entry)}
+            dropped = {at for at, one in kept.items() if keys & set(purging.keys(one.nodes, one.discussions))}
+            assert bool(old) is (what != NOTHING), what
+            assert dropped == old, what
+
+
+def _holds(entry: page_cache.entries.Entry) -> bool:
+    return entry.holds(page_cache.entries.present(entry.nodes.own, entry.discussions))

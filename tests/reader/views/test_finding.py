@@ -1,0 +1,443 @@
+"""Archives, search, sitemaps, and what stands where nothing is."""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from bson import ObjectId
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from marginalia.mongo.clock import now
+from nodes.collections import keys_of
+from nodes.models import tree
+from nodes.selectors import search
+from nodes.services import editing
+from nodes.services.site import save_settings
+from nodes.types import TagChange
+from reader.selectors import sitemap
+from tests.support.nodes import photo_build
+from tests.support.nodes.build import EDITOR, node, nonce
+
+SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+
+
+@pytest.fixture
+def blog(mongo) -> ObjectId:
+    return node("blog", "news", title="News")
+
+
+def post(blog: ObjectId, slug: str, *when: int, **fields) -> ObjectId:
+    return node("blog-entry", slug, parent=blog, published=datetime(*when, tzinfo=UTC), **fields)
+
+
+class TestArchive:
+    def test_lists_the_months_that_have_posts(self, client, blog):
+        for slug, *when in (("a", 2021, 5, 1), ("b", 2021, 5, 31), ("c", 2021, 12, 31), ("d", 2023, 1, 1)):
+            post(blog, slug, *when)
+        node("blog-entry", "draft", parent=blog, published=None)
+        node("blog-entry", "ahead", parent=blog, published=datetime(2900, 1, 1, tzinfo=UTC))
+        months = client.get("/news/archive").context["months"]
+        assert [(m.year, m.month, m.count) for m in months] == [(2023, 1, 1), (2021, 12, 1), (2021, 5, 2)]
+        page = client.get("/news").content.decode()
+        assert 'href="/news/archive"' in page
+        page = client.get("/news/archive").content.decode()
+        assert (page.count('<ol class="months">'), page.count("<li><a href=") >= 3) == (2, True)
+        assert '<a href="/news/archive/2021/05"><span aria-hidden="true">May</span>' in page
+        assert '<span class="visually-hidden">May 2021:</span> <span class="count">2</span></a>' in page
+        assert '<li><span aria-hidden="true">Jun</span></li>' in page
+
+    def test_dates_lead_to_their_month_and_a_month_to_the_others_of_its_year(self, client, blog):
+        post(blog, "a", 2021, 5, 31, 23, 30, tags=("t",))
+        post(blog, "b", 2021, 8, 1)
+        save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
+        for address in ("/", "/news", "/news/a", "/tag/t"):
+            assert '<a class="date" href="/news/archive/2021/06"><time' in client.get(address).content.decode(), address
+        page = client.get("/news/archive/2021/06").content.decode()
+        assert 'href="/news/archive/2021/06" aria-current="page"' in page
+        assert '<a href="/news/archive/2021/08"><span aria-hidden="true">Aug</span>' in page
+        assert 'aria-current="page"' not in client.get("/news/archive/2021").content.decode().partition('"months"')[2]
+
+    def test_a_year_and_a_month(self, client, blog):
+        for slug, *when in (
+            ("a", 2021, 5, 1),
+            ("b", 2021, 5, 31, 23, 59, 59, 999000),
+            ("c", 2021, 6, 1),
+            ("d", 2022, 1, 1),
+        ):
+            post(blog, slug, *when)
+
+        def slugs(address: str) -> list[str]:
+            return [entry.metadata.slug for entry in client.get(address).context["listing"].nodes]
+
+        assert slugs("/news/archive/2021") == ["c", "b", "a"]
+        assert slugs("/news/archive/2021/05") == ["b", "a"]
+        assert slugs("/news/archive/2022/01") == ["d"]
+        for none in ("2020", "2021/07", "2021/13", "2021/5", "0000", "2999/12", "x"):
+            assert client.get(f"/news/archive/{none}").status_code == 404, none
+        assert client.get("/news/archive/2021/")["Location"] == "/news/archive/2021"
+
+    def test_months_are_those_of_the_sites_clock(self, client, blog):
+        post(blog, "a", 2021, 5, 31, 23, 30)
+        save_settings({"time_zone": "Europe/Berlin"}, {"time_zone": "UTC"})
+        assert [m.month for m in client.get("/news/archive").context["months"]] == [6]
+        assert client.get("/news/archive/2021/06").status_code == 200
+        assert client.get("/news/archive/2021/05").status_code == 404
+
+    def test_months_keep_their_names_west_of_greenwich(self, client, blog):
+        post(blog, "a", 2021, 5, 15)
+        save_settings({"time_zone": "America/New_York"}, {"time_zone": "UTC"})
+        assert '<span class="visually-hidden">May 2021:</span>' in client.get("/news/archive").content.decode()
+        for address, title in (("/news/archive/2021", "2021"), ("/news/archive/2021/05", "May 2021")):
+            assert f"<h1>{title}" in client.get(address).content.decode(), address
+
+    def test_counts_follow_what_is_due(self, client, blog):
+        soon = now() + timedelta(milliseconds=400)
+        post(blog, "a", 2021, 5, 1)
+        node("blog-entry", "soon", parent=blog, published=soon)
+        assert len(client.get("/news/archive").context["months"]) == 1
+        while now() < soon:
+            pass
+        assert len(client.get("/news/archive").context["months"]) == 2
+
+    def test_only_blogs_have_one(self, client, mongo):
+        node("folder", "folder")
+        assert client.get("/folder/archive").status_code == 404
+
+
+class TestSearch:
+    @pytest.fixture(autouse=True)
+    def content(self, blog):
+        post(blog, "ink", 2021, 1, 1, title="Ink from oak galls", text="Brown letters of *Dona Amélia*, and margins.")
+        post(blog, "paper", 2021, 1, 2, title="Choosing paper", text="Grain first. Ink later.", tags=("craft",))
+        post(blog, "红楼梦", 2021, 1, 3, title="批注", text="读《红楼梦》的人，大多绕不开一个名字。")
+        node("blog-entry", "draft", parent=blog, title="Secret ink", published=None)
+        hidden = node("blog", "hidden", published=None)
+        node("blog-entry", "there", parent=hidden, title="Hidden ink")
+
+    def found(self, client, query: str) -> list[str]:
+        answer = client.get("/search", {"q": query})
+        assert answer.status_code == 200
+        return [hit.node.metadata.slug for hit in answer.context["results"].hits]
+
+    @pytest.mark.parametrize(
+        ("query", "slugs"),
+        [
+            ("ink", ["ink", "paper"]),
+            ("INK oak", ["ink"]),
+            ("amelia", ["ink"]),
+            ("margin", ["ink"]),
+            ("craft", ["paper"]),
+            ("红楼", ["红楼梦"]),
+            ("红楼梦", ["红楼梦"]),
+            ("楼", ["红楼梦"]),
+            ("梦红", []),
+            ("nowhere", []),
+            ("oak nowhere", ["ink"]),
+            ("AMELIA letters", ["ink"]),
+            ("ink craft", ["paper"]),
+            ("红楼 批注", ["红楼梦"]),
+            ("letters amelia ink", ["ink"]),
+            ("nowhere else", []),
+            ('"oak" -galls', ["ink"]),
+        ],
+    )
+    def test_finds(self, client, query, slugs):
+        assert self.found(client, query) == slugs
+
+    @pytest.mark.parametrize(
+        "written", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper's", "shop\u200bkeeper’s"]
+    )
+    @pytest.mark.parametrize("where", ["title", "detail.text", "summary", "detail.alt"])
+    def test_apostrophes_and_invisible_characters_do_not_matter(self, client, blog, written, where):
+        if where == "detail.alt":
+            photo_build.upload(photo_build.gallery(), name="found.jpg", fields={"detail.alt": f"The {written} door"})
+        elif where == "detail.text":
+            post(blog, "found", 2021, 1, 1, text=f"The {written} door")
+        else:
+            post(blog, "found", 2021, 1, 1, **{where: f"The {written} door"})
+        for query in (
+            "shopkeeper's",
+            "shopkeeper’s",
+            "SHOPKEEPERʼS",
+            "shop\u00adkeeper's",
+            "shopkeeper\u200b's",
+            "door shopkeeper's",
+        ):
+            assert self.found(client, query) == ["found"], query
+
+    def test_contractions_are_found_in_either_spelling(self, client, blog):
+        post(blog, "straight", 2021, 1, 1, text="It couldn't be.")
+        post(blog, "curly", 2021, 1, 2, text="It couldn’t be.")
+        for query in ("couldn't", "couldn’t"):
+            assert set(self.found(client, query)) == {"straight", "curly"}
+            page = client.get("/search", {"q": query}).content.decode()
+            assert ("<mark>couldn&#x27;t</mark>" in page, "<mark>couldn’t</mark>" in page) == (True, True)
+
+    @pytest.mark.parametrize(
+        ("written", "query"),
+        [("می\u200cخواهم", "میخواهم"), ("میخواهم", "می\u200cخواهم"), ("紅\u200b樓夢", "紅樓夢"), ("l'arbre", "arbre")],
+    )
+    def test_joiners_and_breaks_do_not_matter(self, client, blog, written, query):
+        post(blog, "found", 2021, 1, 1, text=f"A {written} b")
+        assert self.found(client, query) == ["found"]
+
+    def test_tag_is_found_in_other_spelling_once_given(self, client, blog):
+        page = post(blog, "found", 2021, 1, 1)
+        editing.change_tags(page, TagChange(added=frozenset({"shopkeeper's"})))
+        assert self.found(client, "shopkeeper’s") == ["found"]
+
+    def test_shows_extracts_with_the_words_marked(self, client):
+        page = client.get("/search", {"q": "amélia"}).content.decode()
+        assert "<mark>Amélia</mark>" in page
+        assert 'value="amélia"' in page
+
+    def test_fewer_words_are_advised_where_there_are_some(self, client):
+        one, two = (client.get("/search", {"q": query}).content.decode() for query in ("nowhere", "nowhere else"))
+        assert all("Nothing was found" in page for page in (one, two))
+        assert ["fewer of them" in page for page in (one, two)] == [False, True]
+
+    @pytest.mark.parametrize(
+        "query",
+        ["", " ", '"', "-", '"""" -', "$where", "{$ne: 1}", "\x00", "a" * 5_000, "a " * 500, "<script>alert(1)</script>",
+         "\\", ".*", "ℝ𝕖 🙂", "\u202e", "'", "the", "红" * 300],
+    )  # fmt: skip
+    def test_hostile_words_are_words(self, client, query):
+        page = client.get("/search", {"q": query})
+        assert page.status_code == 200
+        assert "<script>" not in page.content.decode()
+        assert client.get("/search/suggestions", {"q": query}).status_code == 200
+
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+    @given(st.text(max_size=40))
+    def test_anything_typed_is_answered(self, client, query):
+        for path in ("/search", "/search/suggestions"):
+            assert client.get(path, {"q": query}).status_code == 200
+
+    def test_suggests_titles_and_tags(self, client):
+        answer = client.get("/search/suggestions", {"q": "cra"})
+        assert answer.json() == {"suggestions": ["craft"]}
+        assert sorted(answer["Cache-Control"].split(", ")) == ["max-age=60", "private"]
+        assert client.get("/search/suggestions", {"q": "in"}).json() == {"suggestions": ["Ink from oak galls"]}
+        assert client.get("/search/suggestions").json() == {"suggestions": []}
+        assert client.post("/search/suggestions", {"q": "in"}).status_code == 405
+
+    @pytest.mark.parametrize("page", ["0", "-1", "x", "11", "99999999999", "²"])
+    def test_pages_that_are_none(self, client, page):
+        assert client.get("/search", {"q": "ink", "page": page}).status_code == 404
+
+    def test_results_are_paged(self, client, blog):
+        for number in range(23):
+            post(blog, f"p{number}", 2020, 1, 1 + number, title=f"Umbrella {number}")
+        slugs = [self.found(client, "umbrella")]
+        for page in (2, 3):
+            answer = client.get("/search", {"q": "umbrella", "page": page})
+            slugs.append([hit.node.metadata.slug for hit in answer.context["results"].hits])
+        assert [len(page) for page in slugs] == [10, 10, 3]
+        assert len({slug for page in slugs for slug in page}) == 23
+        assert answer.context["more"] is None
+        beyond = client.get("/search", {"q": "umbrella", "page": "4"})
+        assert (beyond.status_code, beyond["Location"]) == (302, "/search?q=umbrella")
+
+    def test_a_further_page_that_takes_too_long_leads_nowhere_else(self, client, monkeypatch):
+        monkeypatch.setattr(search, "search", partial(search.search, milliseconds=0.001))
+        answer = client.get("/search", {"q": "ink", "page": "2"})
+        assert (answer.status_code, answer.context["results"].is_cut_short) == (200, True)
+
+    def test_photos_are_found_by_their_words_where_readers_may_see_them(self, client):
+        shown, hidden = photo_build.gallery("shown"), photo_build.gallery("secret", published=None)
+        seen = photo_build.upload(shown, title="An inkwell", tags=("desk",), fields={"detail.alt": "Brass and glass"})
+        photo_build.upload(hidden, title="Inkwell, hidden", fields={"detail.alt": "Brass and glass"})
+        photo_build.upload(
+            shown, title="Inkwell, unpublished", fields={"detail.alt": "Brass and glass", "published": None}
+        )
+        for query in ("inkwell", "brass glass", "desk"):
+            answer = client.get("/search", {"q": query})
+            assert [hit.node.pk for hit in answer.context["results"].hits] == [seen], query
+        assert f"/media/{seen}/" in answer.content.decode()
+        assert self.found(client, "brass") == [client.get("/shown/an-inkwell").context["node"].metadata.slug]
+
+    def test_a_word_that_many_have_brings_the_best_without_scores_of_all(self, blog, commands, monkeypatch):
+        """Of 100,000 texts that have it, working out and sorting their scores takes a second."""
+        for number in range(12):
+            text = "umbrella " * (number % 5 + 1) + "rain " * (number * 7 % 11)
+            title = f"Umbrella {number}" if number % 4 == 0 else f"Rain {number}"
+            post(blog, f"p{number}", 2020, 1, 1 + number, title=title, text=text, tags=("wet",) * (number % 2))
+        photo = photo_build.upload(photo_build.gallery("shown"), title="Umbrella", fields={"detail.alt": "Black"})
+        scored = search.search(tree.current(), "umbrella", now(), page=1, size=20)
+        monkeypatch.setattr(search, "MOST", 6)
+        with commands.recorded():
+            found = search.search(tree.current(), "umbrella", now(), page=1, size=20)
+        asked = [event.command for event in commands.sent if "$text" in event.command["filter"]]
+        assert not any("sort" in command or "score" in command["projection"] for command in asked)
+        best = [hit.node.pk for hit in scored.hits if hit.node.pk != photo]
+        assert [hit.node.pk for hit in found.hits] == [best[0], photo, *best[1:5]]
+        assert (found.total, found.is_cut_short, found.all_words) == (6, False, True)
+
+    def test_several_words_are_looked_for_where_each_weighs_most(self, client, blog, commands, monkeypatch):
+        """All that has two common words is told by reading whatever has one of them."""
+        monkeypatch.setattr(search, "LOOKED_THROUGH", 6)
+        for number in range(8):
+            post(blog, f"p{number}", 2020, 1, 1 + number, title="Walks", text="Under an umbrella, through the rain.")
+        post(blog, "rare", 2019, 1, 1, title="Animals", text="A zébra in the rain, in the rain, and in the snow.")
+        post(blog, "both", 2018, 1, 1, title="Rain and umbrella", text="Nothing.")
+        post(blog, "one", 2018, 1, 2, title="Umbrella", text="Rain.")
+        told = {}
+        for query in ("umbrella rain", "rain zebra", "zebra umbrella", "rain umbrella xylophone"):
+            with commands.recorded():
+                results = client.get("/search", {"q": query}).context["results"]
+            asked = [event.command for event in commands.sent if "$text" in event.command.get("filter", {})]
+            assert {command["limit"] for command in asked} == {6 // len(query.split())}
+            assert not any("sort" in command for command in asked)
+            assert all(command["maxTimeMS"] <= 1_500 for command in asked)
+            told[query] = [hit.node.metadata.slug for hit in results.hits], results.all_words, results.is_cut_short
+        found, *how = told.pop("umbrella rain")
+        assert (found[:2], how) == (["both", "one"], [True, True])
+        # There is no other page with the rare word.
+        assert told["rain zebra"] == (["rare"], True, False)
+        some, *how = told["zebra umbrella"]
+        assert (sorted(some[:3]), how) == (["both", "one", "rare"], [False, False])
+        assert told["rain umbrella xylophone"][1:] == (False, True)
+
+    def test_a_slow_search_answers_what_it_has(self, mongo):
+        results = search.search(tree.current(), "ink", now(), page=1, size=10, milliseconds=0.001)
+        assert results.is_cut_short
+
+    def test_changed_texts_are_found_by_their_new_words(self, client, blog):
+        page = node(slug="page", text="Before")
+        editing.save(EDITOR, page, nonce(page), {"detail.text": "Afterwards 书法"})
+        assert self.found(client, "before") == []
+        assert self.found(client, "afterwards") == self.found(client, "书法") == ["page"]
+
+
+class TestSitemap:
+    def locations(self, client, address: str) -> list[str]:
+        answer = client.get(address)
+        assert answer["Content-Type"] == "application/xml; charset=utf-8"
+        return [loc.text for loc in ElementTree.fromstring(answer.content).iter(f"{SPACE}loc")]
+
+    def test_names_every_live_address_once(self, client, blog):
+        post(blog, "红楼梦", 2021, 1, 1)
+        post(blog, "b", 2021, 1, 2)
+        node(slug="page")
+        node(slug="draft", published=None)
+        hidden = node("folder", "hidden", published=None)
+        node(slug="inside", parent=hidden)
+        photo_build.upload(photo_build.gallery(), name="lake.jpg")
+        pages = self.locations(client, "/sitemap.xml")
+        found = [loc for page in pages for loc in self.locations(client, page.removeprefix("http://testserver"))]
+        assert sorted(found) == sorted(
+            f"http://testserver{path}"
+            for path in (
+                "/",
+                "/news",
+                "/news/%E7%BA%A2%E6%A5%BC%E6%A2%A6",
+                "/news/b",
+                "/page",
+                "/gallery",
+                "/gallery/lake",
+                "/author/ann",
+            )
+        )
+        for address in found:
+            assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
+
+    def test_is_cut_into_pages_that_stay(self, client, blog, monkeypatch):
+        monkeypatch.setattr(sitemap, "SIZE", 2)
+        same = datetime(2021, 1, 1, tzinfo=UTC)
+        for number in range(5):
+            node("blog-entry", f"p{number}", parent=blog, published=same)
+        pages = [page for page in self.locations(client, "/sitemap.xml") if "entry" in page]
+        assert len(pages) == 3
+        before = [self.locations(client, page.removeprefix("http://testserver")) for page in pages]
+        assert [len(page) for page in before] == [2, 2, 1]
+        assert len({loc for page in before for loc in page}) == 5
+        post(blog, "newest", 2022, 1, 1)
+        after = [self.locations(client, page.removeprefix("http://testserver")) for page in pages]
+        assert after[:2] == before[:2]
+        assert client.get("/sitemap-blog-entry-4.xml").status_code == 404
+
+    def test_is_valid_by_its_schema(self, client, blog):
+        schema = etree.XMLSchema(file=Path(__file__).with_name("sitemap.xsd"))
+        post(blog, "straße-关于", 2021, 1, 1)
+        for address, root in (
+            ("/sitemap.xml", "sitemapindex"),
+            ("/sitemap-sections-1.xml", "urlset"),
+            ("/sitemap-blog-entry-1.xml", "urlset"),
+        ):
+            document = etree.fromstring(client.get(address).content)
+            assert document.tag == SPACE + root
+            schema.assertValid(document)
+            assert all(loc.text.startswith("http://testserver/") for loc in document.iter(f"{SPACE}loc"))
+
+    def test_says_when_what_a_section_shows_last_changed(self, client, blog, mongo):
+        long_ago, later = datetime(2021, 1, 1, tzinfo=UTC), datetime(2022, 1, 1, tzinfo=UTC)
+
+        def changed() -> dict[str, str]:
+            urls = ElementTree.fromstring(client.get("/sitemap-sections-1.xml").content)
+            return {url[0].text.removeprefix("http://testserver"): url[1].text for url in urls if len(url) > 1}
+
+        gallery = photo_build.gallery()
+        mongo["cms.nodes"].update_many({}, {"$set": {"metadata.updated": long_ago}})
+        post(blog, "seen", 2022, 1, 1)
+        post(blog, "ahead", 2900, 1, 1)
+        node("blog-entry", "draft", parent=blog, published=None)
+        newest = dict.fromkeys(("/", "/news", "/author/ann"), later.isoformat())
+        assert changed() == newest | {"/gallery": long_ago.isoformat()}
+        photo_build.upload(gallery, fields={"published": later})
+        assert changed()["/gallery"] == later.isoformat()
+        editing.save(EDITOR, blog, nonce(blog), {"summary": "New words."})
+        assert changed()["/news"] > later.isoformat()
+        home = node(slug="home", text="Welcome")
+        front = mongo["cms.nodes"].find_one({"_id": home})["metadata"]["updated"]
+        assert changed()["/"] == front.isoformat(timespec="seconds")
+
+    @pytest.mark.parametrize("name", ["photo-9", "sections-2", "sections-0", "blog-entry-9", "x-1"])
+    def test_no_other_pages(self, client, mongo, name):
+        assert client.get(f"/sitemap-{name}.xml").status_code == 404
+
+    def test_robots(self, client, mongo):
+        text = client.get("/robots.txt").content.decode()
+        assert "Sitemap: http://testserver/sitemap.xml" in text.splitlines()
+        assert "Disallow: /admin/" in text
+
+
+class TestNotFound:
+    def test_suggests_what_the_address_may_have_meant(self, client, blog):
+        post(blog, "the-wide-margin", 2021, 1, 1, title="The wide margin")
+        answer = client.get("/old/wide-margin")
+        assert answer.status_code == 404
+        assert 'href="/news/the-wide-margin"' in answer.content.decode()
+
+    def test_those_with_the_most_of_its_words_come_first_and_none_that_is_not_public(self, client, blog):
+        post(blog, "paper", 2021, 1, 1, title="Margin")
+        post(blog, "both", 2021, 1, 1, title="Marks in a wide margin")
+        node("blog-entry", "draft", parent=blog, title="Wide margin", published=None)
+        node("blog-entry", "there", parent=node("blog", "hidden", published=None), title="Wide margin")
+        answer = client.get("/old/Wide_margin%20")
+        assert [one.metadata.slug for one in answer.context["suggestions"]] == ["both", "paper"]
+        page = answer.content.decode()
+        assert 'value="Wide margin"' in page
+        assert '<a href="/news">News</a></li>' in page
+
+    @pytest.mark.parametrize(
+        "last", ["wp-login.php", "mary@example.org", "token=margin", "x%2540margin", "3f2a9margin77"]
+    )
+    def test_files_addresses_for_mails_and_keys_are_no_words(self, client, blog, commands, last):
+        post(blog, "margin", 2021, 1, 1, title="Margin php mary example org token")
+        client.get("/warm-up.x")
+        with commands.recorded():
+            answer = client.get(f"/{last}")
+        assert (answer.status_code, answer.context["words"], answer.context["suggestions"]) == (404, "", [])
+        assert not [e for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
+
+    def test_suggesting_is_one_query_of_few_documents(self, client, blog, commands):
+        with commands.recorded():
+            assert client.get("/news/wide-margin").status_code == 404
+        (sent,) = [e.command for e in commands.sent if "derived.title_words" in e.command.get("filter", {})]
+        assert (sent["limit"], sent["hint"]) == (50, keys_of("by_title_word"))
+        assert sent["maxTimeMS"] <= 200
+        assert not [e for e in commands.sent if "$text" in e.command.get("filter", {})]

@@ -1,0 +1,187 @@
+"""The site's own look, as readers get it: nothing more than the theme until settings say so."""
+
+import io
+import re
+import threading
+
+import pytest
+from PIL import Image
+
+from marginalia.mongo.connection import database
+from nodes.services.site import save_settings
+from photos.assets import renditions
+from photos.assets.responses import FOR_EVER, NOT_KEPT
+from reader import page_cache
+from tests.support.nodes import photo_build, pictures
+from tests.support.nodes.build import node
+
+
+def png(size=(640, 320), colour=(200, 30, 30, 255)) -> bytes:
+    target = io.BytesIO()
+    Image.new("RGBA", size, colour).save(target, "PNG")
+    return target.getvalue()
+
+
+def set_up(**settings):
+    save_settings(
+        settings,
+        dict.fromkeys(settings, None)
+        | {"accent": "", "fonts": "", "menu": [], "footer_links": [], "social": [], "footer": "", "home": "lead"},
+    )
+
+
+def page(client, path="/"):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def requests_of(html):
+    return re.findall(r'<(?:link rel="(?:stylesheet|icon|apple-touch-icon)"|script)[^>]* (?:href|src)="([^"]+)"', html)
+
+
+@pytest.fixture
+def blog(mongo):
+    blog = node("blog", "news", title="News")
+    node("blog-entry", "first", parent=blog, title="First")
+    return blog
+
+
+@pytest.fixture
+def logo(blog):
+    return photo_build.upload(photo_build.gallery(), png(), "logo.png")
+
+
+def test_the_theme_as_it_comes_asks_for_nothing_more(client, blog):
+    asked = requests_of(page(client))
+    assert not [path for path in asked if "/media/" in path]
+    assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css", "/static/site/front.css"]
+    assert any(path.endswith("icon.svg") for path in asked)
+
+
+def test_accent_and_fonts_are_one_small_sheet_that_is_kept_for_ever(client, blog):
+    before = page(client)
+    set_up(accent="#7a1f5c", fonts="sans")
+    asked = requests_of(page(client))
+    (address,) = set(asked) - set(requests_of(before))
+    assert asked.index(address) > next(number for number, path in enumerate(asked) if "site.css" in path)
+    answer = client.get(address)
+    assert answer["Content-Type"] == "text/css; charset=utf-8"
+    assert answer["Cache-Control"] == FOR_EVER
+    assert "--accent: light-dark(#7a1f5c, #" in answer.content.decode()
+    assert client.get(address, headers={"if-none-match": answer["ETag"]}).status_code == 304
+    assert client.get("/media/look/nonsense.css").status_code == 404
+    assert (
+        "style-src" not in answer.get("Content-Security-Policy", "")
+        or "unsafe" not in answer["Content-Security-Policy"]
+    )
+
+
+def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, logo):
+    set_up(logo=logo)
+    html = page(client)
+    assert str(logo) in html.partition('class="site-name has-logo"')[2].partition("</a>")[0]
+    assert 'alt="Marginalia"' in html
+    assert "/static/site/logo.css" in requests_of(html)
+    icons = [path for path in requests_of(html) if "/media/look/" in path]
+    sizes = {}
+    for path in icons:
+        answer = client.get(path)
+        assert (answer.status_code, answer["Content-Type"], answer["Cache-Control"]) == (200, "image/png", FOR_EVER)
+        assert client.get(path, headers={"if-none-match": answer["ETag"]}).status_code == 304
+        made = Image.open(io.BytesIO(answer.content))
+        sizes[made.width] = made
+    assert sorted(sizes) == [32, 180, 512]
+    assert sizes[512].convert("RGBA").getpixel((256, 2))[3] == 0  # it is wider than high: nothing is cut away
+    assert sizes[180].mode == "RGB"
+    assert sizes[180].getpixel((2, 2)) == (253, 252, 249)
+
+
+def test_icons_are_made_of_no_other_photo(client, logo):
+    other = photo_build.upload(photo_build.gallery("more"), pictures.jpeg(2), "other.jpg")
+    content = photo_build.document(other)["metadata"]["content_id"]
+    set_up(logo=logo)
+    assert client.get(f"/media/look/{content}/icon.png").status_code == 404
+    assert client.get(f"/media/look/{photo_build.document(logo)['metadata']['content_id']}/icon.png").status_code == 200
+
+
+def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, monkeypatch):
+    set_up(logo=logo)
+    path = next(path for path in requests_of(page(client)) if "/media/look/" in path)
+    with monkeypatch.context() as busy:
+        busy.setattr(renditions, "_turns", threading.BoundedSemaphore(1))
+        assert renditions._turns.acquire(blocking=False)
+        answer = client.get(path)
+    assert (answer.status_code, answer["Cache-Control"]) == (302, NOT_KEPT)
+    assert answer["Location"].endswith("icon.svg")
+    assert client.get(path).status_code == 200
+
+
+def test_a_logo_that_is_not_public_is_not_shown(client, logo):
+    set_up(logo=logo, logo_dark=logo)
+    assert page(client).count('<picture class="logo in-') == 2
+    database()["cms.assets.files"].update_one({"_id": logo}, {"$set": {"metadata.published": None}})
+    set_up(footer="changed")
+    assert "<picture" not in page(client)
+
+
+def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, blog):
+    node("folder", "hidden", title="Hidden")
+    about, draft = node("basic-page", "about", title="About <us>"), node("basic-page", "soon", published=None)
+    links = [
+        ("", f"node:{about}"),
+        ("All posts", f"node:{blog}"),
+        ("", f"node:{draft}"),
+        ("Elsewhere", "https://example.org/"),
+    ]
+    set_up(menu=[{"label": label, "target": target} for label, target in links])
+    html = page(client, "/news/first")
+    shown = re.findall(
+        r'<li><a href="([^"]*)"([^>]*)>([^<]*)</a>', html.partition('class="site-menu"')[2].partition("</nav>")[0]
+    )
+    assert [(url, title) for url, _more, title in shown] == [
+        ("/about", "About &lt;us&gt;"), ("/news", "All posts"), ("https://example.org/", "Elsewhere"),
+    ]  # fmt: skip
+    assert 'aria-current="true"' in shown[1][1]
+
+
+def test_the_footer_has_text_links_and_profiles(client, blog):
+    set_up(
+        footer="Made <b>by hand</b>\n\nin Ghent",
+        footer_links=[{"label": "Imprint", "target": "/imprint"}],
+        social=[
+            {"label": "Mastodon", "target": "https://social.example/@me"},
+            {"label": "", "target": f"node:{node(slug='about', title='About me')}"},
+            {"label": "Hidden", "target": f"node:{node(slug='hidden', published=None)}"},
+        ],
+    )
+    footer = page(client).partition('class="site-footer"')[2]
+    assert "<p>Made &lt;b&gt;by hand&lt;/b&gt;</p>" in footer
+    assert '<a href="/imprint">Imprint</a>' in footer
+    mine = '<li><a rel="me" href="https://social.example/@me">Mastodon</a></li>'
+    assert f'{mine}<li><a rel="me" href="/about">About me</a></li></ul>' in footer
+
+
+def test_the_home_page_lists_all_alike(client, blog):
+    assert 'class="home home-lead"' in page(client)
+    set_up(home="list")
+    assert 'class="home home-list"' in page(client)
+
+
+def test_a_look_of_its_own_costs_kept_pages_nothing(client, logo, commands):
+    about = node("basic-page", "about")
+    plain = page(client, "/news/first")
+    page_cache.kept.clear()
+    with commands.recorded():
+        page(client, "/news/first")
+    before = len(commands)
+    menu = [{"label": "", "target": f"node:{about}"}]
+    set_up(accent="#7a1f5c", logo=logo, menu=menu, social=[{"label": "x", "target": "https://example.org"}])
+    assert page(client, "/news/first") != plain
+    page_cache.kept.clear()
+    with commands.recorded():
+        page(client, "/news/first")
+    assert len(commands) == before
+    with commands.recorded():
+        page(client, "/news/first")
+    assert len(commands) == 1

@@ -1,0 +1,98 @@
+"""What stands below a post: what is like it; and how long it takes to read."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bson import ObjectId
+
+from marginalia.mongo.clock import now
+from nodes.collections import keys_of
+from nodes.models import version_cache
+from nodes.services import drafts
+from nodes.types import TagChange
+from reader import page_cache
+from reader.selectors import related
+from tests.support.nodes.build import EDITOR, node, nonce, save
+
+
+@pytest.fixture
+def blog(mongo) -> ObjectId:
+    return node("blog", "news")
+
+
+def post(blog: ObjectId, slug: str, day: int, *tags: str, **fields) -> ObjectId:
+    return node("blog-entry", slug, parent=blog, published=datetime(2021, 1, day, tzinfo=UTC), tags=tags, **fields)
+
+
+def below(client, address: str) -> list[str]:
+    return [one.metadata.slug for one in client.get(address).context["related"].nodes]
+
+
+class TestRelated:
+    def test_what_shares_the_most_comes_first_and_never_the_page_itself(self, client, blog):
+        post(blog, "this", 1, "ink", "paper", title="Ink on rag paper")
+        post(blog, "one-tag", 5, "ink")
+        post(blog, "both-tags", 2, "ink", "paper")
+        post(blog, "words-too", 3, "ink", title="Rag paper")
+        post(blog, "others", 6, "glass")
+        assert below(client, "/news/this") == ["both-tags", "words-too", "one-tag"]
+        page = client.get("/news/this").content.decode()
+        assert "More like this" in page
+        assert '<a href="/tag/ink">More tagged “ink”</a>' in page
+
+    def test_only_what_readers_see(self, client, blog):
+        post(blog, "this", 1, "ink")
+        node("blog-entry", "draft", parent=blog, published=None, tags=("ink",))
+        node("blog-entry", "inside", parent=node("blog", "hidden", published=None), tags=("ink",))
+        assert below(client, "/news/this") == []
+        assert "More like this" not in client.get("/news/this").content.decode()
+        node("basic-page", "page", tags=("ink",))
+        assert below(client, "/news/this") == ["page"]
+
+    def test_what_is_due_goes_by_the_tags_that_readers_see(self, client, mongo, blog):
+        post(blog, "this", 1, "ink")
+        other = post(blog, "other", 2, "ink", "paper")
+        saved = drafts.save_draft(EDITOR, other, nonce(other), {}, TagChange(removed=frozenset({"ink"})))
+        drafts.schedule(EDITOR, other, saved.nonce, now() + timedelta(hours=1))
+        assert below(client, "/news/this") == ["other"]
+        mongo["cms.nodes"].update_one({"_id": other}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
+        version_cache.clear()
+        page_cache.kept.clear()
+        assert below(client, "/news/this") == []
+        assert "More like this" not in client.get("/news/this").content.decode()
+
+    def test_is_never_stale(self, client, blog):
+        post(blog, "this", 1, "ink")
+        other = post(blog, "other", 2, "ink")
+        assert below(client, "/news/this") == ["other"]
+        save(other, nonce(other), published=None)
+        assert below(client, "/news/this") == []
+
+    def test_is_one_query_of_few_documents_or_none(self, client, blog, commands):
+        for day in range(1, 9):
+            post(blog, f"post-{day}", day, "ink")
+        post(blog, "untagged", 9)
+        version_cache.clear()
+        for address, queries in (("/news/post-1", 1), ("/news/untagged", 0)):
+            with commands.recorded():
+                assert len(below(client, address)) == related.SHOWN * queries
+            sent = [event.command for event in commands.sent if event.command.get("hint") == keys_of("by_tag")]
+            assert [command["limit"] for command in sent] == [related.COMPARED] * queries
+
+
+class TestMinutes:
+    def test_posts_say_how_long_they_take(self, client, blog, mongo):
+        long = post(blog, "long", 1, text="word " * 660)
+        post(blog, "short", 2, text="word")
+        node("basic-page", "page", text="word")
+        assert mongo["cms.nodes"].find_one({"_id": long})["derived"]["minutes"] == 3
+        for address in ("/", "/news", "/news/long"):
+            assert '<span class="minutes">3 min read</span>' in client.get(address).content.decode(), address
+        assert '<span class="minutes">1 min read</span>' in client.get("/news/short").content.decode()
+        assert "min read" not in client.get("/page").content.decode()
+
+    def test_follows_every_save(self, client, blog, mongo):
+        made = post(blog, "long", 1, text="word " * 660)
+        save(made, nonce(made), detail__text="")
+        assert "minutes" not in mongo["cms.nodes"].find_one({"_id": made})["derived"]
+        assert "min read" not in client.get("/news/long").content.decode()

@@ -1,0 +1,211 @@
+"""Nodes and photos of an export hold what editors could have saved, or are left with a reason that names the field."""
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from marginalia.mongo.connection import database
+from nodes.models import tree
+from nodes.services import drafts, editing
+from nodes.services.site import touch
+from nodes.types import TagChange
+from reader.page_cache import kept
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import gallery, upload
+from transfer import exported
+from transfer import importing_nodes as arrivals
+from transfer import importing_photos as photo_arrivals
+from transfer.exported import Part
+from transfer.importing_nodes import Outcome
+from transfer.lines import BadLine, decoded, encoded
+
+PAGES = ("/", "/news", "/news/post", "/tag/a", "/lakes", "/lakes/lake", "/search?q=lake", "/sitemap.xml")
+PAGES += ("/feed/atom", "/news/archive", "/api/v1/nodes", "/api/v1/nodes?type=photo", "/api/v1/tags")
+LONG = "A" * 900_000
+FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+VALUES = st.one_of(
+    st.sampled_from(
+        [None, True, "", "/", " ", "a\nb", "a\0b", "#zzzzzz", LONG, FIRST, LAST, [], {}, [0, 0], [[]], [{}]]
+    ),
+    st.sampled_from([{"$oid": "x"}, {"n": "x", "v": [1]}, ["/"], [""], ["a", "A"], ["a\nb"], [None], ["news"] * 300]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-400, 400),
+    st.floats(width=64),
+    st.text(max_size=5),
+    st.lists(st.one_of(st.floats(), st.integers(-2, 9), st.text(max_size=3)), max_size=4),
+    st.builds(ObjectId),
+)
+
+
+def paths(value: Any, above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the paths of all fields of a document."""
+    found = []
+    for name, inner in value.items():
+        found.append((*above, name))
+        if isinstance(inner, dict):
+            found += paths(inner, (*above, name))
+    return found
+
+
+@pytest.fixture
+def site(mongo):
+    """What an export has of a post with a draft and of a photo, and the bytes of that: neither is here any more."""
+    news, lakes = build.node("blog", "news"), gallery("lakes")
+    photo = upload(lakes, pictures.jpeg(), slug="lake", tags=("a",))
+    post = build.node("blog-entry", "post", parent=news, text=f"A lake ![it](photo:{photo})", tags=("a",))
+    drafts.save_draft(build.EDITOR, post, build.nonce(post), {"title": "Drafted"}, TagChange.between("a", "b"))
+    records = [one for one in exported.leaves(Part()) if one["_id"] == post]
+    records += [one | {"sha256": one["metadata"]["detail"]["sha256"]} for one in exported.photos(Part())]
+    pieces = list(photo_arrivals.pieces(photo))
+
+    def clear():
+        for record in records:
+            database()["cms.nodes"].delete_one({"_id": record["_id"]})
+            database()["cms.assets.files"].delete_one({"_id": record["_id"]})
+            database()["cms.assets.chunks"].delete_many({"files_id": record["_id"]})
+        tree.clear()
+        kept.clear()
+
+    return records, pieces, clear
+
+
+def changed(record: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    record = deepcopy(record)
+    inner = record
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return record
+
+
+def arrive(record, pieces, **options):
+    if "uploadDate" in record:
+        return photo_arrivals.photo(record, pieces, **options)
+    return arrivals.node(record, **options)
+
+
+def answers(client) -> dict[str, int]:
+    touch()
+    return {page: code for page in PAGES if (code := client.get(page).status_code) >= 400}
+
+
+def test_what_was_exported_comes_and_is_shown(site, client):
+    records, pieces, clear = site
+    clear()
+    for record in records:
+        assert arrive(record, pieces, dry_run=True).outcome is Outcome.NEW
+        assert arrive(record, pieces).outcome is Outcome.NEW
+        assert arrive(record, pieces).outcome is Outcome.SAME
+    assert answers(client) == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "path", "value"),
+    [
+        (0, "tags", ["/"]),
+        (0, "tags", [""]),
+        (0, "tags", ["a\nb"]),
+        (0, "tags", ["a", "A"]),
+        (0, "detail", None),
+        (0, "detail.format", "weird"),
+        (0, "detail.text", None),
+        (0, "title", LONG),
+        (0, "title", ""),
+        (0, "created", FIRST),
+        (0, "published", LAST),
+        (0, "author", {"_id": None, "name": LONG}),
+        (1, "detail.resolution", []),
+        (1, "detail.resolution", [0, 0]),
+        (1, "detail.rotation", 45),
+        (1, "detail.crop", []),
+        (1, "detail.crop", [0.0, 0.0, 9.0, 9.0]),
+        (1, "detail.colour", "#zzzzzz"),
+    ],
+)
+def test_a_field_that_no_form_takes_is_named_before_anything_is_stored(site, number, path, value):
+    records, pieces, clear = site
+    clear()
+    record = changed(records[number], ("metadata", *path.split(".")), value)
+    arrival = arrive(record, pieces, dry_run=True)
+    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, path), arrival.why
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("resolution", [7, 5]), ("size", 7), ("sha256", "0" * 64), ("content_type", "image/png")],
+)
+def test_what_is_said_of_a_picture_is_what_was_read_from_it(site, name, value):
+    records, pieces, clear = site
+    clear()
+    record = changed(records[1], ("metadata", "detail", name), value)
+    arrival = arrive(record, pieces)
+    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, f"detail.{name}"), arrival.why
+    assert database()["cms.assets.files"].find_one({"_id": record["_id"]}) is None
+
+
+def exported_page(page):
+    return next(one for one in exported.leaves(Part()) if one["_id"] == page)
+
+
+def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_comes(mongo):
+    page = build.node()
+    first = drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "One"}).nonce
+    early = exported_page(page)
+    second = drafts.save_draft(build.EDITOR, page, first, {"title": "Two"}).nonce
+    late = exported_page(page)
+    drafts.discard_draft(page, second)
+    for record in (early, late):
+        assert arrivals.node(record).why == "its draft was discarded here"
+    drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
+    later = exported_page(page)
+    # As it is where that draft was not made.
+    mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
+    # Nor has one ever been there that was discarded here.
+    elsewhere = later | {"history": [nonce for nonce in later["history"] if nonce != second]}
+    assert arrivals.node(elsewhere, dry_run=True).outcome is Outcome.NEWER
+    assert arrivals.node(later).outcome is Outcome.NEWER
+    assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
+
+
+def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
+    page = build.node(tags=("a",))
+    record = exported_page(page)
+    editing.change_tags(page, TagChange(added=frozenset({"b"})))
+    assert arrivals.node(record).why == "it is the same version with other tags, in another order or the like"
+    build.save(page, build.nonce(page), title="Ours")
+    assert arrivals.node(record).why == "it was changed here since"
+
+
+def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_deleted_there(mongo):
+    post = build.node("blog-entry", "post", parent=build.node("blog", "news"))
+    build.save(post, build.nonce(post), slug="moved")
+    [record] = exported.redirects(Part(), frozenset({post}))
+    for said in (record, record | {"deleted_at": build.PAST}):
+        assert arrivals.redirect(said).outcome is Outcome.SAME
+    other = arrivals.redirect(record | {"node_id": ObjectId()})
+    assert (other.about, other.why) == ("the former address /news/post", "it leads elsewhere here")
+    place = {"parent_id": ObjectId(), "slug": "post"}
+    assert arrivals.redirect(record | {"_id": place}).about == f"the former address 'post' in {place['parent_id']}"
+    assert arrivals.redirect(record | {"_id": place}).outcome is Outcome.SAME
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_one_field_says_it_is_left_or_no_page_fails(site, client, data):
+    records, pieces, clear = site
+    clear()
+    record = data.draw(st.sampled_from(records))
+    path = data.draw(st.sampled_from([path for path in paths(record) if path != ("_id",)]))
+    try:
+        record = decoded(encoded(changed(record, path, data.draw(VALUES))))
+    except BadLine:
+        return
+    client.raise_request_exception = False
+    if arrive(record, pieces).outcome is not Outcome.LEFT:
+        broken = {page: code for page, code in answers(client).items() if code >= 500}
+        assert broken == {}, (path, record)

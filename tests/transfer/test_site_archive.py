@@ -1,0 +1,200 @@
+"""What is refused of the file of an export before anything is read of it that would be stored."""
+
+import json
+import resource
+import shutil
+import zipfile
+
+import psutil
+import pytest
+from bson import ObjectId
+
+from tests.support.site_copy import changed, resealed
+from transfer import lines
+from transfer.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, BadArchive, Writer
+from transfer.lines import MOST_SIGNS, BadLine, decoded, encoded
+
+PHOTO = ObjectId("6565f1e2a3b4c5d6e7f80910")
+PICTURE = f"photos/{PHOTO}"
+
+
+def written(path):
+    """Write an export of one page and one photo."""
+    return finished(Writer(path), path)
+
+
+def finished(writer, path):
+    sha256 = writer.picture(PHOTO, iter([b"one", b"two"]))
+    node = {"_id": ObjectId(), "metadata": {"title": "Lake", "rank": 1.5}, "history": []}
+    photo = {"_id": PHOTO, "metadata": {}, "length": 6, "sha256": sha256}
+    for name in FILES:
+        with writer.lines(name) as file:
+            for record in {NODES: [node], PHOTOS: [photo]}.get(name, []):
+                file.add(encoded(record))
+    writer.finish("2026-01-01T00:00:00+00:00", {})
+    return path
+
+
+@pytest.mark.parametrize("name", ["export", "export.zip"])
+def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name):
+    path = written(tmp_path / name)
+    with Archive.opened(path) as archive:
+        archive.check()
+        assert [one["metadata"] for one in archive.records(NODES)] == [{"title": "Lake", "rank": 1.5}]
+        assert b"".join(archive.picture(PHOTO)) == b"onetwo"
+    assert str(path) not in [file.path for file in psutil.Process().open_files()]
+    assert [(found.name, found.stat().st_mode & 0o077) for found in tmp_path.iterdir()] == [(name, 0)]
+
+
+def check(path):
+    with Archive.opened(path) as archive:
+        archive.check()
+
+
+@pytest.mark.parametrize("name", ["export", "export.zip"])
+def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path, name):
+    path = tmp_path / name
+    first, second = Writer(path), Writer(path)
+    second.picture(ObjectId(), iter([b"half"]))
+    finished(first, path)
+    with pytest.raises(FileExistsError):
+        finished(second, path)
+    second.abort()
+    first.abort()
+    check(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_left_of_an_export_that_the_disk_cannot_hold(tmp_path):
+    writer = Writer(tmp_path / "export.zip")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            writer.picture(PHOTO, iter([b"x" * 100_000]))
+        writer.abort()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_program_keeps_beside_an_export_stays(tmp_path):
+    mine = tmp_path / "notes.part"
+    mine.mkdir()
+    (mine / "precious").write_text("mine")
+    written(tmp_path / "notes")
+    Writer(tmp_path / "other").abort()
+    assert (mine / "precious").read_text() == "mine"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["notes", "notes.part"]
+
+
+def of_other_format(path):
+    said = json.loads((path / MANIFEST).read_text())
+    (path / MANIFEST).write_text(json.dumps(said | {"version": 2}))
+
+
+def linked(path):
+    (path / NODES).unlink()
+    (path / NODES).symlink_to("/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (
+            lambda path: changed(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
+            "nodes.jsonl is not what the man",
+        ),
+        (lambda path: changed(path, NODES, lambda data: data[:-20]), "nodes.jsonl, line 1, is no document"),
+        (lambda path: changed(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} is not what photos.jsonl says"),
+        (lambda path: (path / PICTURE).unlink(), f"it lacks {PICTURE}"),
+        (lambda path: (path / REVISIONS).unlink(), "it lacks revisions.jsonl"),
+        (lambda path: (path / MANIFEST).unlink(), "it has no manifest.json"),
+        (lambda path: (path / "other").write_text(""), "no export has a file called 'other'"),
+        (
+            lambda path: resealed(path, NODES, lambda data: data.replace(b'"_id"', b'"id"')),
+            "has not the keys of its kind",
+        ),
+        (linked, "nodes.jsonl is no file"),
+        (of_other_format, "it has the format 2, and this release reads 1"),
+        (shutil.rmtree, "there is no such folder or file"),
+    ],
+)
+def test_a_folder_that_is_not_what_was_exported_is_refused(tmp_path, spoil, told):
+    path = written(tmp_path / "export")
+    spoil(path)
+    with pytest.raises(BadArchive, match=told):
+        check(path)
+
+
+def with_more(path, *more):
+    """Write a zip anew, with more entries: (name, data) pairs."""
+    with zipfile.ZipFile(path) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (*entries, *more):
+            archive.writestr(name, data)
+
+
+def boasting(path):
+    """Have the directory of a zip say that a file in it is stored in two gigabytes."""
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02")
+    data[entry + 20 : entry + 24] = (0x7FFFFFF0).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "it is no zip, or not whole"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"onetwo", b"twoone")), "cannot be read: Bad CRC-32"),
+        (lambda path: with_more(path, ("../../outside", b"x")), "no export has a file called '../../outside'"),
+        (lambda path: with_more(path, ("/etc/cron.d/x", b"x")), "no export has a file called '/etc/cron.d/x'"),
+        (lambda path: with_more(path, (NODES, b"x")), "it has nodes.jsonl twice"),
+        (lambda path: with_more(path, (f"photos/{'0' * 24}", bytes(9_000_000))), "would grow to more than 200 times"),
+        (boasting, "it says that it holds more than it is long"),
+    ],
+)
+def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
+    path = written(tmp_path / "export.zip")
+    spoil(path)
+    with pytest.raises(BadArchive, match=told):
+        check(path)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{"$code": "x"}',
+        '{"$regularExpression": {"pattern": "x", "options": ""}}',
+        '{"$where": "x"}',
+        '{"a.b": 1}',
+        '{"$date": {"$numberLong": "99999999999999999999"}}',
+        "[" * 5_000,
+        '{"$oid": "x"}',
+        '{"$numberLong": "99999999999999999999"}',
+        '"\\ud800"',
+        "[" * 99 + "]" * 99,
+    ],
+)
+def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
+    path = written(tmp_path / "export")
+    resealed(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
+    with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
+        check(path)
+
+
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"1", b'"ab"'])
+def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(value, monkeypatch):
+    assert len(decoded(b'{"a":[' + b",".join([value] * 1_000) + b"]}")["a"]) == 1_000
+    monkeypatch.setattr(lines.json_util, "loads", None)
+    with pytest.raises(BadLine, match="too many values"):
+        decoded(b'{"a":[' + b",".join([value] * MOST_SIGNS) + b"]}")
+
+
+def test_a_line_holds_exactly_what_was_stored():
+    record = {"_id": PHOTO, "metadata": {"a": [1, 2**40, 1.0, None, True, "“é”"]}}
+    assert decoded(encoded(record)) == record
+    assert [type(one) for one in decoded(encoded(record))["metadata"]["a"][:3]] != [int, int, int]

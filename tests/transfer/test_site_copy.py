@@ -1,0 +1,391 @@
+"""export_site and import_site: a site out of one database and into another, whatever is in it and whatever stops it."""
+
+import hashlib
+import tracemalloc
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from bson import ObjectId
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from api.rights import tokens
+from api.rights.scopes import Scope
+from marginalia.comments.backends import backend
+from marginalia.comments.errors import DiscussionBusy
+from marginalia.comments.operations import transfer
+from marginalia.comments.posting import ip_hash
+from marginalia.comments.types import Author
+from marginalia.mongo.clock import now
+from marginalia.mongo.connection import client, database
+from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG
+from nodes.models import tree
+from nodes.services import checking, editing, trash
+from nodes.types import TagChange
+from photos.services.sweeping import sweep
+from tests.support.between import before
+from tests.support.comments.making import new
+from tests.support.crashing import killed_after
+from tests.support.nodes import build, pictures
+from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
+from tests.support.site_copy import ADDRESS, LAYOUTS, changed, empty, read, resealed, run, site, target
+from transfer.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, REVISIONS, SECTIONS
+
+pytestmark = pytest.mark.usefixtures("mongo")
+
+VERIFIED = "Verified: all of it is here as in the export."
+
+
+def exported(path, *words):
+    code, said = run("export_site", path, *words)
+    assert (code, "MongoDB" in said) == (0, False), said
+    return path
+
+
+def test_a_site_comes_into_an_empty_one_as_it_was_and_a_second_time_changes_nothing(tmp_path):
+    ids = site()
+    bytes_before = shown(ids["crop"])
+    before = read(exported(tmp_path / "one"))
+    assert {name: bool(records) for name, records in before.items()} == dict.fromkeys(before, True)
+    said = (tmp_path / "one").joinpath(DISCUSSIONS).read_text() + (tmp_path / "one").joinpath(PENDING).read_text()
+    assert ADDRESS not in said
+    empty()
+    code, said = run("import_site", tmp_path / "one", "--dry-run")
+    assert (code, database()["cms.nodes"].count_documents({})) == (0, 0)
+    assert f"{len(before[NODES])} new" in said
+    code, said = run("import_site", tmp_path / "one")
+    assert (code, said.splitlines()[-1]) == (0, VERIFIED), said
+    assert read(exported(tmp_path / "two")) == before
+    assert shown(ids["crop"]) == bytes_before
+    audit()
+    assert list(checking.check(files=True)) == []
+    call_command("setup_indexes", "--check")
+    for layout in LAYOUTS:
+        discussion = target(ids[f"post-{layout}"])
+        assert (backend().discussion(discussion).count, backend().audit(discussion)) == (7, [])
+    stored = {
+        name: list(database()[name].find()) for name in ("cms.nodes", "cms.revisions", "cms.assets.files", "comments")
+    }
+    code, said = run("import_site", tmp_path / "one")
+    assert (code, "Imported: 0 new, 0 newer than here" in said) == (0, True), said
+    assert {name: list(database()[name].find()) for name in stored} == stored
+
+
+def test_an_export_holds_no_password_token_session_or_address(tmp_path, client):
+    ann = User.objects.create_user("ann", "ann@example.org", "secret", is_superuser=True)
+    client.force_login(ann)
+    _token, secret = tokens.make(ann, "reader", [Scope.READ])
+    hashes = database()["api.tokens"].distinct("hash")
+    page = build.node(text="kept")
+    backend().post(target(page), new("Hello", author=Author("Ann", id=str(ann.pk)), email=ADDRESS))
+    ip_hash.note(target(page), "x", "hash-of-an-address")
+    written = exported(tmp_path / "export")
+    said = "".join(file.read_text() for file in written.iterdir() if file.is_file())
+    for hidden in (ann.email, ann.password, secret, ADDRESS, client.session.session_key, "hash-of-an-address", *hashes):
+        assert hidden not in said
+    assert all(shown in said for shown in ("kept", "Hello", str(ann.pk)))
+    exported(tmp_path / "more", "--addresses")
+    assert ADDRESS in (tmp_path / "more" / DISCUSSIONS).read_text()
+
+
+def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_brought_up(tmp_path):
+    ids = {slug: build.node(slug=slug, text="one") for slug in ("mine", "theirs", "gone")}
+    exported(tmp_path / "old.zip")
+    for slug in ("theirs", "mine"):
+        build.save(ids[slug], build.nonce(ids[slug]), detail__text="two", slug=f"{slug}-now")
+    exported(tmp_path / "new.zip")
+    empty()
+    assert run("import_site", tmp_path / "old.zip")[0] == 0
+    build.save(ids["mine"], build.nonce(ids["mine"]), detail__text="here")
+    trash.trash(build.EDITOR, ids["gone"], build.nonce(ids["gone"]))
+    history = database()["cms.revisions"].count_documents({"node_id": ids["mine"]})
+    code, said = run("import_site", tmp_path / "new.zip")
+    assert code == WRONG
+    assert f"“Mine” ({ids['mine']}): it was changed here since" in said
+    assert f"“Gone” ({ids['gone']}): it is in the trash here" in said
+    texts = {slug: build.stored(ids[slug])["detail"]["text"] for slug in ("mine", "theirs")}
+    assert texts == {"mine": "here", "theirs": "two"}
+    assert build.stored(ids["theirs"])["slug"] == "theirs-now"
+    assert database()["cms.revisions"].count_documents({"node_id": ids["mine"]}) == history
+    assert [finding for finding in checking.check() if finding.kind == checking.BROKEN_HISTORY] == []
+    # The history that came along is that of what is here: the next editor merges.
+    build.save(ids["theirs"], build.nonce(ids["theirs"]), title="Again")
+    code, said = run("import_site", tmp_path / "new.zip")
+    assert (code, "2 newer than here" in said, build.stored(ids["theirs"])["title"]) == (WRONG, False, "Again")
+
+
+def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves_here(tmp_path):
+    ids = {slug: build.node(slug=slug) for slug in ("page", "tagged")}
+    ids |= {slug: build.node("folder", slug) for slug in ("out", "in")}
+    exported(tmp_path / "old.zip")
+    build.save(ids["tagged"], build.nonce(ids["tagged"]), detail__text="there")
+    build.save(ids["page"], build.nonce(ids["page"]), detail__text="there")
+    build.save(ids["in"], build.nonce(ids["in"]), parent_id=ids["out"])
+    exported(tmp_path / "new.zip")
+    empty()
+    assert run("import_site", tmp_path / "old.zip")[0] == 0
+    editing.change_tags(ids["tagged"], TagChange(added=frozenset({"here"})))
+    here = partial(build.save, ids["page"], build.nonce(ids["page"]), detail__text="here")
+    with before("update", "cms.nodes", here, lambda command: command["updates"][0]["q"]["_id"] == ids["page"]):
+        code, said = run("import_site", tmp_path / "new.zip")
+    assert (code, f"“Page” ({ids['page']}): it was changed here since" in said) == (WRONG, True), said
+    assert build.stored(ids["page"])["detail"]["text"] == "here"
+    assert f"“Tagged” ({ids['tagged']}): its tags were changed here since" in said
+    assert build.stored(ids["tagged"])["tags"] == ["here"]
+    assert build.stored(ids["in"])["parent_id"] == ids["out"]
+    assert tree.fresh().ancestors(ids["in"]) is not None
+
+
+def test_what_is_no_node_is_refused_alone_and_no_archive_is_refused_before_anything_is_stored(tmp_path):
+    kept, bad = build.node(slug="kept"), build.node(slug="spoiled", title="Bad")
+    path = exported(tmp_path / "export")
+    empty()
+    changed(path, NODES, lambda data: data.replace(b"kept", b"other"))
+    code, said = run("import_site", path)
+    assert (code, "nodes.jsonl is not what the manifest says" in said) == (COULD_NOT_RUN, True), said
+    assert database()["cms.revisions"].count_documents({}) == 0
+    changed(path, NODES, lambda data: data.replace(b"other", b"kept"))
+    resealed(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
+    code, said = run("import_site", path)
+    assert (code, f"“Bad” ({bad})" in said, "documents are not here" in said) == (WRONG, True, False), said
+    assert [node["_id"] for node in database()["cms.nodes"].find()] == [kept]
+
+
+def test_bytes_that_fit_their_manifest_and_are_no_picture_are_refused_alone(tmp_path):
+    parent = gallery()
+    bad, kept = upload(parent), upload(parent, pictures.png(), "kept.png", slug="kept")
+    size = document(bad)["length"]
+    path = exported(tmp_path / "export")
+    empty()
+    script = b"<script>".ljust(size)
+    before = hashlib.sha256((path / f"photos/{bad}").read_bytes()).hexdigest().encode()
+    changed(path, f"photos/{bad}", lambda data: script)
+    resealed(path, PHOTOS, lambda data: data.replace(before, hashlib.sha256(script).hexdigest().encode()))
+    code, said = run("import_site", path)
+    assert (code, f"Left: “lake” ({bad}): " in said) == (WRONG, True), said
+    assert [photo["_id"] for photo in database()["cms.assets.files"].find()] == [kept]
+    audit()
+
+
+def test_nothing_is_written_over_by_an_export_and_a_wrong_section_is_told(tmp_path):
+    path = exported(tmp_path / "export")
+    assert run("export_site", path) == (COULD_NOT_RUN, f"There is something at {path} already.")
+    assert run("export_site", tmp_path / "b", "--section", "/no") == (COULD_NOT_RUN, "There is no section /no.")
+    assert [found.name for found in tmp_path.iterdir()] == ["export"]
+
+
+@pytest.mark.parametrize("name", ["missing/site.zip", "missing/site", "a/b/site"])
+def test_export_to_a_folder_that_does_not_exist_is_refused(tmp_path, name):
+    code, said = run("export_site", tmp_path / name)
+    assert (code, "doesn't exist. Create it" in said) == (COULD_NOT_RUN, True), said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
+    parent = gallery()
+    lost, kept = upload(parent), upload(parent, slug="kept")
+    database()["cms.assets.chunks"].delete_many({"files_id": lost})
+    code, said = run("export_site", tmp_path / "export.zip")
+    assert (code, f"Left out: lake.jpg ({lost}): its bytes are not whole" in said) == (WRONG, True), said
+    assert [one["_id"] for one in read(tmp_path / "export.zip")[PHOTOS]] == [kept]
+    empty()
+    assert run("import_site", tmp_path / "export.zip")[0] == 0
+    audit()
+
+
+def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else_comes(tmp_path):
+    parent = gallery()
+    bare, kept = upload(parent), upload(parent, slug="kept")
+    lost, there = replace(bare, pictures.png()), replace(kept, pictures.png())
+    database()["cms.assets.files"].delete_one({"_id": lost})
+    code, said = run("export_site", tmp_path / "export.zip")
+    named = f"Left out: the picture that lake.jpg ({bare}) shows: it is not there"
+    assert (code, named in said, str(kept) in said) == (WRONG, True, False), said
+    empty()
+    code, said = run("import_site", tmp_path / "export.zip")
+    assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (WRONG, True)
+    assert "All else is here as in the export; 1 were left as they are." in said
+    assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
+    audit()
+
+
+def test_a_photo_whose_first_picture_was_swept_since_is_as_in_the_export(tmp_path):
+    photo = upload(gallery())
+    replace(photo, pictures.png())
+    path = exported(tmp_path / "export.zip")
+    assert sweep(moment=now() + timedelta(days=9)).superseded == 1
+    assert document(photo)["length"] == 0
+    code, said = run("import_site", path)
+    assert (code, said.splitlines()[-1]) == (0, VERIFIED), said
+    audit()
+
+
+def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tmp_path, monkeypatch):
+    pages = [build.node(slug=slug) for slug in ("busy", "calm")]
+    for page in pages:
+        backend().post(target(page), new("Hello"))
+    path, rows = exported(tmp_path / "export.zip"), transfer.rows
+    backend().forget(target(pages[1]))
+
+    def busy(discussion, **options):
+        if discussion == target(pages[0]):
+            raise DiscussionBusy(str(discussion))
+        return rows(discussion, **options)
+
+    monkeypatch.setattr(transfer, "rows", busy)
+    code, said = run("import_site", path)
+    assert (code, f"Left: the discussion {target(pages[0])}: DiscussionBusy" in said) == (WRONG, True), said
+    assert backend().discussion(target(pages[1])).count == 1
+    code, said = run("export_site", tmp_path / "again.zip")
+    assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (WRONG, True), said
+
+
+@pytest.mark.parametrize("conversions", [transfer.ATTEMPTS - 1, transfer.ATTEMPTS])
+def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once_or_nothing(
+    tmp_path, monkeypatch, conversions
+):
+    page = build.node()
+    for text in ("One", "Two"):
+        backend().post(target(page), new(text))
+    cut, rows = conversions, transfer.rows
+
+    def cut_off(discussion, **options):
+        nonlocal cut
+        cut -= 1
+        found = rows(discussion, **options)
+        yield from (next(found), next(found))
+        if cut >= 0:
+            raise DiscussionBusy(str(discussion))
+        yield from found
+
+    monkeypatch.setattr(transfer, "rows", cut_off)
+    code, said = run("export_site", tmp_path / "one")
+    texts = [record.get("text") for record in read(tmp_path / "one")[DISCUSSIONS]]
+    is_whole = conversions < transfer.ATTEMPTS
+    assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (WRONG, [])), said
+
+
+def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(tmp_path, monkeypatch):
+    page = build.node()
+    backend().post(target(page), new("Hello"))
+
+    def long(discussion, **options):
+        yield {"discussion": str(discussion), "open": True}
+        yield from (
+            {"comment": f"{number:08}", "moderator": False, "text": f"{number:03000}"} for number in range(8_000)
+        )
+
+    monkeypatch.setattr(transfer, "rows", long)
+    peaks = []
+    for command, *words in (("export_site",), ("import_site", "--dry-run")):
+        tracemalloc.start()
+        try:
+            code, said = run(command, tmp_path / "one", *words)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert code == 0, said
+    assert "discussions: 8001 the same here" in said
+    # Of each comment there are, at most, its slug and a hash at a time: 24 MB of text are none of it.
+    assert max(peaks) < 8_000_000
+
+
+@pytest.mark.slow
+def test_a_section_comes_with_the_photos_it_shows_and_the_sections_it_stands_in(tmp_path):
+    ids = site()
+    before = read(exported(tmp_path / "news.zip", "--section", "/news"))
+    assert {one["_id"] for one in before[SECTIONS]} == {ids["news"], ids["attic"], ids["lakes"]}
+    assert {one["_id"] for one in before[NODES]} == {ids[f"post-{layout}"] for layout in LAYOUTS}
+    assert {one["_id"] for one in before[PHOTOS]} == {ids["jpeg"]}
+    empty()
+    code, said = run("import_site", tmp_path / "news.zip")
+    assert (code, said.splitlines()[-1]) == (0, VERIFIED), said
+    assert read(exported(tmp_path / "again.zip", "--section", "news")) == before
+
+
+@pytest.mark.slow
+def test_what_was_changed_since_goes_on_top_of_an_earlier_export(tmp_path):
+    ids = site()
+    exported(tmp_path / "all.zip", "--addresses")
+    long_ago = {"$set": {"metadata.updated": build.PAST}}
+    for name in ("cms.nodes", "cms.assets.files"):
+        database()[name].update_many({"metadata.updated": {"$exists": True}}, long_ago)
+    database()["cms.nodes"].update_many({"draft": {"$exists": True}}, {"$set": {"draft.saved_at": build.PAST}})
+    database()["cms.revisions"].update_many({}, {"$set": {"saved_at": build.PAST}})
+    exported(tmp_path / "aged.zip", "--addresses")
+    since = now().isoformat()
+    build.save(ids["page"], build.nonce(ids["page"]), title="Changed")
+    backend().post(target(ids["page"]), new("new"))
+    seen = document(ids["crop"])["metadata"]["nonce"]
+    replace(ids["crop"], pictures.png((30, 20)), "third.png")
+    assert document(ids["crop"])["metadata"]["nonce"] != seen
+    after = read(exported(tmp_path / "whole.zip", "--addresses"))
+    latest = read(exported(tmp_path / "latest.zip", "--addresses", "--since", since))
+    # A nonce tells no more than its second: what was saved in that of `since` comes along.
+    assert {one["_id"] for one in latest[NODES]} >= {ids["page"]}
+    assert {one["metadata"].get("slug") for one in latest[PHOTOS]} >= {"crop"}
+    assert {one["discussion"] for one in latest[DISCUSSIONS] if "open" in one} >= {str(target(ids["page"]))}
+    empty()
+    for name in ("aged.zip", "latest.zip"):
+        code, said = run("import_site", tmp_path / name)
+        assert (code, said.splitlines()[-1]) == (0, VERIFIED), said
+    found = read(exported(tmp_path / "found.zip", "--addresses"))
+    assert found == after
+    assert ADDRESS in str(found[DISCUSSIONS])
+
+
+@pytest.mark.slow
+def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
+    site(("jpeg", "png", "webp", "gif", "avif"))
+    before = read(exported(tmp_path / "one.zip"))
+    empty()
+
+    def work():
+        assert run("import_site", tmp_path / "one.zip")[0] == 0
+
+    kills = 0
+    # At last what one run has to do without a stop.
+    while killed_after(6 + kills // 4, work):
+        kills += 1
+        assert database()["cms.nodes"].count_documents({}) <= len(before[SECTIONS]) + len(before[NODES])
+        if kills > 60:
+            raise AssertionError("it does not come to an end")
+    assert kills >= 10
+    assert read(exported(tmp_path / "two.zip")) == before
+    audit()
+    assert list(checking.check(files=True)) == []
+
+
+def test_what_was_made_since_is_taken_whatever_dates_it_has(tmp_path):
+    aged, dated = build.node(slug="aged"), build.node(slug="dated")
+    long_ago = {"metadata.updated": build.PAST}
+    database()["cms.nodes"].update_one(
+        {"_id": aged}, {"$set": {**long_ago, "metadata.nonce": ObjectId.from_datetime(build.PAST)}}
+    )
+    # As a page from WordPress has the time of its last change there.
+    database()["cms.nodes"].update_one({"_id": dated}, {"$set": long_ago})
+    found = read(exported(tmp_path / "week.zip", "--since", (now() - timedelta(hours=1)).isoformat()))
+    assert [one["_id"] for one in found[NODES]] == [dated]
+    assert [one["node_id"] for one in found[REVISIONS]] == [dated]
+    found = read(exported(tmp_path / "all.zip", "--since", "1969-01-31"))
+    assert {one["_id"] for one in found[NODES]} == {aged, dated}
+
+
+def test_what_goes_on_top_of_an_earlier_export_is_not_verified_by_itself(tmp_path):
+    build.node(slug="page")
+    path = exported(tmp_path / "week.zip", "--since", "2026-01-31")
+    code, said = run("import_site", path, "--verify")
+    assert (code, "goes on top of an earlier export: it cannot be verified" in said) == (COULD_NOT_RUN, True), said
+
+
+@pytest.mark.slow
+def test_an_export_is_verified_in_a_database_of_its_own(tmp_path):
+    site()
+    path = exported(tmp_path / "one.zip")
+    empty()
+    names = set(client().list_database_names())
+    code, said = run("import_site", path, "--verify")
+    assert (code, VERIFIED in said) == (0, True), said
+    assert database()["cms.nodes"].count_documents({}) == 0
+    assert set(client().list_database_names()) == names

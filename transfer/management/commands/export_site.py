@@ -1,0 +1,65 @@
+"""`manage.py export_site PATH`: the site as one folder or zip."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from marginalia.mongo.management.base import MongoCommand, found_wrong
+from transfer import exporting
+from transfer.archive import DISCUSSIONS, NODES, PHOTOS, REVISIONS, SECTIONS
+
+COUNTED = {
+    SECTIONS: "sections",
+    NODES: "pages",
+    PHOTOS: "pictures",
+    REVISIONS: "versions",
+    DISCUSSIONS: "lines of discussions",
+}
+
+
+def moment(written: str) -> datetime:
+    """Return a date, or a time, as written by an operator: in UTC where it names no zone."""
+    try:
+        said = datetime.fromisoformat(written)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{written!r} is no date such as 2026-01-31, and no time of it.") from error
+    return said if said.tzinfo else said.replace(tzinfo=UTC)
+
+
+class Command(MongoCommand):
+    help = (
+        "Write pages, photos, history, discussions and settings to a folder, or to one file if PATH ends in .zip, for"
+        " import_site. Accounts, tokens, sessions, the trash and what is typed and not saved are not in it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", metavar="PATH", type=Path)
+        parser.add_argument("--section", default="", metavar="ADDRESS", help="only this section and what is below it")
+        parser.add_argument("--since", type=moment, metavar="DATE", help="only what was changed from then on")
+        parser.add_argument("--addresses", action="store_true", help="with the e-mail addresses of comments")
+
+    def handle(self, *args: Any, path: Path, section: str, since: datetime | None, **options: Any) -> None:
+        try:
+            with tqdm(unit=" documents", leave=False, disable=not self.stderr.isatty()) as bar:
+                export = exporting.export_site(
+                    path, section=section, since=since, addresses=options["addresses"], step=bar.update
+                )
+        except exporting.NoSuchSection as error:
+            raise CommandError(f"There is no section {error}.") from error
+        except FileExistsError as error:
+            raise CommandError(f"There is something at {error} already.") from error
+        except NotADirectoryError as error:
+            raise CommandError(f"The folder {error} doesn't exist. Create it, or mount its disk, first.") from error
+        except OSError as error:
+            raise CommandError(f"The export cannot be written: {error}.") from error
+        assert export.manifest
+        counts = ", ".join(f"{export.manifest.count(name)} {said}" for name, said in COUNTED.items())
+        self.stdout.write(self.style.SUCCESS(f"{path}: {counts}."))
+        if export.lost:
+            for lost in export.lost:
+                self.stdout.write(f"Left out: {lost}")
+            raise found_wrong(f"{len(export.lost)} could not be read; check_nodes --files and check_comments say more.")
