@@ -47,3 +47,18 @@ def test_a_form_with_files_keeps_its_boundary(monkeypatch, kind):
     )
     posted = request.generic("POST", "/", BODY, content_type=seen[0]["CONTENT_TYPE"])
     assert posted.POST["a"] == "ä"
+
+
+class Body(list):
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize(("method", "sent"), [("GET", [b"a body"]), ("HEAD", [])])
+def test_head_is_answered_without_a_body(monkeypatch, method, sent):
+    body = Body([b"a body"])
+    monkeypatch.setattr(wsgi, "django", lambda environ, start_response: body)
+    answer = wsgi.application(RequestFactory()._base_environ(REQUEST_METHOD=method), lambda *_: None)
+    assert (list(answer), body.closed) == (sent, method == "HEAD")
