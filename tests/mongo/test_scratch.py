@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from bson import ObjectId
+from django.core.management.base import CommandError
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
@@ -36,6 +37,18 @@ def test_what_is_written_in_it_goes_with_it(others):
         assert others() == {database().name}
         database()["things"].insert_one({})
     assert (database().name, others()) == (own, set())
+
+
+def test_user_without_the_right_is_named_the_roles(others, monkeypatch):
+    def refused():
+        raise OperationFailure("not authorized", 13, {"lsid": "riddles"})
+
+    monkeypatch.setattr("marginalia.mongo.indexes.ensure", refused)
+    with (
+        pytest.raises(CommandError, match="the roles readWriteAnyDatabase and dbAdminAnyDatabase.$"),
+        scratch_database(),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(("code", "is_told"), [(13, False), (215, True)])

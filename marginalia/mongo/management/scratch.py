@@ -26,7 +26,12 @@ def scratch_database() -> Iterator[None]:
             with unhurried():
                 indexes.ensure()
         except OperationFailure as error:
-            raise CommandError(f"A database beside the site's own cannot be made: {error.details}") from error
+            if error.code != UNAUTHORIZED:
+                raise
+            raise CommandError(
+                "The user of MONGODB_URI can't create a database beside the site's own. Set MONGODB_URI to a user with "
+                "the roles readWriteAnyDatabase and dbAdminAnyDatabase."
+            ) from error
         yield
     finally:
         for alias, database in own.items():
