@@ -91,6 +91,10 @@ class Environment(BaseModel):
         elsewhere = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
         if not elsewhere and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."
+        elif path := not self.PROMETHEUS_MULTIPROC_DIR and values.not_writable(self.VAR_DIR / "metrics"):
+            yield f"VAR_DIR contains {path}, which this process can't write to. Give it to the site's user with chown."
+        if (memory := values.memory_mb()) < 2 * self.PAGE_CACHE_MB:
+            yield f"PAGE_CACHE_MB must be at most half of this machine's memory ({memory} MB), not {self.PAGE_CACHE_MB}."
         if "THEME" in self.model_fields_set and not (BASE_DIR / self.THEME).is_dir():
             yield f"THEME must be an existing folder, unlike {BASE_DIR / self.THEME}."
         if self.MONGODB_WRITE_CONCERN != "majority" and not self.MONGODB_URI:

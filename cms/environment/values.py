@@ -23,6 +23,7 @@ from marginalia.mongo import uri
 
 ANY = "*"
 CONSOLE = environ.Env.EMAIL_SCHEMES["consolemail"]
+SMTP = environ.Env.EMAIL_SCHEMES["smtp"]
 
 
 def _host(value: str) -> str:
@@ -123,13 +124,15 @@ def _mongodb_uri(value: str) -> str:
 
 def _mail_url(value: str) -> str:
     try:
-        mail(value)
+        found = mail(value)
     except (ImproperlyConfigured, KeyError, ValueError) as error:
         known = ", ".join(environ.Env.EMAIL_SCHEMES)
         raise ValueError(
             "must be a URL such as smtp+tls://user:password@mail.example.org:587, with reserved characters "
             f"percent-encoded, of one of the kinds {known}"
         ) from error
+    if found["EMAIL_BACKEND"] == SMTP and not found["EMAIL_HOST"]:
+        raise ValueError("must name a mail server, such as smtp+tls://user:password@mail.example.org:587")
     return value
 
 
@@ -153,6 +156,18 @@ def is_writable(folder: Path) -> bool:
     """Return whether this process can write to a folder, or make it."""
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def not_writable(folder: Path) -> Path | None:
+    """Return the folder, or the first file in it, that this process can't write to; None if it can write to all."""
+    if not is_writable(folder):
+        return folder
+    return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)
+
+
+def memory_mb() -> int:
+    """Return the megabytes of this machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def _writable(value: Path) -> Path:

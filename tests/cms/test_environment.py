@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from cms.environment import values
 from cms.environment.reading import misspelled, read
 from cms.environment.secret import kept_secret
 from cms.environment.table import Environment
@@ -203,6 +204,7 @@ WRONG = [
     ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be 1 or more"),
     ({"REQUESTS_AT_ONCE": "0"}, "REQUESTS_AT_ONCE must be 1 or more"),
     ({"PAGE_CACHE_MB": "64000000"}, "PAGE_CACHE_MB must be 65536 or less"),
+    ({"PAGE_CACHE_MB": "65000"}, "PAGE_CACHE_MB must be at most half of this machine's memory (1000 MB), not 65000"),
     ({"PHOTOS_MAX_MB": "0"}, "PHOTOS_MAX_MB must be 1 or more"),
     ({"CDN_PURGE_URLS": "example.org"}, "CDN_PURGE_URLS must list URLs"),
     ({"CDN_PURGER": "cms.serving.no_such.varnish"}, "CDN_PURGER must be the dotted path of a function"),
@@ -212,6 +214,8 @@ WRONG = [
     ({"EMAIL_URL": "consolemail://"}, "EMAIL_URL is missing or consolemail://"),
     ({"EMAIL_URL": "nonsense://"}, "EMAIL_URL must be a URL"),
     ({"EMAIL_URL": "smtp://site:pass/word@mail.example.org"}, "EMAIL_URL must be a URL"),
+    ({"EMAIL_URL": "smtp+tls://"}, "EMAIL_URL must name a mail server"),
+    ({"EMAIL_URL": "smtp://site:password@"}, "EMAIL_URL must name a mail server"),
     ({"DEFAULT_FROM_EMAIL": "Marginalia"}, "DEFAULT_FROM_EMAIL must be an email address"),
     *(
         ({"MODERATORS": value}, "MODERATORS must list email addresses")
@@ -235,7 +239,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_wrong_settings_are_refused_by_one_sentence(refusal_of, change, words):
+def test_wrong_settings_are_refused_by_one_sentence(refusal_of, monkeypatch, change, words):
+    monkeypatch.setattr(values, "memory_mb", lambda: 1_000)
     [sentence] = refusal_of(**{**PRODUCTION, **change})
     assert words in sentence
     for secret in ("pass@", "word@", "secret@", "t" * 19, "ü" * 20):
@@ -276,6 +281,17 @@ def test_folder_without_write_permission_is_refused(refusal_of, tmp_path):
     (tmp_path / "closed").mkdir(mode=0o500)
     [sentence] = refusal_of(VAR_DIR=str(tmp_path / "closed" / "var"))
     assert sentence.startswith("VAR_DIR must be a folder that this process can write to")
+
+
+def test_counts_that_another_user_wrote_are_refused(settings_of, refusal_of, monkeypatch, tmp_path):
+    counts = tmp_path / "var" / "metrics" / "0.lock"
+    counts.parent.mkdir(parents=True)
+    counts.touch()
+    assert settings_of()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != counts and access(path, mode))
+    assert refusal_of()[0].startswith(f"VAR_DIR contains {counts}, which this process can't write to.")
+    assert settings_of(PROMETHEUS_MULTIPROC_DIR=str(tmp_path))
 
 
 class TestFile:
