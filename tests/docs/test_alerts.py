@@ -94,6 +94,13 @@ def test_every_alert_has_a_runbook():
     assert {ROOT / url for url in urls.values()} == set(folder.glob("*.md")) - {folder / "README.md"}
 
 
+def test_runbooks_search_the_log_for_words_that_it_has():
+    """journald doesn't know the site's levels. The words about caches are those that tests of purging expect."""
+    pages = {page.name: page.read_text() for page in (ROOT / "docs/runbooks").glob("*.md")}
+    assert not [name for name, page in pages.items() if re.search(r"journalctl [^`|]*-p", page)]
+    assert "grep 'hear of changes'" in pages["cache-not-told.md"]
+
+
 def promtool(*arguments: str) -> str:
     done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
