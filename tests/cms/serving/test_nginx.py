@@ -22,6 +22,7 @@ from PIL import Image
 from api.rights import tokens
 from api.rights.scopes import Scope
 from marginalia.local.ports import free_port
+from marginalia.mongo.connection import database
 from tests.docs.pages import tried
 from tests.support.nginx import CONF, Nginx, nginx
 from tests.support.nodes import build, photo_build, pictures
@@ -104,8 +105,8 @@ def test_slow_clients_keep_no_reader_waiting(front):
     key = photo_build.upload(photo_build.gallery(), photo, "noise.png", step=10**6)
     path = f"/media/{key}/{photo_build.document(key)['metadata']['content_id']}/original"
     editor = token(Scope.WRITE, Scope.PUBLISH)
-    one = {"do": "create", "body": {"type": "blog-entry", "section": str(blog), "text": "Word *word*. " * 12_000}}
-    bulk = [{**one, "body": {**one["body"], "title": f"Post {number}"}} for number in range(4)]
+    new = {"type": "blog-entry", "section": str(blog), "detail": {"text": "Word *word*. " * 12_000}}
+    bulk = [{"do": "create", "body": {**new, "title": f"Post {number}"}} for number in range(4)]
     sent = json.dumps({"operations": bulk}).encode()
     form = POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY)
     visitors = itertools.count(10)
@@ -142,6 +143,7 @@ def test_slow_clients_keep_no_reader_waiting(front):
         assert answers == {b"HTTP/1.1 422": SLOW - 10, b"HTTP/1.1 403": 10}, "senders are answered as well"
         statuses = Counter(bulk.result() for bulk in bulks)
         assert statuses[200] > 0, statuses
+        assert database()["cms.nodes"].count_documents({"metadata.parent_id": blog}) == 4 * statuses[200]
         assert all(status in (200, 409, 429, 503) for status in statuses), statuses
     limit = int(re.search(r"limit_conn marginalia_originals (\d+);", CONF)[1])
     # What the kernel holds on the way is never on disk.

@@ -111,7 +111,7 @@ def test_malformed_comment_is_named_and_left_out(mongo, settings, target, form, 
     with check("--fix", "--accept-loss") as faults:
         (named,) = [fault["what"] for fault in faults if fault["kind"] == "comment" and "malformed" in fault["what"]]
         assert "without a slug" in named if damage == "without slug" else bad.slug in named
-        assert all(key in named for key in [next(str(key) for key in stored if str(key) in named)])
+        assert any(str(key) in named for key in stored)
     assert (stored_comments(mongo, form[0]), backend.discussion(target).count) == ((before, stored), stays)
     # Readers get all others, and the next fault is found as well.
     read = {c.slug for c in backend.iterate(target)}
