@@ -120,7 +120,8 @@ def test_process_without_a_first_primary_refuses_at_once(post, browser, monkeypa
         assert servers.is_cut_off()
         began = time.monotonic()
         assert [browser.get(path).status_code for path in ("/blog/post", "/admin/")] == [503, 503]
-        assert time.monotonic() - began < 1
+        # Less than one wait for a server.
+        assert time.monotonic() - began < 5
 
 
 def test_a_database_that_fails_on_the_way_leaves_what_was_kept(post, browser, monkeypatch):

@@ -20,7 +20,8 @@ def test_who_finds_all_turns_taken_waits_for_one():
     assert places.enter()
     with ThreadPoolExecutor(1) as pool:
         second = pool.submit(places.enter)
-        assert not second.done()
+        with pytest.raises(TimeoutError):
+            second.result(0.2)
         places.leave()
         assert second.result(30)
 
