@@ -206,7 +206,7 @@ class PermissionsMiddleware:
 
 
 class HeavyMiddleware:
-    """Let few long requests on at once, and refuse those for which no thread is left but the readers' (cms.requests.heavy)."""
+    """Run few long requests at once, and refuse those that would take a thread of readers (cms.requests.heavy)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

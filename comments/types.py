@@ -88,8 +88,8 @@ class Author:
     """Who wrote: `id` is a user's primary key as a str, None without an account; `is_moderator`: whether the account was a
     moderator's then. The e-mail address is not here: see `selectors.email_of`.
 
-    `url` is "" if it was given as anything but a web address: pages and clients of the API make links of it. That holds for
-    what is about to be stored and for what an older release stored.
+    `url` is "" if it was given as anything but a web address: pages and clients of the API make links of it. An older
+    release stored others.
     """
 
     name: str

@@ -75,14 +75,14 @@ class Refused(NodeError):
 
 @dataclass
 class Coming:
-    """What an export brings that a dry run doesn't store: the `types` of nodes and photos by id, and the ids of revisions."""
+    """Contents of an export that a dry run doesn't store: the `types` of nodes and photos by id, and the ids of revisions."""
 
     types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
     read_revisions: Callable[[], Iterable[ObjectId]] = tuple
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """The ids of revisions: read once they are asked for, since that takes long."""
+        """The ids of revisions, read only if needed because that takes long."""
         return frozenset(self.read_revisions())
 
 

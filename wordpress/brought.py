@@ -1,4 +1,4 @@
-"""What earlier runs of the same source brought: the next run links to it, shows it, and completes what waited for more.
+"""Contents that earlier runs of the same source brought. The next run links to them and completes texts that lack something.
 
 WordPress and its hosts cut large exports into files. A text of one file shows pictures and links to posts of another. So
 each run remembers what it read of posts, pages, pictures and synced patterns, and keeps the source of texts that lack
@@ -25,7 +25,7 @@ from wordpress.report import Report
 __all__ = ["Waiting", "forget", "importer", "load", "remember", "still_waits", "wait", "waiting"]
 
 BATCH = 500
-# What is remembered of a post or page.
+# Fields of a post or page that are remembered.
 FIELDS = ("link", "guid", "old_slug", "title", "above", "state", "is_public", "protected", "posted", "shown")
 
 
@@ -106,7 +106,7 @@ def remember(export: Export) -> None:
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    """What is remembered of a post or page, with the page above it that a later run may bring."""
+    """Return the fields of a post or page to remember, with the page above it that a later run may bring."""
     return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.orphan_of or entry.above}
 
 

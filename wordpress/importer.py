@@ -229,7 +229,7 @@ class Importer:
 
     @staticmethod
     def _wants(entry: Entry, body: Body, view: View, picture: int) -> set[str]:
-        """What a text lacks that another file of the same source may have, in words."""
+        """Return what a text lacks that another file of the same source may have, in words."""
         wants = {url for url in (*body.missing, *view.stayed) if may_come(url)}
         wants |= {lost for lost in body.lost if lost.startswith(PATTERN)}
         if picture and not view.site.photo(picture):
@@ -393,6 +393,6 @@ def _tags(terms: tuple[Term, ...]) -> list[str]:
 
 
 def _named(terms: tuple[Term, ...]) -> dict[str, str]:
-    """The names of categories and tags, by what tells tags apart."""
+    """Return the names of categories and tags by the key that tells tags apart."""
     named = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
     return {tags.normalized(name).casefold(): name for name in named}

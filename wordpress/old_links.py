@@ -72,7 +72,7 @@ def there_are_any() -> bool:
 def is_front(path: str) -> bool:
     """Return whether a site that was imported had its front page at this path."""
     base = _composed(path)
-    # Of each site there are addresses by number below its front page.
+    # Each site has addresses by number below its front page.
     numbered = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
     return database()[LINKS].find_one(numbered, {"_id": 1}) is not None
 
@@ -123,5 +123,5 @@ def _path(link: str) -> str:
 
 
 def _composed(path: str) -> str:
-    """A path without the slashes around it, its accented letters composed."""
+    """Return a path without the slashes around it, with composed accented letters."""
     return unicodedata.normalize("NFC", path).strip("/")

@@ -15,7 +15,7 @@ from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "moved", "not_found"]
 
-# What WordPress and its plugins added to the address of a page.
+# Endings that WordPress and its plugins added to the URL of a page.
 FEED = re.compile(r"/feed(?:/(atom|rss2?|rdf))?/?\Z")
 ENDING = re.compile(r"/(?:amp|embed|trackback|(?:page/)?\d{1,4}|(comment-page-\d{1,6}))/?\Z")
 COMMENTS = re.compile(r"/comments/?\Z")
@@ -42,21 +42,21 @@ def moved(request: HttpRequest) -> HttpResponse | None:
 
 
 def _address(request: HttpRequest, path: str, address: Callable[[Node | Photo], str] = Node.get_absolute_url) -> str:
-    """The address of what stands for an old path now; "" if there is nothing that readers may see."""
+    """Return the present URL of an old path; "" if readers can see nothing there."""
     node_id = old_links.find(request.get_host(), path, request.GET)
     node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
     return address(node) if node else ""
 
 
 def _feed(node: Node | Photo) -> str:
-    """The feed of the comments on a page or photo; of a section, which has no discussion, its page."""
+    """Return the URL of the comments feed of a page or photo, or of a section itself, which has no discussion."""
     if node.content_type.is_section:
         return node.get_absolute_url()
     return reverse("comments-feed", args=[node._meta.label_lower, node.pk])
 
 
 def _site_feed(path: str, form: str | None) -> str:
-    """The feed of the site, if the old one had its feed, or that of its comments, below this path."""
+    """Return the URL of the site's feed if the old site had its own, or that of its comments, below this path; otherwise ""."""
     is_one = old_links.is_front(COMMENTS.sub("", path))
     return reverse("site-feed", args=["atom" if "atom" in (form or "") else "rss"]) if is_one else ""
 

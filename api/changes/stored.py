@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Last:
-    """The end of the list: what an appender has seen. `shown`: the number of the last public entry, as readers get it."""
+    """The end of the list, as an appender has seen it. `shown`: the number of the last public entry, as readers get it."""
 
     number: int
     shown: int
@@ -141,6 +141,6 @@ def _read(after: int, direction: int, most: int, *, public_only: bool) -> list[D
 
 
 def _last(stored: dict[str, Any]) -> Last:
-    # An entry of an older release has no number for readers: the list begins again after it.
+    # An entry of an older release has no number for readers, so the list begins again after it.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return Last(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

@@ -11,9 +11,9 @@ from nodes import access
 @never_cache
 @require_safe
 def may_send(request: HttpRequest) -> HttpResponse:
-    """Answer 204 to who may upload or replace photos, 401 to visitors and invalid tokens, 403 to others.
+    """Answer 204 to users with permission to upload or replace photos, 401 to visitors and invalid tokens, 403 to others.
 
-    Which gallery or photo it is for is decided when the body comes.
+    The view that gets the body checks the gallery or photo.
     """
     principal = principals.sender(request)
     if principal is None:

@@ -25,7 +25,7 @@ JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 @dataclass(frozen=True)
 class Asked:
-    """Under which key a request is counted, as how many, up to which limit, and what came of it."""
+    """A counted request: its key, how many it counts as, the limit, and the result."""
 
     key: str
     cost: int
@@ -38,7 +38,7 @@ def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
     cost = 1 if is_reading else 1 + _length(request) // BYTES_A_WRITE
-    # What counts as more than may pass in a minute has a minute for itself.
+    # A request that costs more than a minute allows uses up a whole minute.
     _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
 
 
@@ -65,9 +65,9 @@ def _length(request: HttpRequest) -> int:
 
 @contextmanager
 def alone(what: str) -> Iterator[None]:
-    """Have no other process or thread do `what` meanwhile. Raises Problem (429) where one does.
+    """Keep other processes and threads from doing `what` in the block. Raises Problem (429) if one is doing it.
 
-    A process that ends without giving it back holds it for a minute; so does what takes longer than that.
+    The lock ends after a minute, even if the block takes longer or its process dies.
     """
     key, token = f"api:alone:{what}", secrets.token_hex(8)
     if not rate_limit.take(key, limit=1, seconds=SECONDS, token=token):

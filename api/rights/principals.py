@@ -98,7 +98,7 @@ class BearerToken(HttpBearer):
 
 
 def sender(request: HttpRequest) -> Principal | None:
-    """Return who asks, with the rights to change something, counted against no limit; None for visitors and invalid tokens."""
+    """Return who asks, with the rights to change something; None for visitors and invalid tokens. No limit counts it."""
     if header := request.headers.get("Authorization"):
         return _owner(_secret(header), now(), is_reading=False)
     return Principal(request.user, is_reading=False) if request.user.is_authenticated else None

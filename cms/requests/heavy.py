@@ -1,6 +1,6 @@
 """Requests that may keep a thread for seconds: long texts, uploads, many changes by one request.
 
-At most so many of a worker are under way at once: some threads are always free for readers, however many such requests come.
+A worker accepts a limited number of them at once, so some threads are always free for readers.
 """
 
 import threading
@@ -11,9 +11,9 @@ from api.middleware import PREFIX
 
 # Bytes of a body above which rendering, merging or storing it may take long.
 BYTES = 50_000
-# Many changes, however short each is said.
+# A bulk makes many changes, however short its body is.
 BULK = f"{PREFIX}v1/bulk"
-# Python runs one thread of a process at a time: each more would take time from readers and end no sooner.
+# Python runs one thread of a process at a time. More long requests at once would only slow readers down.
 AT_ONCE = 2
 
 
@@ -26,7 +26,7 @@ def is_heavy(request: HttpRequest) -> bool:
 
 
 class Places:
-    """Lets `most` in, of whom `at_once` get on and the others wait for their turn."""
+    """Lets `most` threads in. `at_once` of them run, the others wait for their turn."""
 
     def __init__(self, most: int, at_once: int) -> None:
         self._places = threading.BoundedSemaphore(most)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-# What the site writes, such as its counts, is for its own user. gunicorn's setting `umask` is for its daemon mode only.
+# Only the site's own user can read the files that it writes. gunicorn's setting `umask` is for its daemon mode only.
 os.umask(0o077)
 
 chdir = str(Path(__file__).resolve().parents[2])
@@ -30,7 +30,7 @@ SPARE_THREADS = 4
 
 wsgi_app = "cms.wsgi:application"
 workers = _settings.WEB_CONCURRENCY
-# A thread reads a request and sends its answer for as long as the other end takes: that is a proxy, which buffers both.
+# A thread is busy for as long as the other end takes to send and to read. The proxy in front is fast, because it buffers.
 # GUNICORN_CMD_ARGS="--worker-class ..." chooses another class.
 worker_class = "gthread"
 # They bridge the wait for the database, which is the same with any number of cores.

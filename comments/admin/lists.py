@@ -15,14 +15,14 @@ from django.http import HttpRequest
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
 
-# What the backend, BSON and the server make of a broken pattern, an id that is none, a number or a date out of range.
+# Raised by the backend, BSON and the server for broken patterns, wrong ids, and numbers or dates out of range.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)
 
 
 class CheckedList(ChangeList):
-    """A list that is shown whole where the address asks for what cannot be looked for.
+    """A list that is shown whole if its URL has a filter that MongoDB refuses.
 
-    Django finds out only about what its fields refuse; MongoDB refuses the rest once rows are read.
+    Django checks only what its fields refuse. MongoDB refuses the rest when rows are read.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
@@ -42,7 +42,7 @@ class CheckedList(ChangeList):
         try:
             yield
         except REFUSED as error:
-            # A list that nothing was asked of has another fault, which is to be seen.
+            # Without a filter the fault is another one: raise it.
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error

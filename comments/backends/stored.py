@@ -138,7 +138,7 @@ def comment(target: Target, document: Mapping[str, Any]) -> Comment:
 _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 _TEXT = (str,)
-# What a comment is stored with, in the document of its layout, and the classes of the values.
+# The fields of every stored comment, whatever its layout, and the classes of their values.
 _FORM: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("slug", "full_slug", "source", "html", "said"), _TEXT),
     **dict.fromkeys(("number", "rev"), (int,)),

@@ -52,7 +52,7 @@ def skipped(collection: str, key: Any, reason: str) -> None:
 
 
 def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
-    """Yield what `read(hint=keys)`, a query, finds. If the index is missing or hidden, read without a hint."""
+    """Return an iterator over what `read(hint=keys)` finds. If the index is missing or hidden, read without a hint."""
     try:
         cursor = iter(read(hint=keys))
         first = next(cursor, None)
@@ -73,7 +73,7 @@ def lacks_text_index(error: PyMongoError) -> bool:
 
 
 def aggregated(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
-    """Yield what a pipeline that begins along an index returns, also if the server has no such index."""
+    """Return an iterator over the results of a pipeline that begins along an index, even if the server lacks that index."""
     return along(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
-# What the site rests on, by option (lower case): the value that it may have, and why.
+# Options that the site relies on (lower case): the only value of each, and the reason.
 _NEEDED = {
     "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
@@ -40,7 +40,7 @@ def problem(uri: str) -> str:
             warnings.simplefilter("error")  # the driver only warns of options that it doesn't know
             MongoClient[dict[str, Any]](uri, connect=False).close()
     except (InvalidURI, ValueError) as error:
-        # Where / is not encoded, the driver takes part of the password for the database's name, and repeats it.
+        # If / is not encoded, the driver takes part of the password for the name of the database, and repeats it.
         message = "" if "database name" in str(error) else f" The driver reports: {error}"
         return f"is no connection string. Percent-encode @ : / ? and % in user name and password.{message}".rstrip(".")
     except ssl.SSLError as error:

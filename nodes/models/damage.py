@@ -6,7 +6,7 @@ from typing import Any
 from marginalia.mongo.reading import MALFORMED
 from nodes.models.documents import Node, Photo
 
-# What is read of a node to judge it.
+# The projection of a node that faults() needs.
 FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 

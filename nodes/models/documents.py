@@ -245,7 +245,7 @@ class Photo(Placed):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
-        """As of all nodes. A photo without its size, or with a cut that is none, has no copies."""
+        """Return the photo that a raw document stands for. A size and a valid cut are needed for copies. Raises Malformed."""
         photo = super().from_document(document, fields)
         detail = photo.metadata.detail
         if fields == FORM and not (detail and _are_numbers(detail.resolution, 2)):

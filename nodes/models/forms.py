@@ -10,7 +10,7 @@ from marginalia.mongo.reading import Malformed
 from nodes.content import upgrading
 from nodes.types import NEVER
 
-# What every node is stored with, whatever its state, and the classes of the values; and what a projection may leave out.
+# The fields of every stored node, whatever its state, and the classes of their values.
 FORM: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "slug", "title"), (str,)),
     **dict.fromkeys(("created", "updated", "expires"), (datetime,)),
@@ -18,7 +18,7 @@ FORM: dict[str, tuple[type, ...]] = {
     "parent_id": (ObjectId, type(None)),
     "published": (datetime, type(None)),
 }
-# What says whether readers see a node.
+# Fields that decide whether readers see a node.
 PLACED = ("type", "parent_id", "published", "expires")
 _OPTIONAL: dict[str, tuple[type, ...]] = {
     "author": (Mapping, type(None)),
@@ -27,7 +27,7 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     "detail": (Mapping, type(None)),
     upgrading.VERSION: (int, type(None)),
 }
-# Templates show times in zones, where those of the first and the last day may be in no year.
+# In a time zone, a moment of the first or the last day may be outside the years that Python knows.
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), NEVER
 
 

@@ -22,7 +22,7 @@ from nodes.models.dependencies import on_lists
 from nodes.models.forms import check
 
 HOME = "home"
-# What is read of sections.
+# Fields of sections that are read.
 _READ = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
 
 

@@ -203,7 +203,7 @@ def listing(
         documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
         read = list(readable_nodes(name, documents))
         nodes += read
-        # What can't be read counts, too: the list goes on after it.
+        # Damaged documents count too, so that the list continues after them.
         lacking += len(documents) - len(read)
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:

@@ -1,6 +1,6 @@
 """Moving sections: one transaction on the counter of moves and the section, so that two moves cannot make a cycle.
 
-Also making a section of a page, which then holds others.
+It also turns a page into a section.
 """
 
 from collections.abc import Mapping

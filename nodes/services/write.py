@@ -44,7 +44,7 @@ LOOK_BACK = 200
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
 # Where a node stands is not drafted: addresses are live or they are not.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
-# A redirect leads to so many nodes that had its address, besides the last one.
+# Maximum earlier nodes of a redirect, in addition to the last one.
 MOST_EARLIER = 10
 # What is wrong in a text is told at most so many times at once.
 TOLD = 10

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError, TooBusy
 
-# What decoders raise on broken data: anything but what the database raises.
+# Raised by decoders for broken data. Errors of the database are none of these.
 BROKEN = (
     ArithmeticError,
     AssertionError,

@@ -272,12 +272,12 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 
 
 def _draft(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
-    """Have a JPEG decoded in a half, a quarter or an eighth of its size (pixels) where a box of it is wanted in another one.
+    """Tell Pillow to decode a JPEG at a half, a quarter or an eighth of its size (pixels), if a smaller copy is needed.
 
-    That is twice what is wanted, so that the scaling after it is a good one; less where it would take too much memory.
+    It is twice the size of the copy, so that scaling looks good, or less if that would take too much memory.
     """
     wanted = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # Of a small part no more than of the largest copy.
+    # A small part is decoded no larger than for the largest copy.
     coarsest = max(wanted, max(image.size) / max(limits.widths))
     divisor = 1
     while divisor < DRAFT and (
@@ -330,7 +330,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")
-    # Of 256 greys that are one now, one shone through.
+    # One of 256 greys was transparent. They are one grey now.
     grey.info.pop("transparency", None)
     return grey
 

@@ -155,7 +155,7 @@ class _Picture:
 
 
 class _Pixels:
-    """A packed stream of pixels, spread over chunks. What follows its end shows nothing: zeros take its place."""
+    """A packed stream of pixels, spread over chunks. Zeros replace bytes after its end, because they show nothing."""
 
     def __init__(self, length: int) -> None:
         self._left, self._unpacker = length, zlib.decompressobj()

@@ -23,7 +23,7 @@ _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe",
 
 @dataclass
 class Found:
-    """What a parser learnt: size and EXIF as stored, frames, scans, and memory to decode the picture beside its pixels."""
+    """Facts that a parser found: size and EXIF as stored, frames, scans, and memory for decoding in addition to the pixels."""
 
     size: tuple[int, int] = (0, 0)
     exif: bytes = b""

@@ -18,7 +18,7 @@ from photos.services.photos import Upload
 # Read at once: as much as goes to the database in one insert.
 PIECE = 2 * 1024 * 1024
 ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
-# Pictures that are refused: whoever imports a folder is told which files did not come, and why.
+# Pictures that are refused. Commands list them, so that operators learn which files are missing, and why.
 REFUSED = frozenset({".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"})
 
 
@@ -123,7 +123,7 @@ def find_file(folder: Path, *names: str) -> Path | None:
         try:
             there = (path / name).exists()
         except (OSError, ValueError):
-            # What no file system can name is on none.
+            # No file system has such a name.
             return None
         if there or name.isascii():
             path /= name

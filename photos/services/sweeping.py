@@ -37,7 +37,7 @@ YOUNG = timedelta(hours=1)
 BATCH = 100
 LEASE = "sweep_uploads"
 LEASED = timedelta(minutes=10)
-# Where files lie. What has none is damaged: it stays, and the doctor lists it.
+# Files with a place. A file without one is damaged: it stays, and doctor lists it.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
 SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
 # Stands for the content of a photo whose document doesn't say which it shows.
@@ -275,7 +275,7 @@ def _is_unnamed(copy: Document, photo: Document | None) -> bool:
         focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
-        # What a damaged photo shows isn't known.
+        # Nobody knows what a damaged photo shows.
         return False
 
 

@@ -117,7 +117,7 @@ class OldSite:
         return found
 
     def find_file_of_page(self, url: str) -> File | None:
-        """The file of the media library whose page was at `url` (absolute); None if there is none."""
+        """Return the file of the media library whose page was at `url` (absolute); None if there is none."""
         normal = _normal(url)
         number = self.file_pages.get(normal)
         if number is None and host_of(url) in self.hosts and (asked := ATTACHMENT.search(url)):
@@ -194,7 +194,7 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
 
 
 def may_come(url: str) -> bool:
-    """Tell whether another file of the same export may have what was at an address: a post, a page or a picture."""
+    """Return whether another file of the same export may have the post, page or picture of an address."""
     path = _normal(url).partition("?")[0]
     is_file = "/wp-content/" in path and not path.lower().endswith(tuple(photo_import.ENDINGS))
     return "/" in _normal(url).replace("?", "/") and not is_file and not LISTS.search(url)
@@ -226,10 +226,10 @@ def _normal(url: str) -> str:
 
 
 def _file_address(url: str) -> str:
-    """The address of a file in its one form."""
+    """Return the address of a file in its one form."""
     return _normal(url.split("?")[0].split("#")[0])
 
 
 def _stem(url: str) -> str:
-    """The name of a file without what WordPress adds to it."""
+    """Return the name of a file without the endings that WordPress adds."""
     return CHANGED.sub("", _file_address(url)).rsplit("/", 1)[-1]

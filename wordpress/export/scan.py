@@ -83,7 +83,7 @@ class Entry:
     known: Known | None = None
     # The number of the page that it stands in, if that is neither here nor known from an earlier run.
     orphan_of: int = 0
-    # What an earlier run has made goes to `parent_id` now, or becomes a folder.
+    # Whether a page of an earlier run moves to `parent_id` now, or becomes a folder.
     moves: bool = False
     becomes_folder: bool = False
 

@@ -101,7 +101,7 @@ class Pictures:
 
 
 def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
-    """Tell the texts where the pictures are that earlier runs brought; return the numbers of those whose files are not here."""
+    """Note where the pictures of earlier runs are, for the texts; return the numbers of those without a file in this run."""
     there = photo_import.existing(old_links.known(export, [attachment.id for attachment in export.absent]))
     for attachment in export.absent:
         if attachment.id in there:
@@ -110,7 +110,7 @@ def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
 
 
 def show(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
-    """Tell the texts that a picture of the old site is this photo."""
+    """Note, for the texts, that a picture of the old site is this photo."""
     photo = photos.get(photo_id)
     page = photo.get_absolute_url() if photo and photo.is_live(moment) else ""
     export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)

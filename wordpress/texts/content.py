@@ -38,7 +38,7 @@ MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
 # Elements of which a clean text has nothing, not even words.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
-# Where a picture is; behind a placeholder, where the scripts of plugins found it.
+# Attributes with the URL of a picture. The others are those of plugins that put a placeholder into `src`.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 NUMBERED = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
@@ -259,7 +259,7 @@ class _Rewriter:
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def background(self, token: Token) -> str:
-        """The picture behind what an element holds, as a picture in front of it; "" if there is none."""
+        """Return the background picture of an element as a picture before its content; "" if there is none."""
         values = attributes(token.rest)
         found = BACKGROUND.search(values.get("style", ""))
         url = self.absolute(found[1]) if found else ""
@@ -270,7 +270,7 @@ class _Rewriter:
 
     @staticmethod
     def number(values: dict[str, str]) -> int:
-        """The old site's id of the picture that an element shows; 0 if it doesn't tell."""
+        """Return the old site's id of the picture that an element shows; 0 if it doesn't tell."""
         found = NUMBERED.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
         return int(found[1]) if found else 0
 

@@ -181,7 +181,7 @@ class _Writer:
 
 
 def _without_stops(url: str) -> str:
-    """An address without the punctuation that ends the sentence; a parenthesis that the address began belongs to it."""
+    """Return a URL without the punctuation that ends the sentence. A parenthesis that the URL opened belongs to the URL."""
     while len(url) > len("https://"):
         if not url.endswith(tuple(".,;:!?'\"")) and not (url.endswith(")") and url.count(")") > url.count("(")):
             break

@@ -37,7 +37,7 @@ def require_present_format(alias: str = "") -> None:
         if not item.collection.former:
             continue
         db, name = database(item.alias), item.collection.name
-        # Beside documents of the present format, one that looks like a former one is damaged: other checks report it.
+        # Among documents of the present format, one that looks like a former one is damaged. Other checks report it.
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
             raise FormerFormat(
