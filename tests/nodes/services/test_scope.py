@@ -12,7 +12,7 @@ from nodes.selectors import listing
 from nodes.services import scope
 from nodes.types import NEVER
 
-TEMPLATES = Path(__file__).parents[3] / "templates"
+TEMPLATES = Path(__file__).parents[3] / "reader/templates"
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 METADATA = {
     "nonce": ObjectId(), "type": "blog-entry", "parent_id": ObjectId(), "slug": "post", "title": "Post", "created": AT,
