@@ -14,6 +14,7 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext as _
 
+from marginalia.comments.reading import selectors
 from marginalia.comments.types import Target
 from marginalia.markup import html, text
 from marginalia.mongo.clock import now
@@ -49,6 +50,7 @@ ATTEMPTS = 5
 # How what a text lost of synced patterns begins.
 PATTERN = "the synced pattern"
 BLOCK = "the block "
+UNSEEN = "Comments that readers can't see because folders have no discussion"
 # Categories and tags become tags. The others only chose how a theme showed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
@@ -182,11 +184,14 @@ class Importer:
     def _make_folders(self, export: Export) -> None:
         """Make folders of pages of earlier runs that pages stand in now."""
         for entry in export.entries.values():
-            nonce = imports.untouched(entry.id, brought.importer()) if entry.becomes_folder else None
+            if not entry.becomes_folder:
+                continue
+            nonce = imports.untouched(entry.id, brought.importer())
             if nonce and not self.options.pretend:
                 placement.make_folder(brought.importer(), entry.id, nonce)
-            if entry.becomes_folder:
-                self.report.note("Made folders because they contain pages now", entry.label)
+            self.report.note("Made folders because they contain pages now", entry.label)
+            if selectors.count(Target(Node._meta.label_lower, str(entry.id))):
+                self.report.note(UNSEEN, entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
         """Bring into texts of earlier runs what was not there then: pictures, links, patterns, the page above."""
@@ -259,7 +264,7 @@ class Importer:
         }
         if entry.kind == Folder.type_name:
             if entry.approved:
-                self.report.note("Comments that readers can't see because folders have no discussion", entry.label)
+                self.report.note(UNSEEN, entry.label)
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
