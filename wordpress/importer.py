@@ -39,6 +39,7 @@ from wordpress.places.arranging import Home, arrange, lacks_parent
 from wordpress.places.earlier import find_known
 from wordpress.places.sections import LONGEST_TITLE, Sections
 from wordpress.report import Report
+from wordpress.texts.blocks import LOST_BLOCK, LOST_PATTERN
 from wordpress.texts.content import Body, convert, plain
 
 __all__ = ["Importer", "Options"]
@@ -47,9 +48,6 @@ SUMMARY_WORDS = 80
 TITLE_WORDS = 8
 # How often the importer replaces a slug that a concurrent writer has taken.
 ATTEMPTS = 5
-# How what a text lost of synced patterns begins.
-PATTERN = "the synced pattern"
-BLOCK = "the block "
 UNSEEN = "Comments that readers can't see because folders have no discussion"
 # Categories and tags become tags. The others only chose how a theme showed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
@@ -236,7 +234,7 @@ class Importer:
     def _wants(entry: Entry, body: Body, view: View, picture: int) -> set[str]:
         """Return what a text lacks that another file of the same source may have, in words."""
         wants = {url for url in (*body.missing, *view.stayed) if may_come(url)}
-        wants |= {lost for lost in body.lost if lost.startswith(PATTERN)}
+        wants |= {lost for lost in body.lost if lost.startswith(LOST_PATTERN)}
         if picture and not view.site.photo(picture):
             wants.add(f"picture {picture}")
         if entry.orphan_of:
@@ -356,8 +354,8 @@ class Importer:
             if url not in body.missing:
                 self.report.note("Links that still lead to the old site", f"{url} in {entry.label}")
         if body.lost:
-            blocks = [name.removeprefix(BLOCK) for name in body.lost if name.startswith(BLOCK)]
-            others = [name for name in body.lost if not name.startswith(BLOCK)]
+            blocks = [name.removeprefix(LOST_BLOCK) for name in body.lost if name.startswith(LOST_BLOCK)]
+            others = [name for name in body.lost if not name.startswith(LOST_BLOCK)]
             lost = others + ([f"the block{'s' * (len(blocks) > 1)} {', '.join(blocks)}"] if blocks else [])
             self.report.note("Left out of texts", f"{entry.label}: {', '.join(lost)}")
         if picture and not export.old.photo(picture):

@@ -12,11 +12,23 @@ from typing import Any
 
 from wordpress.texts.tokens import Token, attributes
 
-__all__ = ["Block", "Footnote", "footnote_list", "parse", "read_footnotes", "with_marks", "with_patterns"]
+__all__ = [
+    "LOST_BLOCK",
+    "LOST_PATTERN",
+    "Block",
+    "Footnote",
+    "footnote_list",
+    "parse",
+    "read_footnotes",
+    "with_marks",
+    "with_patterns",
+]
 
 # Synced patterns in one text, and how far they may be within each other.
 MOST_PATTERNS = 200
 DEEPEST = 5
+# How a text's list of what it lost names blocks and synced patterns.
+LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
 # More than this (characters) is no post.
 LONGEST = 16 * 1024 * 1024
 
@@ -78,7 +90,7 @@ def with_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[
         left -= 1
         room -= len(body or "")
         if body is None or number in above or len(above) >= DEEPEST or left < 0 or room < 0:
-            lost.setdefault(f"the synced pattern {number}")
+            lost.setdefault(f"{LOST_PATTERN}{number}")
             return ""
         if values.get("content"):
             lost.setdefault(f"what the post changed in the synced pattern {number}")

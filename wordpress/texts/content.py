@@ -164,7 +164,7 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
             if block := blocks.parse(token):
                 number = block.picture
                 if block.is_empty and block.name not in EMPTY_BLOCKS:
-                    lost.setdefault(f"the block {block.name}")
+                    lost.setdefault(f"{blocks.LOST_BLOCK}{block.name}")
             continue
         if number and token.name == "img":
             parts.append(f'<img data-id="{number}" {token.source[len("<img") :].lstrip()}')

@@ -37,9 +37,7 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
         )
     if retried := stored.find_one({"state": jobs.WAITING, "tries": {"$gte": FEW_TRIES}}):
         message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
-        yield Finding(
-            WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. They are tried again each hour."
-        )
+        yield Finding(WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. The worker tries them again.")
     if failed := jobs.failed_count(MOST, examination.alias):
         kinds = ", ".join(sorted({job.kind for job in jobs.failures(MOST, alias=examination.alias)}))
         message = f"{failed} jobs failed permanently: {kinds}."
