@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
 from nodes.content import PHOTO
-from nodes.services.checking import FILE, FILE_LOOKS, Defect
+from nodes.services.integrity import FILE, FILE_LOOKS, Defect
 from photos import damage
 
 

@@ -242,7 +242,11 @@ def check_tags(added: Iterable[str]) -> None:
 
 
 def check_ready(metadata: Mapping[str, Any]) -> None:
-    """Raise NotReady for a photo that would be published without words for those who cannot see it."""
+    """Raise NotReady for a photo that would be published without an alternative text.
+
+    `editing.create` and `drafts.schedule` do not call this, because neither handles photos. A publishing rule for other
+    types needs both calls. Forms and the API report NotReady at `alt` (editor/sent_forms.py, api/nodes/refusals.py).
+    """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(
             _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata

@@ -1,4 +1,4 @@
-"""What the site takes and makes: the setting PHOTOS over these defaults."""
+"""Limits of uploads and sizes of renditions: defaults that the setting PHOTOS overrides."""
 
 from dataclasses import dataclass, fields
 from typing import Any

@@ -9,7 +9,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.services import checking
+from nodes.services import integrity
 from tests.support.crashing import killed_after
 from tests.support.wxr import comment, export, item, page
 from wordpress.importer import Importer, Options
@@ -59,6 +59,6 @@ def test_import_killed_after_any_write_goes_on_with_the_next_run(tmp_path: Path)
             assert all(found.source for found in selectors.iterate(there))
         work()
         assert contents() == wanted
-        assert {finding.kind for finding in checking.check()} <= {checking.ORPHAN}
+        assert {finding.kind for finding in integrity.check()} <= {integrity.ORPHAN}
     assert writes >= 20
     assert contents() == wanted

@@ -10,7 +10,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.services import checking, drafts, editing, scheduled, trash, write
+from nodes.services import drafts, editing, integrity, scheduled, trash, write
 from nodes.types import Actor, TagChange
 from tests.support.crashing import killed_after
 from tests.support.nodes.build import node, nonce, stored
@@ -33,8 +33,8 @@ def audit() -> None:
     """Assert that nothing is off but what check_nodes mends, and that every node has the base of its next merge."""
     database()["cms.revisions"].update_many({}, {"$set": {"saved_at": now() - timedelta(days=2)}})
     database()["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
-    assert {finding.kind for finding in checking.check(fix=True)} <= {checking.ORPHAN, checking.REDIRECT}
-    assert list(checking.check()) == []
+    assert {finding.kind for finding in integrity.check(fix=True)} <= {integrity.ORPHAN, integrity.REDIRECT}
+    assert list(integrity.check()) == []
     for name in ("cms.nodes", "cms.trash"):
         for document in database()[name].find():
             assert write.base_of(document["_id"], document["metadata"]["nonce"]) is not None

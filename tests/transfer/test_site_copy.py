@@ -21,7 +21,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client, database
 from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG
 from nodes.models import tree
-from nodes.services import checking, editing, trash
+from nodes.services import editing, integrity, trash
 from nodes.types import TagChange
 from photos.services.sweeping import sweep
 from tests.support.between import before
@@ -59,7 +59,7 @@ def test_a_site_comes_into_an_empty_one_as_it_was_and_a_second_time_changes_noth
     assert read(exported(tmp_path / "two")) == before
     assert shown(ids["crop"]) == bytes_before
     audit()
-    assert list(checking.check(files=True)) == []
+    assert list(integrity.check(files=True)) == []
     call_command("setup_indexes", "--check")
     for layout in LAYOUTS:
         discussion = target(ids[f"post-{layout}"])
@@ -108,7 +108,7 @@ def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_
     assert texts == {"mine": "here", "theirs": "two"}
     assert build.stored(ids["theirs"])["slug"] == "theirs-now"
     assert database()["cms.revisions"].count_documents({"node_id": ids["mine"]}) == history
-    assert [finding for finding in checking.check() if finding.kind == checking.BROKEN_HISTORY] == []
+    assert [finding for finding in integrity.check() if finding.kind == integrity.BROKEN_HISTORY] == []
     # The history that came along is that of what is here: the next editor merges.
     build.save(ids["theirs"], build.nonce(ids["theirs"]), title="Again")
     code, said = run("import_site", tmp_path / "new.zip")
@@ -354,7 +354,7 @@ def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
     assert kills >= 10
     assert read(exported(tmp_path / "two.zip")) == before
     audit()
-    assert list(checking.check(files=True)) == []
+    assert list(integrity.check(files=True)) == []
 
 
 def test_what_was_made_since_is_taken_whatever_dates_it_has(tmp_path):

@@ -8,30 +8,30 @@ from typing import Any
 from tqdm import tqdm
 
 from marginalia.mongo.management.base import AuditCommand, found_wrong
-from nodes.services import checking
+from nodes.services import integrity
 
 NAMES = {
-    checking.ORPHAN: "orphan revisions",
-    checking.BROKEN_HISTORY: "pages without the revision of what they are",
-    checking.REDIRECT: "needless redirects",
-    checking.PARENT: "pages whose section is gone",
-    checking.CYCLE: "sections that stand in themselves",
-    checking.SLUG: "pages at addresses of the site's own",
-    checking.FILE: "photos and copies whose bytes are not whole",
-    checking.UNFINISHED: "checks that failed on malformed documents",
-    checking.DAMAGED: "damaged pages and photos",
-    checking.LOST: "lost pages of which only revisions are left",
+    integrity.ORPHAN: "orphan revisions",
+    integrity.BROKEN_HISTORY: "pages without the revision of what they are",
+    integrity.REDIRECT: "needless redirects",
+    integrity.PARENT: "pages whose section is gone",
+    integrity.CYCLE: "sections that stand in themselves",
+    integrity.SLUG: "pages at addresses of the site's own",
+    integrity.FILE: "photos and copies whose bytes are not whole",
+    integrity.UNFINISHED: "checks that failed on malformed documents",
+    integrity.DAMAGED: "damaged pages and photos",
+    integrity.LOST: "lost pages of which only revisions are left",
 }
 # Listed without being asked: no --fix mends these.
 FOR_A_PERSON = frozenset(
     {
-        checking.FILE,
-        checking.BROKEN_HISTORY,
-        checking.CYCLE,
-        checking.SLUG,
-        checking.UNFINISHED,
-        checking.DAMAGED,
-        checking.LOST,
+        integrity.FILE,
+        integrity.BROKEN_HISTORY,
+        integrity.CYCLE,
+        integrity.SLUG,
+        integrity.UNFINISHED,
+        integrity.DAMAGED,
+        integrity.LOST,
     }
 )
 
@@ -51,7 +51,7 @@ class Command(AuditCommand):
         found: Counter[str] = Counter()
         listed, left = [], 0
         with tqdm(unit=" findings", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
-            for finding in checking.check(fix=fix, files=files):
+            for finding in integrity.check(fix=fix, files=files):
                 found[finding.kind] += 1
                 left += not finding.fixed
                 bar.update()

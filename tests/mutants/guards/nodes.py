@@ -155,7 +155,7 @@ MUTANTS = (
     ),
     Mutant(
         "revisions of a lost page, kept by repairs",
-        "nodes/services/checking.py::_orphans",
+        "nodes/services/integrity.py::_orphans",
         "if _is_lost(found):",
         "if False:",
         "tests/nodes/test_damaged.py::test_revisions_of_a_lost_page_are_named_and_kept",

@@ -17,7 +17,7 @@ from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from nodes.content import upgrading
 from nodes.selectors import editing as selectors
-from nodes.services import checking, derived, drafts, editing, trash, upgrades
+from nodes.services import derived, drafts, editing, integrity, trash, upgrades
 from nodes.types import TagChange
 from reader.selectors import facets
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
@@ -203,7 +203,7 @@ def test_types_that_are_not_installed_any_more_are_kept_by_every_command(mongo):
         ("upgrade_nodes",),
     ):
         call_command(command, *options, stdout=io.StringIO())
-    assert list(checking.check()) == []
+    assert list(integrity.check()) == []
     assert mongo["cms.nodes"].find_one({"_id": made}) == before
     with registered(OldDish):
         assert selectors.load(made).draft.fields["detail.serves"] == 6

@@ -8,7 +8,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
-from nodes.services import checking, drafts, duplicating, editing, trash
+from nodes.services import drafts, duplicating, editing, integrity, trash
 from nodes.signals import node_deleted
 from tests.support.between import Stopped
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
@@ -236,7 +236,7 @@ def test_deleted_for_good_leaves_its_place_and_tells_the_rest_of_the_site(mongo,
     assert mongo["cms.revisions"].count_documents({}) == 0
     assert mongo["cms.redirects"].find_one()["deleted_at"]
     assert client.get("/page").status_code == 404
-    assert list(checking.check()) == []
+    assert list(integrity.check()) == []
     node(slug="page")
     assert client.get("/page").status_code == 200
 

@@ -1,6 +1,7 @@
-"""What a crash may leave off in nodes, found and mended: orphan revisions, needless redirects, nodes whose section is gone.
+"""Damage that crashes leave in nodes, found and repaired: orphan revisions, needless redirects, nodes whose section is gone.
 
-Never more: no node, no text and no comment is ever deleted here. What lost its section goes to the trash, whole.
+`manage.py check_nodes` runs these checks. They never delete a node, a text or a comment, and move a node without its section
+to trash, whole.
 """
 
 from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from bson import ObjectId
 from django.core.management import CommandError, call_command
 
 from marginalia.mongo.clock import now
-from nodes.services import checking, drafts, editing, revisions, trash, write
+from nodes.services import drafts, editing, integrity, revisions, trash, write
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -54,7 +54,7 @@ def test_purge_keeps_what_a_draft_was_begun_on(mongo):
 def test_page_at_an_address_that_a_route_has_taken_is_found_and_left(mongo):
     node_id = node(slug="before")
     mongo["cms.nodes"].update_one({"_id": node_id}, {"$set": {"metadata.slug": "healthz"}})
-    findings = [finding for finding in checking.check(fix=True) if finding.kind == checking.SLUG]
+    findings = [finding for finding in integrity.check(fix=True) if finding.kind == integrity.SLUG]
     assert [(finding.about.partition(":")[0], finding.fixed) for finding in findings] == [(str(node_id), False)]
     assert stored(node_id)["slug"] == "healthz"
 
@@ -85,7 +85,7 @@ def test_draft_keeps_its_revisions_and_a_trashed_node_its_history(mongo):
     trash.trash(EDITOR, other, nonce(other))
     age(mongo)
     before = mongo["cms.revisions"].count_documents({})
-    assert list(checking.check(fix=True)) == []
+    assert list(integrity.check(fix=True)) == []
     assert mongo["cms.revisions"].count_documents({}) == before
 
 
@@ -94,8 +94,8 @@ def test_nothing_is_swept_of_a_node_whose_present_revision_is_missing(mongo):
     saved(node_id, 2)
     mongo["cms.revisions"].delete_one({"_id": nonce(node_id)})
     age(mongo)
-    (finding,) = checking.check(fix=True)
-    assert (finding.kind, finding.fixed) == (checking.BROKEN_HISTORY, False)
+    (finding,) = integrity.check(fix=True)
+    assert (finding.kind, finding.fixed) == (integrity.BROKEN_HISTORY, False)
     assert mongo["cms.revisions"].count_documents({}) == 2
 
 
@@ -104,7 +104,7 @@ def test_redirect_of_a_rename_that_failed_is_needless_and_others_are_not(mongo):
     editing.save(EDITOR, renamed, nonce(renamed), {"slug": "new"})
     mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id})
     mongo["cms.redirects"].insert_one({"_id": {"parent_id": None, "slug": "gone"}, "node_id": ObjectId()})
-    assert [f.kind for f in checking.check(fix=True)] == [checking.REDIRECT] * 2
+    assert [f.kind for f in integrity.check(fix=True)] == [integrity.REDIRECT] * 2
     assert [r["node_id"] for r in mongo["cms.redirects"].find()] == [renamed]
 
 
@@ -113,7 +113,7 @@ def test_needless_redirect_leads_on_to_an_earlier_node(mongo):
     editing.save(EDITOR, earlier, nonce(earlier), {"slug": "new"})
     place = {"parent_id": None, "slug": "stays"}
     mongo["cms.redirects"].insert_one({"_id": place, "node_id": node_id, "earlier": [earlier]})
-    assert [f.kind for f in checking.check(fix=True)] == [checking.REDIRECT]
+    assert [f.kind for f in integrity.check(fix=True)] == [integrity.REDIRECT]
     assert mongo["cms.redirects"].find_one({"_id": place}) == {"_id": place, "node_id": earlier, "earlier": []}
 
 
@@ -122,7 +122,7 @@ def test_redirect_of_a_rename_under_way_stays(mongo):
     mongo["cms.redirects"].insert_one(
         {"_id": {"parent_id": None, "slug": "stays"}, "node_id": node_id, "kept_at": now()}
     )
-    assert list(checking.check(fix=True)) == []
+    assert list(integrity.check(fix=True)) == []
 
 
 def test_node_whose_section_is_gone_goes_to_the_trash_whole(mongo):
@@ -130,30 +130,30 @@ def test_node_whose_section_is_gone_goes_to_the_trash_whole(mongo):
     lost = node(slug="lost", parent=folder, text="Not lost")
     mongo["cms.nodes"].delete_one({"_id": folder})
     mongo["cms.revisions"].delete_many({"node_id": folder})
-    assert [f.kind for f in checking.check(fix=True)] == [checking.PARENT]
+    assert [f.kind for f in integrity.check(fix=True)] == [integrity.PARENT]
     trash.restore(EDITOR, lost, parent_id=None)
     assert stored(lost)["detail"]["text"] == "Not lost"
-    assert list(checking.check()) == []
+    assert list(integrity.check()) == []
 
 
 def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
     folder = node("folder", "folder")
     node(slug="inside", parent=folder)
     trash.trash(EDITOR, folder, nonce(folder))
-    assert list(checking.check(fix=True)) == []
+    assert list(integrity.check(fix=True)) == []
     assert mongo["cms.nodes"].count_documents({}) == 1
 
 
 def restored_concurrently(monkeypatch, node_id):
     """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
-    real, done = checking.standing, []
+    real, done = integrity.standing, []
 
     def standing(collection):
         if collection == "cms.trash" and not done:
             done.append(trash.restore(EDITOR, node_id))
         return real(collection)
 
-    monkeypatch.setattr(checking, "standing", standing)
+    monkeypatch.setattr(integrity, "standing", standing)
     return done
 
 
@@ -162,7 +162,7 @@ def test_what_stands_in_a_section_that_is_being_restored_stays_where_it_is(mongo
     page = node(slug="page", parent=section)
     trash.trash(EDITOR, section, nonce(section))
     done = restored_concurrently(monkeypatch, section)
-    assert not list(checking.check(fix=True))
+    assert not list(integrity.check(fix=True))
     assert done
     assert stored(page)["parent_id"] == section
 
@@ -173,6 +173,6 @@ def test_redirect_to_a_page_that_is_being_restored_stays(mongo, monkeypatch):
     mongo["cms.redirects"].update_many({}, {"$set": {"kept_at": now() - timedelta(days=2)}})
     trash.trash(EDITOR, page, nonce(page))
     done = restored_concurrently(monkeypatch, page)
-    assert not list(checking.check(fix=True))
+    assert not list(integrity.check(fix=True))
     assert done
     assert mongo["cms.redirects"].count_documents({}) == 1
