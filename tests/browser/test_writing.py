@@ -101,6 +101,22 @@ def test_the_keyboard_is_not_trapped_and_finds_the_tools(ann):
     expect(ann.locator("#id_text")).to_have_value("text")
 
 
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_full_screen_keeps_the_tools_above_the_text(browsing, account, screen):
+    ann = browsing(account("ann"), viewport=screen)
+    ann.goto(change(node(text="first\n\n" + "line\n\n" * 40)))
+    leave = ann.get_by_role("button", name="Full screen")
+    leave.click()
+    expect(ann.locator(".CodeMirror-fullscreen")).to_be_visible()
+    ann.get_by_role("button", name=re.compile("Bold")).click()
+    expect(ann.locator("#id_text")).to_have_value(re.compile(r"^\*\*"))
+    tools, text = ann.locator(".editor-toolbar").bounding_box(), ann.locator(".CodeMirror").bounding_box()
+    assert tools["y"] == 0
+    assert tools["y"] + tools["height"] <= text["y"]
+    leave.click()
+    expect(ann.locator(".CodeMirror-fullscreen")).to_have_count(0)
+
+
 @pytest.mark.slow
 def test_preview_beside_the_text_follows_what_is_typed(ann):
     ann.goto(change(node(text="## First\n\n<script>alert(1)</script>")))
