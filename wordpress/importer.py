@@ -124,16 +124,17 @@ class Importer:
         if not local and not distant:
             return
         gallery = sections.gallery(top)
-        if self.options.pretend:
-            sections.make(gallery.id)
-            if distant:
-                self.report.note("To be downloaded", f"{len(distant)} pictures")
-            return
-        photos = pictures.Pictures(export, sections, gallery, self.report, self.moment)
+        pretend = self.options.pretend
+        photos = pictures.Pictures(export, sections, gallery, self.report, self.moment, pretend=pretend)
         self.begin(len(local) + len(distant), "pictures")
         for attachment, path in local:
             photos.upload(attachment, path)
             self.step(1)
+        if pretend:
+            if distant:
+                sections.make(gallery.id)
+            photos.expect(distant)
+            return
         downloader = Downloader(export.site.url, self.options.limits, private=self.options.private)
         photos.download(distant, downloader, self.step)
 

@@ -48,10 +48,13 @@ def _name(attachment: Attachment) -> PurePosixPath:
 
 
 class Pictures:
-    """Makes photos in `gallery` and tells the texts of `export` where each is now."""
+    """Makes photos in `gallery` and tells the texts of `export` where each is now. `pretend` makes none, and tells the same."""
 
-    def __init__(self, export: Export, sections: Sections, gallery: Home, report: Report, moment: datetime) -> None:
+    def __init__(
+        self, export: Export, sections: Sections, gallery: Home, report: Report, moment: datetime, *, pretend: bool
+    ) -> None:
         self.export, self.sections, self.gallery, self.report, self.moment = export, sections, gallery, report, moment
+        self.pretend = pretend
         self.actor = importer()
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
@@ -67,16 +70,31 @@ class Pictures:
             photo_id = photo_import.there(self.gallery.id, path)
             if photo_id is None:
                 self.sections.make(self.gallery.id)
-                photo_id = photo_import.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
+                if self.pretend:
+                    photo_id = ObjectId()
+                else:
+                    photo_id = photo_import.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
                 self.report.written["photo"] += 1
                 if "detail.alt" in fields and not fields["published"]:
                     self.report.note("Pictures of what was not public, unpublished here", path.name)
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
+        if self.pretend:
+            appears = fields.get("published")
+            is_live = appears is not None and appears <= self.moment
+            show_at(self.export, attachment, photo_id, self.gallery.path if is_live else "", self.report)
+            return photo_id
         old_links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
         show(self.export, attachment, photo_id, self.report, self.moment)
         return photo_id
+
+    def expect(self, wanted: list[Attachment]) -> None:
+        """Tell the texts of a rehearsal that these pictures will be downloaded."""
+        for attachment in wanted:
+            show_at(self.export, attachment, ObjectId(), "", self.report)
+        if wanted:
+            self.report.note("To be downloaded", f"{len(wanted)} pictures")
 
     def download(self, wanted: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
         """Fetch pictures of the old site and upload them.
@@ -112,7 +130,11 @@ def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
 def show(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
     """Note, for the texts, that a picture of the old site is this photo."""
     photo = photos.get(photo_id)
-    page = photo.get_absolute_url() if photo and photo.is_live(moment) else ""
+    show_at(export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report)
+
+
+def show_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
+    """Tell the texts that a picture of the old site is the photo at `page`, "" if readers cannot see it."""
     export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:
         report.missing.remove(attachment.url)

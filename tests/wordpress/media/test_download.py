@@ -335,6 +335,7 @@ class TestImporting:
     def test_nothing_is_asked_in_a_rehearsal_or_unless_it_is_asked_for(self, run, old):
         said = run(self.data(old), dry_run=True, download_media=True, private_network=True)
         assert "  5 pictures" in said
+        assert not any("files are missing" in line for line in said)
         run(self.data(old))
         assert old.asked == []
 

@@ -83,6 +83,23 @@ def test_a_picture_that_a_public_text_shows_is_published_whatever_it_was_uploade
     assert {name for name, at in published(mongo).items() if at} == {f"{number}.png" for number in range(2, 7)}
 
 
+def test_dry_run_reports_pictures_as_the_import_does(mongo, run, uploads):
+    (uploads / "4.png").write_bytes(b"no picture")
+    url = "https://old.example/wp-content/uploads"
+    texts = "".join(f'<img src="{url}/{number}.png"/>' for number in (1, 2, 4, 99))
+    link = '<a href="https://old.example/?attachment_id=101">See</a> <a href="https://old.example/?attachment_id=103">it</a>'
+    data = export(
+        item(1, "One", f"<p>{texts} {link}</p>", meta("_thumbnail_id", "102")),
+        item(2, status="draft"),
+        *(picture(number, post_parent=2 if number == 3 else 1) for number in range(1, 5)),
+    )
+    pretended = run(data, media=uploads, dry_run=True)
+    assert mongo["cms.assets.files"].count_documents({}) == 0
+    assert pretended[-1].endswith("3 photos")
+    assert run(data, media=uploads)[1:] == pretended[1:]
+    assert run(data, media=uploads, dry_run=True)[-1] == "0 changes"
+
+
 def test_a_gallery_without_numbers_shows_the_pictures_of_its_post_alone(mongo, run, uploads):
     paper = attachment(103, "https://old.example/wp-content/uploads/paper.pdf", post_parent=9)
     run(export(item(9, "A post", "[gallery]"), picture(1, post_parent=9), paper), media=uploads)
