@@ -159,7 +159,7 @@ def may_set_up(user: Any) -> bool:
 
 
 def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return the sections that a user may put nodes of a type into as choices, each under its parent.
+    """Return the sections that a user may put nodes of a type into as choices, each below its parent if that is one.
 
     Without a type: all that the user may put anything into. `seen`, where the node stands, is always among them.
     """
@@ -171,9 +171,10 @@ def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> 
     def walk(parent_id: ObjectId | None, depth: int) -> None:
         for section in sections.children.get(parent_id, ()):
             fits = not type or content.may_hold(section.type, type)
-            if fits and (section.id == seen or may_place(user, section.id)):
+            is_choice = fits and (section.id == seen or may_place(user, section.id))
+            if is_choice:
                 found.append((str(section.id), "\u2003" * depth + section.title))
-            walk(section.id, depth + 1)
+            walk(section.id, depth + is_choice)
 
     walk(None, 0)
     return found

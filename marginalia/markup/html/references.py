@@ -126,7 +126,7 @@ def resolve(html: str, image: ImageResolver, link: LinkResolver) -> str:
             shown = image(ref)
             if shown is not None:
                 return shown
-            return f"<p>{quote(ref.alt)}</p>" if ref.block else quote(ref.alt)
+            return f"<p>{quote(ref.alt)}</p>" if ref.block and ref.alt else quote(ref.alt)
         if found[0] == "</a>":
             return ends.pop() if ends else ""
         start, end = link(_link(found)) if found[4] is not None else (found[0], "</a>")

@@ -17,6 +17,11 @@ from tests.support.nodes.photo_build import document, gallery, upload
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
+def test_gallery_below_a_folder_is_not_indented_below_another_gallery(editor):
+    top, below = gallery("zoo"), gallery("portraits", parent=build.node("folder", "authors"))
+    assert editor.get(library()).context["galleries"] == [(str(below), "Portraits"), (str(top), "Zoo")]
+
+
 def test_filters(editor):
     first, second = gallery("first"), gallery("second")
     lake = upload(first, tags=("lake",))

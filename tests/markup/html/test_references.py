@@ -38,6 +38,10 @@ def test_what_is_not_resolved_leaves_its_description():
     )
 
 
+def test_what_is_not_resolved_and_has_no_description_leaves_nothing():
+    assert resolve(render("![](photo:x)\n\nb", "article"), lambda ref: None) == "\n<p>b</p>"
+
+
 def test_rendering_leaves_photos_to_be_resolved_when_they_are_shown():
     html = render("![a](photo:x)", "article")
     assert html == '<p><img src="photo:x" alt="a"></p>'
