@@ -51,10 +51,11 @@ control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """End with a sentence if no write would be acknowledged, as `manage.py serve` does."""
+    """Load views and templates, or end with a sentence if no write would be acknowledged, as `manage.py serve` does."""
     if reason := import_module("marginalia.mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)
+    import_module("cms.serving.loading").load_all()
 
 
 def post_worker_init(worker: Any) -> None:

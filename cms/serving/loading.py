@@ -1,0 +1,39 @@
+"""Loads views and templates when the site starts: an upgrade in the same folder must not change what running processes do."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.hashers import get_hashers
+from django.contrib.auth.password_validation import get_default_password_validators
+from django.db import connections
+from django.template import TemplateSyntaxError, engines
+from django.template.backends.django import DjangoTemplates
+from django.template.loaders import cached
+from django.urls import get_resolver
+from django.utils.module_loading import import_string
+
+
+def load_all() -> None:
+    """Import what Django would import at the first request that needs it, and parse every template that a loader caches."""
+    get_resolver().url_patterns  # noqa: B018 - imports the views
+    get_hashers()
+    get_default_password_validators()
+    for path in (*settings.FILE_UPLOAD_HANDLERS, *settings.AUTHENTICATION_BACKENDS):
+        import_string(path)
+    for connection in connections.all():
+        connection.ops.compiler("SQLCompiler")
+    for engine in engines.all():
+        if isinstance(engine, DjangoTemplates):
+            engine.engine.template_context_processors  # noqa: B018 - imports them
+            for name in _names(engine):
+                with suppress(TemplateSyntaxError, UnicodeDecodeError):  # raised again for a request that needs it
+                    engine.get_template(name)
+
+
+def _names(engine: DjangoTemplates) -> Iterator[str]:
+    for loader in engine.engine.template_loaders:
+        if isinstance(loader, cached.Loader):
+            for folder in map(Path, loader.get_dirs()):
+                yield from (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
