@@ -130,7 +130,9 @@ def _is_there(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", ["architecture", "nodes", "comments", "conversion", "security"])
+@pytest.mark.parametrize(
+    "name", ["architecture", "nodes", "photos", "reader", "editor", "comments", "conversion", "security"]
+)
 def test_every_invariant_names_what_holds_it(name):
     text = (ROOT / f"docs/explanation/{name}.md").read_text()
     tables = re.findall(r"^\| .*\| Held by \|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
