@@ -51,7 +51,7 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         elif code == SOS:
             scans += 1
             found.scans = scans
-            frame.check_scan(body, scans)
+            frame.check_scan(body, found)
             yield held + _segment(code, body)
             held, tables = b"", 0
             yield from _coded(source)
@@ -100,9 +100,11 @@ class _Frame:
     def __init__(self) -> None:
         self._components = self._coded = 0
         self._is_progressive = False
+        # Bytes of all coefficients, which a decoder keeps until the last scan has come.
+        self._coefficients = 0
 
     def begin(self, code: int, body: bytes, found: Found) -> None:
-        """Note size and the memory that a progressive picture needs for all its coefficients."""
+        """Note the size, and the memory that a picture in several scans needs."""
         if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
             raise damaged()
         self._components, self._is_progressive = body[5], code in PROGRESSIVE
@@ -113,14 +115,15 @@ class _Frame:
         areas = [(s >> 4) * (s & 15) for s in sampling]
         if not areas or not all(areas):
             raise damaged()
-        if self._is_progressive:
-            found.extra_memory = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
+        self._coefficients = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
 
-    def check_scan(self, body: bytes, scans: int) -> None:
+    def check_scan(self, body: bytes, found: Found) -> None:
         """Raise BadPicture for a scan before the header, or one that a decoder would not look at."""
-        if not self._components or scans > MOST_SCANS or not body or len(body) != 4 + 2 * body[0]:
+        if not self._components or found.scans > MOST_SCANS or not body or len(body) != 4 + 2 * body[0]:
             raise damaged()
         self._coded += body[0]
+        if self._is_progressive or body[0] < self._components:
+            found.extra_memory = self._coefficients
         if not self._is_progressive and self._coded > self._components:
             raise damaged()
 

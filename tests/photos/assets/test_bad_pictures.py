@@ -96,6 +96,7 @@ def _bad() -> dict[str, tuple[str, bytes, str]]:
         "JPEG of no height": ("a.jpg", _jpeg_of_size(60, 0), "how large"),
         "JPEG of 4 gigapixels": ("a.jpg", _jpeg_of_size(65_000, 65_000), "too many pixels"),
         "JPEG of a hundred scans of 100 megapixels": ("a.jpg", _jpeg_of_scans(100), "too many passes"),
+        "JPEG of a scan a colour and of 119 megapixels": ("a.jpg", _jpeg_of_single_colours(), "memory"),
         "JPEG with a colour profile twice": ("a.jpg", jpeg[:2] + 2 * _profile() + jpeg[2:], "damaged"),
         "JPEG with a part behind its colour profile": (
             "a.jpg",
@@ -162,6 +163,12 @@ def _jpeg_of_scans(count: int) -> bytes:
         + (pictures.segment(0xDA, b"\1\1\0\1\x3f\0") + b"\0") * (count - plain.count(b"\xff\xda"))
         + plain[-2:]
     )
+
+
+def _jpeg_of_single_colours() -> bytes:
+    """Return the head of a JPEG of 119 megapixels whose first scan has one of its three colours."""
+    plain = _jpeg_of_size(10_900, 10_900)
+    return plain[: plain.index(b"\xff\xda")] + pictures.segment(0xDA, b"\1\1\0\0\x3f\0") + bytes(90)
 
 
 def _profile() -> bytes:
