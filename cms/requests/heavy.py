@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from api.middleware import PREFIX
 
 # Bytes of a body above which rendering, merging or storing it may take long.
-BYTES = 50_000
+BYTES = 10_000
 # A bulk makes many changes, however short its body is.
 BULK = f"{PREFIX}v1/bulk"
 # Python runs one thread of a process at a time. More long requests at once would only slow readers down.

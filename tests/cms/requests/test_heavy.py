@@ -37,6 +37,8 @@ def test_who_finds_no_place_is_refused_at_once():
     ("method", "path", "length", "is_heavy"),
     [
         ("POST", "/comments/post", "1000", False),
+        # Ten thousand footnotes take seconds.
+        ("POST", "/api/v1/nodes", "40000", True),
         ("POST", "/comments/post", str(heavy.BYTES + 1), True),
         ("PATCH", "/api/v1/nodes/x", "many", True),
         ("POST", reverse("api:api-bulk"), "10", True),

@@ -182,8 +182,9 @@ UPLOADS = {
 
 @pytest.mark.parametrize("path", UPLOADS.values(), ids=UPLOADS)
 @pytest.mark.parametrize("who", ["", "Authorization: Bearer mrg_none\r\n", "Cookie: sessionid=none\r\n"], ids=len)
-def test_an_upload_of_a_stranger_is_refused_before_it_is_spooled(front, path, who):
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{who}Content-Type: image/png\r\n"
+@pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
+def test_an_upload_of_a_stranger_is_refused_before_it_is_spooled(front, method, path, who):
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{who}Content-Type: image/png\r\n"
     for body in (
         f"Content-Length: {HUGE}",
         f"Content-Length: {HUGE}\r\nExpect: 100-continue",
