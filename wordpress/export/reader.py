@@ -23,9 +23,11 @@ from wordpress.export.source import AFTER, Repairs, pieces
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# A file beyond these is no export: it is refused rather than the memory filled. Characters of text in one record; elements
-# within each other, and prefixes that are declared at one place.
+# A file beyond these is no export: it is refused rather than the memory filled. Characters of text in one record, and of one
+# tag or comment, which a parser reads again with each piece; elements within each other, and prefixes that are declared at
+# one place.
 MAX_RECORD = 64 * 1024 * 1024
+MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
 MAX_PREFIXES = 100
 
@@ -94,9 +96,12 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
     handler.setDocumentLocator(parser)
     try:
         for piece in pieces(stream, repairs):
+            handler.unheard += len(piece)
             parser.feed(piece)
             while handler.done:
                 yield handler.done.popleft()
+            if handler.unheard > MAX_TAG:
+                raise WxrError(parser.getLineNumber() or 1, f"one tag has more than {MAX_TAG} characters")
         parser.close()
     except (SAXParseException, DefusedXmlException) as error:
         yield from handler.done
@@ -129,6 +134,8 @@ class _Handler(ContentHandler):
     def __init__(self) -> None:
         super().__init__()
         self.done: deque[Record] = deque()
+        # Characters that the parser was given since it last told of anything.
+        self.unheard = 0
         # What prefixes stand for in each open element, the innermost last; one that declares none shares its parent's.
         self.prefixes: list[dict[str, str]] = [{}]
         # Whether the outermost element was closed.
@@ -156,6 +163,7 @@ class _Handler(ContentHandler):
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         """Open a record, a part of one or a text that is wanted."""
+        self.unheard = 0
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
         if self.depth > MAX_DEPTH or len(self.prefixes[-1]) > MAX_PREFIXES:
@@ -183,6 +191,7 @@ class _Handler(ContentHandler):
 
     def endElement(self, name: str) -> None:
         """Close what `startElement` opened."""
+        self.unheard = 0
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
         elif self.part is not None and self.depth == 4:
@@ -197,6 +206,7 @@ class _Handler(ContentHandler):
 
     def characters(self, content: str) -> None:
         """Keep text of the element that is open, if it is wanted."""
+        self.unheard = 0
         if self.leaf and self.depth == self.leaf_depth:
             self.text.append(content)
             self.size += len(content)

@@ -357,6 +357,12 @@ class TestHarm:
         assert ids(found) == [1]
         assert "namespaces" in error.reason
 
+    @pytest.mark.parametrize("begun", ['<x a="', "<!--"])
+    def test_a_long_tag_is_refused_before_it_has_come(self, begun):
+        found, error = broken(export(item(1), begun + "x" * (reader.MAX_TAG + 100_000), item(2)))
+        assert ids(found) == [1]
+        assert "one tag" in error.reason
+
 
 class TestRepairs:
     """What no XML parser accepts is repaired, and counted."""
