@@ -33,7 +33,7 @@ LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
 LONGEST = 16 * 1024 * 1024
 
 _PATTERN = re.compile(r"<!--\s*wp:block\s+(\{[^<>]{0,20000}\})\s*/?-->")
-_BLOCK = re.compile(r"<!--\s*(/?)wp:([a-z][a-z0-9/_-]*)\s*(\{.*\})?\s*(/?)-->\Z", re.DOTALL)
+_BLOCK = re.compile(r"<!--\s*(/?)wp:([a-z][a-z0-9/_-]*)(?:\s*(\{.*\}))?\s*(/?)-->\Z", re.DOTALL)
 _MARK = re.compile(r"<sup\b([^<>]*)>\s*<a\b[^<>]*>([^<>]*)</a>\s*</sup>", re.IGNORECASE)
 _BACK = "\u21a9\ufe0e"
 

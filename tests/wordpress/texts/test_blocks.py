@@ -128,3 +128,8 @@ class TestPlaces:
 
 def test_body_says_nothing_is_lost_of_plain_text():
     assert body("One\n\nTwo") == Body("<p>One</p>\n<p>Two</p>", (), ())
+
+
+def test_blanks_in_a_marker_are_read_once():
+    # Read from each of them, they would take hours.
+    assert body(f"<!-- wp:image{' ' * 500_000}- -->Words").html == "Words"
