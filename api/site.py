@@ -12,7 +12,7 @@ from api.http.routing import Router
 from api.schemas.shapes import Id, Shape
 from marginalia.mongo.clock import now
 from nodes import links
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.models import tree as sections_tree
 from reader.selectors import authors as by_author
 from reader.selectors import menus

@@ -21,8 +21,8 @@ from api.schemas.writing import Settings, SettingsChange
 from editor.settings import SettingsForm
 from nodes import access
 from nodes.errors import TooBusy
-from nodes.models import site as stored_site
-from nodes.models.site import Site, SiteSettings
+from nodes.models import stored_site
+from nodes.models.stored_site import Site, SiteSettings
 from nodes.services.site import SettingsConflict, save_settings, touch
 
 router = Router(tags=["Site"])

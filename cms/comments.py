@@ -16,8 +16,7 @@ from marginalia.comments.posting.policy import Mode, Policy, closing
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.content import PHOTO, Content, registry
-from nodes.models import Node, Photo, Placed, tree
-from nodes.models import site as stored_site
+from nodes.models import Node, Photo, Placed, stored_site, tree
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.signals import node_deleted

@@ -10,10 +10,9 @@ from django.utils.functional import SimpleLazyObject
 
 from marginalia.mongo.clock import now
 from nodes import links
-from nodes.models import site as stored_site
-from nodes.models import tree
+from nodes.models import stored_site, tree
 from nodes.models.look import fonts
-from nodes.models.site import DOCUMENTATION
+from nodes.models.stored_site import DOCUMENTATION
 from nodes.selectors import nodes as selectors
 from nodes.selectors import slugs
 from nodes.selectors.outline import outline

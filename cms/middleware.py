@@ -29,7 +29,7 @@ from cms.requests.metrics.counted import HEAVY_REFUSED
 from editor import relogin
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.servers import answers, secondary_answers
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from reader.page_cache.keepable import is_personal
 from reader.views.finding import not_found
 

@@ -17,7 +17,7 @@ from nodes import access
 from nodes.access import Action
 from nodes.collections import ASSET_FILES
 from nodes.links import origin
-from nodes.models import Node, Photo, site, tree
+from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import nodes, photos, picking
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
@@ -68,7 +68,7 @@ def choose(request: HttpRequest) -> JsonResponse:
         found += picking.by_title(typed, pictures, collection=ASSET_FILES)
     choices = [choice(node) for node in found if may_choose(user, node)]
     if tags and typed:
-        choices += [_tag(tag) for tag in picking.tags(typed, site.current().version, author)[:tags]]
+        choices += [_tag(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]
     return JsonResponse({"choices": [asdict(one) for one in choices]})
 
 

@@ -26,7 +26,7 @@ from nodes import access, content
 from nodes.access import TOP, section_choices
 from nodes.collections import NODES
 from nodes.content import facets
-from nodes.models import site, tree
+from nodes.models import stored_site, tree
 from nodes.selectors import lists as selectors
 from nodes.selectors.lists import ANY, Filters
 
@@ -139,7 +139,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         return bulk_forms.run(request)
-    form, moment, version = FilterForm(request.GET, user), now(), site.current().version
+    form, moment, version = FilterForm(request.GET, user), now(), stored_site.current().version
     filters = form.filters(user)
     try:
         found = selectors.page(filters, moment, cursor=request.GET.get("from", ""))

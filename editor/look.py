@@ -11,8 +11,7 @@ from django.utils.translation import gettext_lazy
 from editor.fields import ReferenceField
 from editor.link_rows import LinkRowsField
 from marginalia.mongo.clock import now
-from nodes.models import look, tree
-from nodes.models import site as stored_site
+from nodes.models import look, stored_site, tree
 from nodes.selectors import nodes as selectors
 from reader.selectors.menus import MenuLink
 

@@ -23,8 +23,7 @@ from editor.sent_forms import KEPT
 from editor.site import page
 from nodes import access
 from nodes.errors import TooBusy
-from nodes.models import look
-from nodes.models import site as stored_site
+from nodes.models import look, stored_site
 from nodes.services.site import SettingsConflict, save_settings
 from reader.views import previews
 

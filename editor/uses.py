@@ -11,7 +11,7 @@ from editor.site import admin_url
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
-from nodes.models import Node, Photo, site, tree
+from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import references as selectors
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
@@ -62,7 +62,7 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) ->
     found = selectors.used_on(ids)
     count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
-    settings = site.current().settings
+    settings = stored_site.current().settings
     return Uses(
         tuple(named[:most]), count, not {settings.share_picture, settings.logo, settings.logo_dark}.isdisjoint(ids)
     )

@@ -19,7 +19,7 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering
 from nodes.access import Action
-from nodes.models import Node, site, tree
+from nodes.models import Node, stored_site, tree
 from nodes.selectors import editing, picking, slugs
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
@@ -86,7 +86,7 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
     if not (access.may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
-    return JsonResponse({"tags": picking.tags(request.GET.get("q", "")[:100], site.current().version, author)})
+    return JsonResponse({"tags": picking.tags(request.GET.get("q", "")[:100], stored_site.current().version, author)})
 
 
 @require_safe

@@ -12,7 +12,7 @@ from nodes.content import Content, Part, registry, values
 from nodes.content.base import LISTED_BY, Written
 from nodes.content.fields import RESERVED
 from nodes.content.upgrading import FIRST
-from nodes.models.site import COMMENT_POLICIES
+from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
 # Long texts, documents and ids are no values that readers choose by, the day of a moment is another elsewhere, and times and

@@ -18,7 +18,7 @@ from nodes.content import registry
 from nodes.content.upgrading import FIRST, VERSION
 from nodes.models import Node
 from nodes.models import damage as damage_of_nodes
-from nodes.models.site import SITE_ID
+from nodes.models.stored_site import SITE_ID
 from nodes.selectors.listing import MODELS
 from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 

@@ -11,7 +11,7 @@ from marginalia.markup.html.references import Names
 from marginalia.markup.inserts.reading import Inserts
 from nodes.content import PhotoField
 from nodes.content import fields as content_fields
-from nodes.models import Photo, Placed, site
+from nodes.models import Photo, Placed, stored_site
 from photos import texts
 
 
@@ -58,13 +58,13 @@ def usual(node: Placed) -> Photo | None:
 
 def of_site() -> Photo | None:
     """Return the picture that the settings name for pages without one, if readers may see it."""
-    named = site.current().settings.share_picture
+    named = stored_site.current().settings.share_picture
     return _public([named]).get(named) if named else None
 
 
 def logos() -> tuple[Photo | None, Photo | None]:
     """Return the logos that the settings name for light and for dark colours, as far as readers may see them."""
-    named = site.current().settings
+    named = stored_site.current().settings
     wanted = [one for one in (named.logo, named.logo_dark) if one]
     found = _public(wanted) if wanted else {}
     light = found.get(named.logo) if named.logo else None

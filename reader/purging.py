@@ -26,7 +26,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, bounded, database
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
-from nodes.models.site import SLOTS
+from nodes.models.stored_site import SLOTS
 from reader.change_stream import DISCUSSIONS, ENDS, LOST, PIPELINE
 from reader.collections import PURGES
 

@@ -17,9 +17,8 @@ from marginalia.comments.reading import selectors as discussed
 from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
 from nodes.content import CONTENT
-from nodes.models import Node, Photo, tree
-from nodes.models import site as stored_site
-from nodes.models.site import SiteSettings
+from nodes.models import Node, Photo, stored_site, tree
+from nodes.models.stored_site import SiteSettings
 from photos.assets.reader import Missing
 from transfer import exported
 from transfer import importing_photos as photo_arrivals

@@ -26,9 +26,8 @@ from marginalia.comments.types import Target
 from marginalia.mongo.reading import MALFORMED
 from nodes.content import CONTENT
 from nodes.errors import TooBusy
-from nodes.models import Node, Photo
-from nodes.models import site as stored_site
-from nodes.models.site import SiteSettings
+from nodes.models import Node, Photo, stored_site
+from nodes.models.stored_site import SiteSettings
 from nodes.services.site import SettingsConflict, save_settings, touch
 from transfer import exported
 from transfer import importing_nodes as arrivals

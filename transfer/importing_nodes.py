@@ -25,8 +25,7 @@ from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import fields as content_fields
 from nodes.content import upgrading, values
 from nodes.errors import FieldRefused, InvalidField, NodeError
-from nodes.models import site as stored_site
-from nodes.models import tree
+from nodes.models import stored_site, tree
 from nodes.models.documents import Author, Metadata
 from nodes.selectors import slugs
 from nodes.services import derived, drafts

@@ -21,7 +21,7 @@ from marginalia.mongo.clock import now
 from nodes import tags
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
 from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
-from nodes.models import Node, site
+from nodes.models import Node, stored_site
 from nodes.selectors import imports
 from nodes.services import editing, placement
 from nodes.types import Actor
@@ -268,7 +268,7 @@ class Importer:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
             # A page shows its discussion only where it says who may write.
-            fields["detail.comments"] = site.current().settings.comment_policy
+            fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
         if entry.posted is None and entry.is_public:

@@ -16,7 +16,7 @@ from api import admin as tokens
 from cms.dashboard import navigation, start
 from marginalia.mongo import jobs
 from nodes import access
-from nodes.models import site
+from nodes.models import stored_site
 
 # Failed jobs that are listed.
 SHOWN = 100
@@ -29,7 +29,7 @@ class Site(AdminSite):
     index_template = "admin/start.html"
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        name = site.current().settings.name
+        name = stored_site.current().settings.name
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:

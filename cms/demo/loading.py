@@ -14,9 +14,8 @@ from cms.demo.discussing import discuss, discussions
 from cms.demo.plates import AUTHOR, PLATES, Plate
 from nodes.collections import ASSET_FILES
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
-from nodes.models import Node, Photo, tree
-from nodes.models import site as stored_site
-from nodes.models.site import SiteSettings
+from nodes.models import Node, Photo, stored_site, tree
+from nodes.models.stored_site import SiteSettings
 from nodes.selectors import nodes as selectors
 from nodes.selectors import photos
 from nodes.selectors import trash as trashed

@@ -24,7 +24,7 @@ from nodes import access, tags
 from nodes.access import section_choices
 from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
-from nodes.models import site
+from nodes.models import stored_site
 from nodes.selectors import lists as selectors
 from nodes.selectors import photos as photo_selectors
 from nodes.selectors.lists import Filters
@@ -100,7 +100,7 @@ def library(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         return _run(request)
-    form, moment, version = PhotoFilterForm(request.GET, request.user), now(), site.current().version
+    form, moment, version = PhotoFilterForm(request.GET, request.user), now(), stored_site.current().version
     filters = form.filters()
     try:
         found = selectors.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)

@@ -1,4 +1,6 @@
-"""What the answer in progress was made from, besides the site's `frame` and `lists`, on which all depend (nodes.models.site).
+"""What the answer in progress was made from, besides the site's `frame` and `lists`.
+
+On these two every answer depends (nodes.models.stored_site).
 
 What reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_tags where tags of nodes
 are, note_texts for what else is shown of other nodes, note_node for the one that a page is about. What is read without a word
@@ -11,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from marginalia.mongo.engine import noting
 from marginalia.mongo.engine.recording import Recorder
-from nodes.models.site import SLOTS, slots
+from nodes.models.stored_site import SLOTS, slots
 from nodes.types import Expected
 
 P = ParamSpec("P")

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from django.utils.translation import gettext_lazy as _
 
-from nodes.models.site import DOCUMENTATION, SiteSettings
+from nodes.models.stored_site import DOCUMENTATION, SiteSettings
 
 # The theme's own accent in light colours, and the surfaces on which it stands: as static/site/site.css has them.
 ACCENT = "#1f4e8c"

@@ -17,7 +17,7 @@ from marginalia.mongo.reading import Malformed, readable
 from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
-from nodes.models import site, version_cache
+from nodes.models import stored_site, version_cache
 from nodes.models.dependencies import on_lists
 from nodes.models.forms import check
 
@@ -170,7 +170,7 @@ def clear() -> None:
 def current() -> Tree:
     """Return the tree at the site's present `frame` (in a request: at the one that the request began with)."""
     global _kept
-    versions = site.current().versions
+    versions = stored_site.current().versions
     version = versions.frame if versions else None
     kept_tree, moment = _kept, now()
     if kept_tree is not None and version is not None:
@@ -185,7 +185,7 @@ def current() -> Tree:
 
 def fresh() -> Tree:
     """Return the tree as it is stored now, also in a request that began before: what a write is checked against."""
-    site.forget()
+    stored_site.forget()
     return current()
 
 

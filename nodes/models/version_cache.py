@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.engine.noting import noted
-from nodes.models import dependencies, site
+from nodes.models import dependencies, stored_site
 from nodes.types import NEVER
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
     answer.
     """
     global _kept
-    versions = site.current().versions
+    versions = stored_site.current().versions
     if versions is None or secondaries.is_reading():
         with noted():
             return work()[0]

@@ -7,7 +7,7 @@ from typing import Any
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, NODES
 from nodes.content import registry
-from nodes.models import dependencies, site, version_cache
+from nodes.models import dependencies, stored_site, version_cache
 from nodes.types import NEVER
 
 
@@ -16,14 +16,14 @@ def next_due(moment: datetime) -> datetime | None:
 
     def work() -> tuple[datetime | None, datetime | None]:
         times = [_next("published", moment), next_end(moment)]
-        if days := site.current().settings.comments_close_after_days:
+        if days := stored_site.current().settings.comments_close_after_days:
             open_for = timedelta(days=days)
             if published := _next("published", moment - open_for):
                 times.append(published + open_for)
         due = min((time for time in times if time), default=None)
         return due, due
 
-    return version_cache.under_version(("next_due", site.current().version), moment, work)
+    return version_cache.under_version(("next_due", stored_site.current().version), moment, work)
 
 
 def next_end(moment: datetime) -> datetime | None:
@@ -33,7 +33,7 @@ def next_end(moment: datetime) -> datetime | None:
         end = _next("expires", moment)
         return end, end
 
-    return version_cache.under_version(("next_end", site.current().version), moment, work)
+    return version_cache.under_version(("next_end", stored_site.current().version), moment, work)
 
 
 def last_change(moment: datetime) -> datetime | None:
@@ -42,14 +42,14 @@ def last_change(moment: datetime) -> datetime | None:
     Whole seconds, rounded up: who asks after it has seen all that happened until then.
     """
 
-    versions = site.current().versions
+    versions = stored_site.current().versions
     dependencies.note_texts()
 
     def work() -> tuple[datetime, datetime | None]:
         times = [_last("published", moment), _last("expires", moment), versions.changed if versions else None]
         return max((time for time in times if time), default=_NEVER_CHANGED), next_due(moment)
 
-    last = version_cache.under_version(("last_change", site.current().version), moment, work)
+    last = version_cache.under_version(("last_change", stored_site.current().version), moment, work)
     changed = last.replace(microsecond=0) + timedelta(seconds=1)
     return changed if changed <= moment else None
 

@@ -26,7 +26,7 @@ from nodes.errors import (
     SlugTaken,
     TooBusy,
 )
-from nodes.models.site import Scope
+from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, scheduled, scope
 from nodes.services.site import touch

@@ -15,9 +15,8 @@ from nodes.collections import NODES, SITE
 from nodes.content import Folder, upgrading
 from nodes.errors import EditConflict, InvalidPlace, NodeGone
 from nodes.merging import Merge
-from nodes.models import site as stored_site
-from nodes.models import tree
-from nodes.models.site import SITE_ID
+from nodes.models import stored_site, tree
+from nodes.models.stored_site import SITE_ID
 from nodes.services.site import touch
 from nodes.services.write import STORED, check_place, compare_and_set
 from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange

@@ -1,4 +1,4 @@
-"""How far a save reaches: which of the site's versions it gives anew (nodes.models.site.Scope)."""
+"""How far a save reaches: which of the site's versions it gives anew (nodes.models.stored_site.Scope)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from django.db import models
 
 from nodes import content
 from nodes.content import fields as content_fields
-from nodes.models.site import Scope
+from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
 # What no list reads of a node's metadata; of its detail, see _long_texts. Whatever else there is, or will be, lists may read.

@@ -9,8 +9,8 @@ from bson import ObjectId
 from marginalia.mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
-from nodes.models import site as stored_site
-from nodes.models.site import NAMES, SITE_ID, Scope, slots
+from nodes.models import stored_site
+from nodes.models.stored_site import NAMES, SITE_ID, Scope, slots
 
 # How often settings are tried while others keep saving theirs.
 ATTEMPTS = 20

@@ -18,7 +18,7 @@ from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, h
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.merging import Merge
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.selectors import slugs
 from nodes.services import ordering, placement, scheduled
 from nodes.services.site import touch

@@ -24,10 +24,9 @@ from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.engine.noting import watched
 from nodes.collections import NODES
-from nodes.models import dependencies, tree
-from nodes.models import site as stored_site
+from nodes.models import dependencies, stored_site, tree
 from nodes.models.dependencies import Dependencies
-from nodes.models.site import SLOTS, Beside, Site, Versions
+from nodes.models.stored_site import SLOTS, Beside, Site, Versions
 from nodes.selectors import nodes as selectors
 from nodes.types import Expected
 

@@ -13,8 +13,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.engine.noting import watched
 from marginalia.mongo.servers import within
-from nodes.models import dependencies
-from nodes.models import site as stored_site
+from nodes.models import dependencies, stored_site
 from nodes.selectors import due
 from reader import cdn, purging
 from reader.page_cache import kept

@@ -24,8 +24,7 @@ from marginalia.markup.html.absolute import absolute
 from marginalia.mongo.clock import now
 from nodes import links, rendering
 from nodes.content import NEWEST, PHOTOS
-from nodes.models import Node, Photo, tree
-from nodes.models import site as stored_site
+from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
 from photos import links as photo_links

@@ -10,8 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from nodes import content, links, rendering
-from nodes.models import Node, Photo
-from nodes.models import site as stored_site
+from nodes.models import Node, Photo, stored_site
 from photos import links as photo_links
 from photos.links import Shared
 

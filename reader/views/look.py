@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from nodes.errors import TooBusy
 from nodes.models import Photo, look
-from nodes.models.site import SiteSettings
+from nodes.models.stored_site import SiteSettings
 from photos import links, pictures
 from photos.assets import contents, images, reader, renditions
 from photos.assets.errors import BadPicture

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_safe
 
 from marginalia.mongo.clock import now
 from nodes import content, links
-from nodes.models import Node, Photo, tree
-from nodes.models import site as stored_site
+from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import by_hand, search
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing

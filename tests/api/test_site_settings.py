@@ -3,7 +3,7 @@
 import json
 
 from api.rights.scopes import Scope
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.services.site import save_settings
 from tests.support.between import stopped_before
 from tests.support.nodes import build

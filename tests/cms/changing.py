@@ -11,7 +11,7 @@ from marginalia.comments.types import Author
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node
-from nodes.models.site import Scope
+from nodes.models.stored_site import Scope
 from nodes.services import drafts, editing, trash
 from nodes.services.site import save_settings
 from nodes.types import NO_TAGS, TagChange

@@ -166,13 +166,13 @@ def _bump_first() -> None:
 
 
 def _version_late() -> None:
-    from nodes.models import site
+    from nodes.models import stored_site
     from reader.page_cache import middleware
 
     sound = middleware.is_for_all
 
     def late(request: Any, response: Any) -> bool:
-        middleware.Entry = _with_version(middleware.Entry, site.read().versions)  # type: ignore[misc]
+        middleware.Entry = _with_version(middleware.Entry, stored_site.read().versions)  # type: ignore[misc]
         return sound(request, response)
 
     middleware.is_for_all = late

@@ -15,7 +15,7 @@ from marginalia.comments.posting import policy, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Fault, Order, Target
 from marginalia.mongo.clock import now
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.selectors import nodes as node_selectors
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services

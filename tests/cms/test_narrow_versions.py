@@ -8,8 +8,8 @@ from django.test import Client
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.models import Node, site, tree, version_cache
-from nodes.models.site import Scope
+from nodes.models import Node, stored_site, tree, version_cache
+from nodes.models.stored_site import Scope
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, placement
 from nodes.services.site import touch
@@ -41,12 +41,16 @@ def answered(monkeypatch):
     return found
 
 
-def reached(before: site.Versions | None) -> Scope | None:
+def reached(before: stored_site.Versions | None) -> Scope | None:
     """Return how far the changes since then reach, by the versions that are stored."""
-    after = site.read().versions
+    after = stored_site.read().versions
     assert before
     assert after
-    new = [scope for scope in Scope if getattr(before, site.NAMES[scope]) != getattr(after, site.NAMES[scope])]
+    new = [
+        scope
+        for scope in Scope
+        if getattr(before, stored_site.NAMES[scope]) != getattr(after, stored_site.NAMES[scope])
+    ]
     assert new == list(Scope)[min(new, default=len(Scope)) :]
     return min(new, default=None)
 
@@ -67,7 +71,7 @@ def test_whatever_changes_every_page_is_what_it_would_be_if_it_were_made_now(ans
 
     read()
     for what, scope, change in changes:
-        before = site.read().versions
+        before = stored_site.read().versions
         change(world.ids)
         assert reached(before) == scope, what
         shown = read()
@@ -103,7 +107,7 @@ def test_a_text_below_its_excerpt_leaves_all_pages_but_its_own_and_those_with_wh
 def test_a_tag_leaves_all_pages_that_are_not_listed_by_it(answered):
     """By an act of its own or in a form: lists may show it, pages beside it show the tags that they share."""
     blog = node("blog", "blog")
-    slots = {name: site.slots([name]) for name in ("paper", "ink", "glue")}
+    slots = {name: stored_site.slots([name]) for name in ("paper", "ink", "glue")}
     assert len(set(slots.values())) == 3
     for number in range(10):
         tags = ("paper", "ink") if number == 7 else ("paper",)
@@ -240,7 +244,7 @@ class TestWritersThatDie:
         assert b"End." in client.get("/blog/post").content
 
     def test_the_retry_finds_it_done_and_tells_of_all_that_it_might_have_been(self, post):
-        client, seen, before = Client(), nonce(post), site.read().versions
+        client, seen, before = Client(), nonce(post), stored_site.read().versions
         assert b"First" in client.get("/blog").content
         with stopped_before("update", "cms.site"):
             save(post, title="Second")
@@ -274,10 +278,10 @@ def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, com
         client.get("/blog")
     asked = [event.command.get("pipeline", [{}])[0].get("$match", {}) for event in commands.sent]
     assert any("metadata.expires" in match and "metadata.type" not in match for match in asked)
-    before = site.read().versions
+    before = stored_site.read().versions
     touch(Scope.TEXTS)
     assert before
-    assert site.read().versions.changed >= before.changed
+    assert stored_site.read().versions.changed >= before.changed
 
 
 def test_a_move_goes_on_where_a_save_gives_the_site_a_version_meanwhile(mongo):

@@ -11,7 +11,7 @@ from cms.accounts import throttling
 from editor.photos import describing
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from tests.support.comments import site
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload

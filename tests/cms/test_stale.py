@@ -13,8 +13,7 @@ from cms.requests import stale
 from cms.requests.stale import WARNING
 from marginalia.mongo import servers
 from marginalia.mongo.clock import now
-from nodes.models import site as stored_site
-from nodes.models import tree, version_cache
+from nodes.models import stored_site, tree, version_cache
 from nodes.services import trash
 from nodes.services.site import save_settings
 from reader import page_cache

@@ -23,7 +23,7 @@ from examples.mirror import NOT_THERE, Mirror, asking
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import NodeError
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
 from reader import page_cache

@@ -14,7 +14,7 @@ from marginalia.mongo.connection import bounded, client, database, first_batch, 
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.engine.noting import watched
 from marginalia.mongo.servers import answers, is_outage, within
-from nodes.models import site
+from nodes.models import stored_site
 
 
 def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatch):
@@ -29,10 +29,11 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "read", [site.read, lambda: site.read_beside(site.Beside("discussions", {"_id": "x"}, ("version",)))]
+    "read",
+    [stored_site.read, lambda: stored_site.read_beside(stored_site.Beside("discussions", {"_id": "x"}, ("version",)))],
 )
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
-    monkeypatch.setattr("nodes.models.site.promptly", lambda: pymongo.timeout(1e-6))
+    monkeypatch.setattr("nodes.models.stored_site.promptly", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)

@@ -12,7 +12,7 @@ from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from nodes.models.dependencies import Dependencies
-from nodes.models.site import Site, SiteSettings, Versions
+from nodes.models.stored_site import Site, SiteSettings, Versions
 from nodes.services import editing
 from nodes.types import NO_TAGS
 from reader.page_cache import kept

@@ -18,7 +18,7 @@ from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.models.site import SiteSettings
+from nodes.models.stored_site import SiteSettings
 from nodes.services import drafts
 from nodes.services.site import save_settings
 from nodes.types import TagChange

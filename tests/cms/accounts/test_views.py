@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth import get_user_model
 
-from nodes.models import site
+from nodes.models import stored_site
 from nodes.services.site import save_settings
 
 
@@ -28,7 +28,7 @@ def test_reader_logs_in_and_goes_on_where_she_was(client, reader):
 
 
 def test_log_in_bears_the_name_of_the_site(client, mongo):
-    save_settings({"name": "A small magazine"}, {"name": site.read().settings.name})
+    save_settings({"name": "A small magazine"}, {"name": stored_site.read().settings.name})
     page = client.get("/log-in").content.decode()
     assert "A small magazine" in page
     assert "testserver" not in re.sub(r"https?://testserver", "", page)

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from cms.demo import content, loading, plates, volume
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
-from nodes.models import site as stored_site
-from nodes.models.site import SiteSettings
+from nodes.models import stored_site
+from nodes.models.stored_site import SiteSettings
 from nodes.selectors import nodes as selectors
 from nodes.services import editing, trash, volume_data
 from nodes.services.site import save_settings

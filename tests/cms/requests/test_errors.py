@@ -14,7 +14,7 @@ from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author
-from nodes.models import site as stored_site
+from nodes.models import stored_site
 from nodes.services import site as site_services
 from tests.support.processes import until
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodes.models import look
-from nodes.models.site import SiteSettings
+from nodes.models.stored_site import SiteSettings
 
 SHEET = (Path(__file__).parents[3] / "static/site/site.css").read_text()
 # Hues all around, from nearly white to nearly black, and grey.

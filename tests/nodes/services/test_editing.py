@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.urls import URLResolver, get_resolver
 
 from nodes import errors
-from nodes.models import site
+from nodes.models import stored_site
 from nodes.services import drafts, editing, placement, trash, write
 from nodes.types import Actor, TagChange
 from tests.support.nodes import photo_build
@@ -233,10 +233,10 @@ def test_a_save_that_finds_itself_done_still_gives_readers_a_new_version(mongo):
     node_id = node(title="Base")
     seen = nonce(node_id)
     save(node_id, seen, title="Other")
-    before = site.read().versions
+    before = stored_site.read().versions
     save(node_id, seen, title="Other")
-    after = site.read().versions
-    assert all(getattr(after, name) != getattr(before, name) for name in site.NAMES)
+    after = stored_site.read().versions
+    assert all(getattr(after, name) != getattr(before, name) for name in stored_site.NAMES)
 
 
 def test_line_ends_of_a_browser_are_no_change(mongo):

@@ -9,7 +9,7 @@ from django.db import connections
 
 from marginalia.mongo.clock import now
 from nodes.errors import TooBusy
-from nodes.models import Node, site, tree
+from nodes.models import Node, stored_site, tree
 from nodes.selectors import by_hand
 from nodes.services import duplicating, editing, ordering, trash
 from tests.support.nodes.build import EDITOR, node, nonce, save
@@ -124,12 +124,12 @@ def test_readers_are_told_of_what_was_moved_before_it_was_given_up(book, chapter
         moved.append(put(*args, **kwargs))
         return moved[0]
 
-    version = site.read().version
+    version = stored_site.read().version
     monkeypatch.setattr(ordering, "_put", put_one)
     with pytest.raises(TooBusy):
         arrange(book, chapters, "edcba")
     assert standing(book) != "abcde"
-    assert site.read().version != version
+    assert stored_site.read().version != version
 
 
 def test_a_section_that_was_listed_by_name_is_arranged_from_that_order(mongo, book, chapters):

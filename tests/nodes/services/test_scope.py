@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from nodes.models.site import Scope
+from nodes.models.stored_site import Scope
 from nodes.selectors import listing
 from nodes.services import scope
 from nodes.types import NEVER

@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 
 from marginalia.mongo.clock import now
-from nodes.models.site import NAMES
+from nodes.models.stored_site import NAMES
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, node, nonce
