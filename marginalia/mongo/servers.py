@@ -170,14 +170,14 @@ def _unmet(error: BaseException) -> str:
     return f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {first_clause(error)}."
 
 
-def report_outage() -> None:
+def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
     """Log why MongoDB can't be used, if it can't be within FIRST_SECONDS: the first line of a process that starts."""
     _give_up_at()
     try:
-        with within(FIRST_SECONDS):
-            client().admin.command("ping")
+        with within(FIRST_SECONDS, alias):
+            client(alias).admin.command("ping")
     except (Outage, PyMongoError) as error:
-        logger.error("%s", cause_of(error))
+        logger.error("%s", cause_of(error, alias))
 
 
 def is_cut_off() -> bool:

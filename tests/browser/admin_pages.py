@@ -110,7 +110,7 @@ ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     "queue of spam": _at("/admin/marginalia_comments/moderation/?state=spam"),
     "queue of rejected": _at("/admin/marginalia_comments/moderation/?state=rejected"),
     "marginalia_comments_moderation_comment": _at(
-        lambda site: "/admin" + site.comment("moderation/comment", f"/{site.deep}")
+        lambda site: "/admin/marginalia_" + site.comment("moderation/comment", f"/{site.deep}")[1:]
     ),
     "marginalia_comments_storeddiscussion_changelist": _at("/admin/marginalia_comments/storeddiscussion/"),
     "marginalia_comments_storeddiscussion_change": _one(

@@ -108,7 +108,7 @@ NO_PAGE = {
     "marginalia_comments_moderation_decide",
     "nodes_sitesettings_preview",
     # Allowed to nobody: what comments store is read only.
-    *(f"comments_stored{what}_{act}" for what in ("discussion", "comment", "bucket") for act in ("add", "delete")),
+    *(f"marginalia_comments_stored{what}_{act}" for what in ("discussion", "comment", "bucket") for act in ("add", "delete")),
 }  # fmt: skip
 
 

@@ -4,13 +4,19 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.urls import reverse
 
-LISTS = ["auth_user", "auth_group", "comments_storeddiscussion", "comments_storedcomment", "comments_storedbucket"]
+LISTS = [
+    "auth_user",
+    "auth_group",
+    "marginalia_comments_storeddiscussion",
+    "marginalia_comments_storedcomment",
+    "marginalia_comments_storedbucket",
+]
 FIELDS = {
     "auth_user": ("username", "last_login"),
     "auth_group": ("name", "id"),
-    "comments_storeddiscussion": ("label", "newest"),
-    "comments_storedcomment": ("slug", "posted"),
-    "comments_storedbucket": ("discussion_id", "id"),
+    "marginalia_comments_storeddiscussion": ("label", "newest"),
+    "marginalia_comments_storedcomment": ("slug", "posted"),
+    "marginalia_comments_storedbucket": ("discussion_id", "id"),
 }
 LOOKUPS = ["regex=(", "iregex=[", "regex=%00", "exact=%00", "gt=99999999999999999999999", "year=99999999999999999999",
     "year=0", "year=abc", "date=0000-00-00", "week_day=9", "in=a,(", "isnull=maybe", "range=1", "contains=%00",

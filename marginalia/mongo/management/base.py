@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DEFAULT_DB_ALIAS
 
+from marginalia.mongo.collections import aliases
 from marginalia.mongo.servers import cause_of, is_outage
 
 WRONG, COULD_NOT_RUN = 1, 2
@@ -36,7 +38,8 @@ class MongoCommand(BaseCommand):
         except Exception as error:
             if not is_outage(error):
                 raise
-            raise CommandError(cause_of(error), returncode=COULD_NOT_RUN) from error
+            alias = options.get("database") or next(iter(aliases()), DEFAULT_DB_ALIAS)
+            raise CommandError(cause_of(error, alias), returncode=COULD_NOT_RUN) from error
 
 
 class AuditCommand(MongoCommand):

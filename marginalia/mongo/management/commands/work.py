@@ -26,8 +26,9 @@ class Command(MongoCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        servers.report_outage()
         aliases = [options["database"]] if options["database"] else jobs.aliases()
+        for alias in aliases:
+            servers.report_outage(alias)
         if options["failed"]:
             self._list(aliases)
             return
