@@ -17,8 +17,8 @@ def _addresses(folder: Path) -> list[str]:
     from PIL import Image
 
     from nodes.selectors import photos
+    from photos.addresses import copy
     from photos.assets.limits import limits
-    from photos.links import copy
     from photos.services.importing import upload
     from tests.support.nodes import build
     from tests.support.nodes.photo_build import gallery

@@ -196,8 +196,8 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.urls import reverse
 
     from nodes.selectors import photos
+    from photos.addresses import copy, square
     from photos.assets.limits import limits
-    from photos.links import copy, square
     from tests.support.nodes.photo_build import gallery
 
     client, parent = Client(), gallery(f"benchmark-{os.getpid()}")

@@ -16,8 +16,7 @@ from nodes.models.stored_site import DOCUMENTATION
 from nodes.selectors import nodes as selectors
 from nodes.selectors import slugs
 from nodes.selectors.outline import outline
-from photos import links as photo_links
-from photos import pictures
+from photos import addresses, pictures
 from reader.page_cache.keepable import is_personal
 from reader.selectors import menus
 from reader.selectors.menus import MenuLink
@@ -49,7 +48,7 @@ def _look() -> dict[str, Any]:
     by use, links."""
     named = stored_site.current().settings
     light, dark = pictures.logos()
-    icons = {name.replace("-", "_"): photo_links.icon(light, name) for name in photo_links.ICONS} if light else {}
+    icons = {name.replace("-", "_"): addresses.icon(light, name) for name in addresses.ICONS} if light else {}
     files = {"sheet": look.address(named), "fonts": fonts(named)}
     return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.arranged(named.social, now())}
 

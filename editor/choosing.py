@@ -22,8 +22,7 @@ from nodes.selectors import nodes, photos, picking
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
-from photos import links as photo_links
-from photos import texts
+from photos import addresses, texts
 
 # What is offered at once of pages, posts and sections, and of photos; of a link's targets there are some of each kind.
 OFFERED = 12
@@ -88,7 +87,7 @@ def choice(node: Node | Photo) -> Choice:
         kind=str(node.type_label),
         path=path,
         note="" if is_live else str(texts.REASONS[State.HIDDEN]),
-        thumbnail=photo_links.square(node, 160) if isinstance(node, Photo) else "",
+        thumbnail=addresses.square(node, 160) if isinstance(node, Photo) else "",
     )
 
 

@@ -20,8 +20,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from editor.fields import MomentField, ReferenceField, TextField, spelled
 from editor.parts import PartsField
 from marginalia.markup.characters import is_blank
-from nodes.content import NodeField, PhotoField, values
-from nodes.content import fields as content_fields
+from nodes.content import NodeField, PhotoField, declared_fields, values
 
 # Rows of a box for a text, or for a list with an item a line.
 ROWS = {"rows": 6}
@@ -97,13 +96,13 @@ def _plain(field: models.Field) -> forms.Field:
 
 def shown(type: str, said: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields by path, as they are stored, with the values that a form shows."""
-    known = content_fields.declared(type)
+    known = declared_fields.declared(type)
     return {path: values.from_stored(known[path], value) if path in known else value for path, value in said.items()}
 
 
 def label(type: str, path: str) -> str | None:
     """Return what a declared field is called; None if the type has none at this path."""
-    field = content_fields.declared(type).get(path)
+    field = declared_fields.declared(type).get(path)
     return str(capfirst(field.verbose_name)) if field else None
 
 

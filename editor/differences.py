@@ -20,8 +20,8 @@ from marginalia.markup.comparing.diff import Change
 from marginalia.markup.comparing.sequences import Budget
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.content import fields as content_fields
-from nodes.content.fields import ITEMS, PART, PARTS, TEXT
+from nodes.content import declared_fields
+from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 from nodes.models import Photo, tree
 from nodes.selectors import photos
 from nodes.selectors.listing import is_public
@@ -130,7 +130,7 @@ class _Item:
 
 def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Named]:
     olds, news = (list(_items(path, value, type)) for value in (old, new))
-    field, way = content_fields.declared(type).get(path), content_fields.way(type, path)
+    field, way = declared_fields.declared(type).get(path), declared_fields.way(type, path)
     if is_text(path, type) or way == ITEMS:
         rows = alignment.item_rows([one.text for one in olds], [one.text for one in news], budget)
     elif way in (PART, PARTS) or path == "tags":
@@ -145,7 +145,7 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Nam
 
 def is_text(path: str, type: str) -> bool:
     """Return whether a field of a type is a text, which is compared by its paragraphs."""
-    return content_fields.way(type, path) == TEXT
+    return declared_fields.way(type, path) == TEXT
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
@@ -161,8 +161,8 @@ def _single_spaced(text: str | None) -> str:
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
     """Yield the parts of a stored value of a field."""
     field, way, text = (
-        content_fields.declared(type).get(path),
-        content_fields.way(type, path),
+        declared_fields.declared(type).get(path),
+        declared_fields.way(type, path),
         display(path, value, type),
     )
     if way == TEXT:
@@ -184,7 +184,7 @@ def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
 
 
 def _ids(field: models.Field, value: Any) -> tuple[str, ...]:
-    return tuple(str(one) for one in content_fields.named_by(field, value))
+    return tuple(str(one) for one in declared_fields.named_by(field, value))
 
 
 def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
@@ -248,7 +248,7 @@ def label(path: str, type: str) -> str:
 
 def display(path: str, value: Any, type: str) -> str:
     """Return the stored value of a field of a type as text for the eye."""
-    if field := content_fields.declared(type).get(path):
+    if field := declared_fields.declared(type).get(path):
         return declared.display(field, value)
     if path == "parent_id":
         return section_name(value)

@@ -32,8 +32,7 @@ from editor.parts import PartsField, is_left_alone
 from marginalia.markup.characters import newlines
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering, tags
-from nodes.content import HTML, MARKDOWN
-from nodes.content import fields as content_fields
+from nodes.content import HTML, MARKDOWN, declared_fields
 from nodes.models.stored_site import COMMENT_POLICIES
 from nodes.selectors.editing import Version
 from nodes.services.editing import made_public
@@ -190,7 +189,7 @@ class NodeForm(forms.Form):
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
         """Yield the (name, value) of what was sent and is no field, nor anything that goes with a form."""
-        known = {*self.fields, *content_fields.RESERVED, "csrfmiddlewaretoken"}
+        known = {*self.fields, *declared_fields.RESERVED, "csrfmiddlewaretoken"}
         for key, value in self.data.items():
             is_known = key.startswith("_") or key.partition("-")[0] in known
             if value and not is_known and not any(self._is_of(key, name) for name in self.fields):
@@ -269,7 +268,7 @@ def form_of(type: str) -> builtins.type[NodeForm]:
 
 @cache
 def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
-    own = dict(content_fields.own(content_type.type_name))
+    own = dict(declared_fields.own(content_type.type_name))
     if not own or content_type.is_file:
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own.values()}

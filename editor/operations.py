@@ -25,7 +25,7 @@ from nodes.selectors import trash as selectors
 from nodes.selectors.editing import Editable
 from nodes.services import duplicating, editing, trash
 from nodes.types import NEVER, Act
-from photos import links as photo_links
+from photos import addresses
 
 
 class Confirmation(forms.Form):
@@ -190,7 +190,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             is_photo = found.node.content_type.is_file
-            page_of = photo_links.in_admin(node_id) if is_photo else admin_url("change", node_id)
+            page_of = addresses.in_admin(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
             told = format_html(_("Restored: {}."), link)
             if was_due:

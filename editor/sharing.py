@@ -12,8 +12,7 @@ from nodes import links, rendering
 from nodes.content import MARKDOWN
 from nodes.models import Node
 from nodes.services.derived import EXCERPT_WORDS
-from photos import links as photo_links
-from photos import pictures
+from photos import addresses, pictures
 
 # Characters of a text that its excerpt is made of here, where a form is shown again and again.
 BEGINNING = 4_000
@@ -42,7 +41,7 @@ def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
     html = rendering.to_html(newlines(said("text")[:BEGINNING]), said("format") or MARKDOWN)
     excerpt = text.excerpt(Inserts(html).plain(), EXCERPT_WORDS)
     photo = (pictures.usual(node) if node else None) or pictures.of_site()
-    usual = photo_links.square(photo, 160) if photo else ""
+    usual = addresses.square(photo, 160) if photo else ""
     chosen = form.fields["picture"].widget.chosen(said("picture")) if "picture" in form.fields else None
     return Preview(
         title=said("seo_title") or said("title"),

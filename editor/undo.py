@@ -19,7 +19,7 @@ from nodes.access import Action
 from nodes.content import PHOTO
 from nodes.errors import NodeError
 from nodes.services import trash
-from photos import links as photo_links
+from photos import addresses
 
 # Between the id and the nonce of one node, and between nodes.
 INNER, OUTER = ":", " "
@@ -67,7 +67,7 @@ def undo(request: HttpRequest) -> HttpResponse:
     if done:
         told = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
         messages.success(request, format_html("{} {}", told, DUE) if was_due else told)
-    return HttpResponseRedirect(photo_links.library() if was_photo else admin_url("changelist"))
+    return HttpResponseRedirect(addresses.library() if was_photo else admin_url("changelist"))
 
 
 def _items(text: str) -> list[tuple[ObjectId, ObjectId]]:

@@ -34,7 +34,7 @@ from nodes.selectors.working_copies import WorkingCopy
 from nodes.services import working_copies as services
 from nodes.services.write import NOT_DRAFTED
 from nodes.types import NEVER, NO_TAGS, Actor
-from photos import links as photo_links
+from photos import addresses
 
 # An account keeps at most so many times in so many seconds: several tabs, each every few seconds.
 LIMIT, SECONDS = 120, 60
@@ -199,7 +199,7 @@ def _unsaved(user: Any, copy: WorkingCopy) -> Unsaved:
 def _form_url(copy: WorkingCopy) -> str:
     if copy.node_id is None:
         return admin_url("add", type=copy.type)
-    return photo_links.in_admin(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
+    return addresses.in_admin(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:

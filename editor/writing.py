@@ -24,7 +24,7 @@ from nodes.selectors import editing, picking, slugs
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.services.write import NOT_DRAFTED
-from photos import links as photo_links
+from photos import addresses
 from photos import texts as photo_texts
 from reader.views import previews
 
@@ -127,8 +127,8 @@ def _choice(photo: Any) -> dict[str, Any]:
         "title": photo.metadata.title,
         "alt": photo.metadata.detail.alt,
         "public": is_public(photo, tree.current(), now()),
-        "thumbnail": photo_links.square(photo, 160),
-        "markdown": photo_links.markdown(photo),
+        "thumbnail": addresses.square(photo, 160),
+        "markdown": addresses.markdown(photo),
     }
 
 

@@ -10,7 +10,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 
 from nodes.content import Content, Part, registry, values
 from nodes.content.base import LISTED_BY, Written
-from nodes.content.fields import RESERVED
+from nodes.content.declared_fields import RESERVED
 from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 

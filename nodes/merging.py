@@ -11,9 +11,8 @@ from typing import Any
 
 from marginalia.markup.comparing import lists
 from marginalia.markup.comparing import merge as text_merge
-from nodes.content import fields as content_fields
-from nodes.content import upgrading
-from nodes.content.fields import ITEMS, PART, PARTS, TEXT
+from nodes.content import declared_fields, upgrading
+from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
 # Kept by the services themselves, or saved as differences.
 _NOT_FIELDS = frozenset(
@@ -94,7 +93,7 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
         elif same(stored, before):
             changes[path] = wanted
         else:
-            ours, others = _both(content_fields.way(type, path), before, wanted, stored)
+            ours, others = _both(declared_fields.way(type, path), before, wanted, stored)
             if same(ours, others):
                 changes[path] = ours
                 merged.append(path)

@@ -9,8 +9,7 @@ from bson import ObjectId
 
 from marginalia.markup.html.references import Names
 from marginalia.markup.inserts.reading import Inserts
-from nodes.content import PhotoField
-from nodes.content import fields as content_fields
+from nodes.content import PhotoField, declared_fields
 from nodes.models import Photo, Placed, stored_site
 from photos import texts
 
@@ -49,7 +48,7 @@ def shared(node: Placed, listed: Sequence[Photo] = ()) -> Photo | None:
 
 def usual(node: Placed) -> Photo | None:
     """Return the photo that stands for a node for which editors chose none: of another field of its type, or of its text."""
-    detail, fields = node.metadata.detail, (field for _path, field in content_fields.own(node.metadata.type))
+    detail, fields = node.metadata.detail, (field for _path, field in declared_fields.own(node.metadata.type))
     named = [getattr(detail, one.attname, None) for one in fields if isinstance(one, PhotoField)]
     ids = [one for one in named if one and one != getattr(detail, "picture", None)]
     found = _public(ids)

@@ -21,7 +21,7 @@ from marginalia.markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Na
 from marginalia.markup.inserts.reading import Inserts, may_have_any
 from marginalia.mongo.clock import now
 from nodes import rendering, tags
-from nodes.content import fields as content_fields
+from nodes.content import declared_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.models.dependencies import note_texts
 from nodes.selectors import due
@@ -30,7 +30,7 @@ from nodes.selectors import photos as selectors
 from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
-from photos import links as photo_links
+from photos import addresses
 
 # Why a reference shows words alone, for editors.
 REASONS = {
@@ -77,7 +77,7 @@ def in_fields(node: Placed) -> frozenset[str]:
 
 
 def _of_fields(node: Placed) -> Iterator[Inserts]:
-    fields = content_fields.markdown(node.metadata.type, node.metadata.detail)
+    fields = declared_fields.markdown(node.metadata.type, node.metadata.detail)
     return (Inserts(rendering.of_field(one.text)) for one in fields if may_have_any(one.text))
 
 
@@ -266,7 +266,7 @@ def _address(ref: LinkRef, targets: Targets) -> str:
 
 
 def _picture(ref: ImageRef, photo: Photo, mark: str) -> str:
-    picture = photo_links.picture(photo, alt=ref.alt or photo.metadata.detail.alt)
+    picture = addresses.picture(photo, alt=ref.alt or photo.metadata.detail.alt)
     if not ref.linked:
         picture = format_html('<a href="{}">{}</a>', photo.get_absolute_url(), picture)
     told = format_html(' <small class="not-public">({})</small>', mark) if mark else ""

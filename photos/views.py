@@ -11,12 +11,12 @@ from nodes.errors import TooBusy
 from nodes.models import Photo, tree
 from nodes.selectors import photos as selectors
 from nodes.selectors.listing import is_public
-from photos import links as photo_links
+from photos import addresses
+from photos.addresses import FORMER, ORIGINAL
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 from photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
-from photos.links import FORMER, ORIGINAL
 
 # While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
 IN_PLACE_OF_COPIES = 2 * 2**20
@@ -38,11 +38,11 @@ def file(
     is_present = (photo.metadata.content_id, shown) == (content_id, spec)
     if not is_present and not (request.GET.get(FORMER) and may_see_photos(request.user)):
         # Replaced or cut since the page was made: what it shows now.
-        response = HttpResponseRedirect(photo_links.file_path(photo, shown))
+        response = HttpResponseRedirect(addresses.file_path(photo, shown))
         response["Cache-Control"] = NOT_KEPT
         return response
     try:
-        stored, named, is_exact = _found(photo, content_id, spec, photo_links.cut(photo) if is_present else WHOLE)
+        stored, named, is_exact = _found(photo, content_id, spec, addresses.cut(photo) if is_present else WHOLE)
     except TooBusy:
         return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
     except (BadPicture, reader.Missing) as error:
@@ -59,7 +59,7 @@ def send_shown(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespons
     """
     try:
         stored, named, _is_exact = _found(
-            photo, photo.metadata.content_id, photo_links.original_name(photo), photo_links.cut(photo)
+            photo, photo.metadata.content_id, addresses.original_name(photo), addresses.cut(photo)
         )
     except (BadPicture, reader.Missing) as error:
         raise Http404 from error
@@ -69,8 +69,8 @@ def send_shown(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespons
 def _shown(photo: Photo, spec: str) -> str:
     """Return what shows the present part of a photo in the place of a copy of another part, or of the whole file."""
     if spec == ORIGINAL:
-        return photo_links.original_name(photo)
-    present = renditions.present(spec, photo_links.focal(photo), photo_links.cut(photo))
+        return addresses.original_name(photo)
+    present = renditions.present(spec, addresses.focal(photo), addresses.cut(photo))
     return str(present) if present else spec
 
 
@@ -85,7 +85,7 @@ def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[con
     original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
     if spec == ORIGINAL:
         return source, original, True
-    wanted = renditions.parse(spec, photo_links.focal(photo), cut)
+    wanted = renditions.parse(spec, addresses.focal(photo), cut)
     if wanted is None:
         raise Http404
     try:

@@ -22,8 +22,7 @@ from marginalia.mongo.connection import Document, batched, database, refused, tr
 from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.content import fields as content_fields
-from nodes.content import upgrading, values
+from nodes.content import declared_fields, upgrading, values
 from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import stored_site, tree
 from nodes.models.documents import Author, Metadata
@@ -257,7 +256,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", _("The field does not take this value."))
         # What a type had in a former release is kept, and read by nothing.
-        given = content_fields.known(said["type"], merging.fields(present))
+        given = declared_fields.known(said["type"], merging.fields(present))
         cleaned = normalized(given, said["type"])
         # What an upgrader makes is written as it is.
         wrong = [path for path in given if present is said and given[path] != cleaned[path]]

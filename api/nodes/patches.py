@@ -21,7 +21,7 @@ from editor.forms import NodeForm
 from marginalia.mongo.clock import now
 from nodes.access import TOP
 from nodes.content import values
-from nodes.content.fields import PREFIX
+from nodes.content.declared_fields import PREFIX
 from nodes.types import NEVER
 
 # What all nodes have, by its name in JSON: the path under which it is stored.

@@ -14,8 +14,7 @@ from nodes.models import Photo, Placed
 from nodes.models.dependencies import note_texts
 from nodes.selectors.editing import Editable
 from nodes.types import NEVER
-from photos import labels, texts
-from photos import links as photo_links
+from photos import addresses, labels, texts
 from photos.assets import renditions
 
 # Always there: what a node is known by.
@@ -108,14 +107,14 @@ def value(said: Any) -> Any:
 
 
 def _file(request: HttpRequest, photo: Photo) -> dict[str, Any]:
-    across, down = photo_links.size(photo)
+    across, down = addresses.size(photo)
     origin = links.origin(request)
-    copies = {str(width): origin + photo_links.copy(photo, width) for width in renditions.widths((across, down), "jpg")}
+    copies = {str(width): origin + addresses.copy(photo, width) for width in renditions.widths((across, down), "jpg")}
     return {
-        "content_type": photo.metadata.detail.content_type if photo_links.is_whole(photo) else "image/jpeg",
+        "content_type": photo.metadata.detail.content_type if addresses.is_whole(photo) else "image/jpeg",
         "width": across,
         "height": down,
-        "url": origin + photo_links.original(photo),
+        "url": origin + addresses.original(photo),
         "copies": copies,
         "camera": {one["n"]: one["v"] for one in photo.metadata.detail.exif or () if one["n"] in labels.LABELS},
     }

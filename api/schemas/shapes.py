@@ -13,7 +13,7 @@ from django.db import models
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField, ObjectIdField
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from nodes.content import Content, fields, registry, values
+from nodes.content import Content, declared_fields, registry, values
 
 
 class Shape(BaseModel):
@@ -126,7 +126,7 @@ Include = Annotated[str, _listed(INCLUDED, "detail,body_html", "What to answer b
 
 def shown_fields(type: str) -> dict[str, models.Field]:
     """Return the fields of a type that readers get, by name: all that editors fill in."""
-    declared = fields.declared(type).values()
+    declared = declared_fields.declared(type).values()
     return {field.name: field for field in declared if field.editable}
 
 

@@ -28,7 +28,7 @@ from nodes.models import Photo
 from nodes.selectors import photos as selectors
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen
-from photos import links as photo_links
+from photos import addresses
 from photos.services import photos
 
 # Photos in a form.
@@ -51,7 +51,7 @@ class Row:
     @property
     def picture(self) -> str:
         """The path of all of the picture, for the focal point."""
-        return photo_links.uncut(self.photo, 320)
+        return addresses.uncut(self.photo, 320)
 
     @property
     def state(self) -> tuple[str, Any]:
@@ -89,7 +89,7 @@ def describe(request: HttpRequest) -> HttpResponse:
         told = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
     messages.success(request, told)
     galleries = {row.photo.metadata.parent_id for row in rows}
-    return HttpResponseRedirect(photo_links.library(galleries.pop() if len(galleries) == 1 else None))
+    return HttpResponseRedirect(addresses.library(galleries.pop() if len(galleries) == 1 else None))
 
 
 def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:

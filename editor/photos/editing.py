@@ -29,8 +29,8 @@ from nodes.selectors import photos as selectors
 from nodes.selectors.editing import Version
 from nodes.selectors.listing import is_public
 from nodes.services.bulk_actions import Chosen
+from photos import addresses
 from photos import labels as photo_labels
-from photos import links as photo_links
 from photos.services import photos
 
 # What an editor may have thought about for long.
@@ -79,7 +79,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
     working_copies.saved(request)
-    link = format_html("<a href='{}'>{}</a>", photo_links.in_admin(photo_id), form.cleaned_data["title"])
+    link = format_html("<a href='{}'>{}</a>", addresses.in_admin(photo_id), form.cleaned_data["title"])
     told = _("Saved: {}.")
     if "_publish" in request.POST:
         told = _("Published: {}.")
@@ -87,7 +87,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
         told = _("Saved: {}, merged with another editor's changes.")
     messages.success(request, format_html(told, link))
     stays = "_continue" in request.POST
-    return HttpResponseRedirect(photo_links.in_admin(photo_id) if stays else photo_links.library(fields["parent_id"]))
+    return HttpResponseRedirect(addresses.in_admin(photo_id) if stays else addresses.library(fields["parent_id"]))
 
 
 def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make: Any) -> list[Clash]:
@@ -121,9 +121,9 @@ def _show(
         "clashes": clashes,
         "fields": [field for field in form.visible_fields() if field.name not in names],
         "photo": photo,
-        "picture": photo_links.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
-        "original": photo_links.uncut(photo),
-        "whole": photo_links.uncut(photo, photo_links.MIDDLE),
+        "picture": addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
+        "original": addresses.uncut(photo),
+        "whole": addresses.uncut(photo, addresses.MIDDLE),
         "exif": photo_labels.facts(photo),
         "uses": uses.of(request.user, [photo.pk]),
         "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
@@ -131,7 +131,7 @@ def _show(
         "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
         "describing": describing.address([photo.pk]) if access.may_describe(request.user, photo) else "",
-        "markdown": photo_links.markdown(photo),
+        "markdown": addresses.markdown(photo),
         **working_copies.context(request, PHOTO, photo.pk),
     }
     return page(request, "photo", title, form=form, status=status, **context, **more)
@@ -157,7 +157,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         messages.success(request, _("The former picture is shown again."))
     except NodeError as error:
         messages.error(request, str(error))
-    return HttpResponseRedirect(photo_links.in_admin(photo_id))
+    return HttpResponseRedirect(addresses.in_admin(photo_id))
 
 
 @require_POST
@@ -170,15 +170,15 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     used = uses.of(request.user, [photo_id])
     if used.is_used and uses.CONFIRMED not in request.POST:
         chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
-        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=photo_links.in_admin(photo_id))
+        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=addresses.in_admin(photo_id))
     try:
         photos.throw_away(actor(request), photo_id, ObjectId(nonce))
         told = format_html(_("“{}” is in the trash."), photo.metadata.title)
         messages.success(request, format_html("{} {}", told, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
-        return HttpResponseRedirect(photo_links.in_admin(photo_id))
-    return HttpResponseRedirect(photo_links.library(photo.metadata.parent_id))
+        return HttpResponseRedirect(addresses.in_admin(photo_id))
+    return HttpResponseRedirect(addresses.library(photo.metadata.parent_id))
 
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:

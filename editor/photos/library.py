@@ -31,7 +31,7 @@ from nodes.selectors.lists import Filters
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen, Summary
 from nodes.types import TagChange
-from photos import links as photo_links
+from photos import addresses
 from photos.assets.limits import limits
 
 # Photos on a page of the grid.
@@ -203,7 +203,7 @@ def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> 
     messages.success(request, told)
     if outcome.refused:
         links = (
-            (format_html("<a href='{}'>{}</a>", photo_links.in_admin(r.chosen.id), r.chosen.title), r.reason)
+            (format_html("<a href='{}'>{}</a>", addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)

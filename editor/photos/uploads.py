@@ -25,7 +25,7 @@ from nodes import access
 from nodes.errors import NodeError
 from nodes.selectors import photos as selectors
 from nodes.types import Saved
-from photos import links as photo_links
+from photos import addresses
 from photos.services.photos import Replacement, Upload, Uploaded
 from photos.services.photos import file_name as clean_name
 
@@ -114,7 +114,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     who = actor(request)
 
     def then(arrived: list[str]) -> str:
-        return describing.address(arrived) if arrived else photo_links.library(gallery_id)
+        return describing.address(arrived) if arrived else addresses.library(gallery_id)
 
     return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, then)
 
@@ -126,7 +126,7 @@ def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     who = actor(request)
-    page = photo_links.in_admin(photo_id)
+    page = addresses.in_admin(photo_id)
     return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, lambda _arrived: page)
 
 
@@ -177,10 +177,10 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "ok": True,
         "id": str(photo.pk),
         "title": photo.metadata.title,
-        "url": photo_links.in_admin(photo.pk),
+        "url": addresses.in_admin(photo.pk),
         "describe": describing.address([photo.pk]),
-        "thumbnail": photo_links.square(photo, 160),
-        "markdown": photo_links.markdown(photo),
+        "thumbnail": addresses.square(photo, 160),
+        "markdown": addresses.markdown(photo),
     }
     if isinstance(done, Uploaded) and done.duplicates:
         twins = [twin for twin in (selectors.get(i) for i in done.duplicates) if twin]

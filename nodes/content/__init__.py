@@ -30,7 +30,7 @@ from nodes.content.base import (
     Section,
     upgrade,
 )
-from nodes.content.fields import MarkdownField
+from nodes.content.declared_fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
 from nodes.content.shipped import PHOTO, Author, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
 

@@ -14,8 +14,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import readable_one
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
-from nodes.content import fields as content_fields
-from nodes.content import get, upgrading, values
+from nodes.content import declared_fields, get, upgrading, values
 from nodes.models import Metadata, Node
 from nodes.types import NEVER
 
@@ -99,10 +98,10 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
 
     What a field of its type does not take is as it was.
     """
-    declared, moment = content_fields.declared(type), now()
+    declared, moment = declared_fields.declared(type), now()
     fields = {
         **_NOTHING,
-        **merging.as_stored({"detail": content_fields.defaults(type)}),
+        **merging.as_stored({"detail": declared_fields.defaults(type)}),
         **(stored.fields if stored else {}),
     }
     for path, value in mine.items():

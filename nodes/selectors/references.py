@@ -18,8 +18,7 @@ from marginalia.mongo.connection import Document, batched, database
 from marginalia.mongo.reading import aggregated, along, readable
 from nodes import rendering
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
-from nodes.content import MARKDOWN, PHOTO, registry
-from nodes.content import fields as content_fields
+from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import photos
@@ -270,7 +269,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
         said = document.get("draft", {}) if is_draft else document
         detail = said.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]
-        written = content_fields.markdown(document["metadata"]["type"], detail)
+        written = declared_fields.markdown(document["metadata"]["type"], detail)
         texts += [rendering.of_field(one.text) for one in written]
         mentions = [mention for html in texts for mention in markup_references.mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]

@@ -10,9 +10,8 @@ from marginalia.markup.characters import searchable
 from marginalia.markup.html import references as markup_references
 from marginalia.markup.inserts.reading import Inserts
 from nodes import content, rendering
-from nodes.content import MARKDOWN
+from nodes.content import MARKDOWN, declared_fields
 from nodes.content import facets as content_facets
-from nodes.content import fields as content_fields
 from nodes.selectors import photos
 from nodes.selectors.references import MOST_NAMED, Ref
 
@@ -75,14 +74,14 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     names of inserts, sorted. `inserts`: those of the node's text, where the caller has read them.
     """
     detail = metadata.get("detail") or {}
-    fields = content_fields.markdown(metadata["type"], detail)
+    fields = declared_fields.markdown(metadata["type"], detail)
     texts = [inserts or Inserts(_html(metadata)), *(Inserts(rendering.of_field(one.text)) for one in fields)]
     every = [markup_references.names(one.html, MOST_NAMED) for one in texts]
     names = [name for one in every for name in (*one.nodes, *one.photos)]
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
     ids |= {photo.pk for photo in photos.named(slugs[:MOST_NAMED]).values()}
-    ids |= set(content_fields.references(metadata["type"], detail))
+    ids |= set(declared_fields.references(metadata["type"], detail))
     for one in texts:
         ids |= one.references.nodes | one.references.photos
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(one.names for one in texts)))]
@@ -92,8 +91,8 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
     """Yield what the fields of a type say, as readers read it."""
-    for field, said in content_fields.words(type, detail, names):
-        is_markdown = isinstance(field, content_fields.MarkdownField)
+    for field, said in declared_fields.words(type, detail, names):
+        is_markdown = isinstance(field, declared_fields.MarkdownField)
         yield text.plain(Inserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
 
 

@@ -4,7 +4,7 @@ from bson import ObjectId
 from django.utils.translation import gettext as _
 
 from nodes import merging
-from nodes.content import fields as content_fields
+from nodes.content import declared_fields
 from nodes.services import drafts
 from nodes.services.editing import create
 from nodes.types import Actor, Saved
@@ -29,7 +29,7 @@ def duplicate(
     """
     # Of a newer version a copy would lack what is not known: reading refuses it.
     metadata = drafts.drafted(drafts.read(node_id))
-    known = content_fields.known(metadata["type"], merging.fields(metadata))
+    known = declared_fields.known(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(
         actor,

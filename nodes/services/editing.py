@@ -14,8 +14,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, standing
-from nodes.content import fields as content_fields
-from nodes.content import upgrading, values
+from nodes.content import declared_fields, upgrading, values
 from nodes.errors import (
     EditConflict,
     FieldRefused,
@@ -102,7 +101,7 @@ def create(
         "author": actor.as_document(),
         "tags": sorted(unique(tags)),
         "summary": "",
-        "detail": content_fields.defaults(type),
+        "detail": declared_fields.defaults(type),
         **upgrading.stamp(type),
     }
     extra = merging.nested(given)
@@ -215,7 +214,7 @@ def missing(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a type needs, has no default for, and that are not given: empty, for the type to refuse them."""
     return {
         path: None
-        for path, field in content_fields.own(type)
+        for path, field in declared_fields.own(type)
         if path not in given and not (field.blank or field.null or field.has_default())
     }
 
@@ -227,7 +226,7 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
     """
     if not content.get(type).is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
-    fields, declared = dict(mine), content_fields.declared(type)
+    fields, declared = dict(mine), declared_fields.declared(type)
     for path, value in mine.items():
         if field := declared.get(path):
             try:

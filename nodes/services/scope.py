@@ -6,7 +6,7 @@ from typing import Any
 from django.db import models
 
 from nodes import content
-from nodes.content import fields as content_fields
+from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
@@ -64,5 +64,5 @@ def _long_texts(type: str) -> frozenset[str]:
     if content.get(type).date_field:
         # Lists by a date of their own may read whole details (reader.selectors.dates).
         return frozenset()
-    fields = content_fields.declared(type).values()
+    fields = declared_fields.declared(type).values()
     return frozenset(field.column for field in fields if isinstance(field, models.TextField))

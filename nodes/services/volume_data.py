@@ -10,8 +10,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, batched, database, insert_new
 from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
-from nodes.content import MARKDOWN, upgrading
-from nodes.content import fields as content_fields
+from nodes.content import MARKDOWN, declared_fields, upgrading
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.services.editing import NEVER
@@ -74,7 +73,7 @@ def _document(row: Row) -> Document:
         "author": row.author.as_document(),
         "tags": sorted(set(row.tags)),
         "summary": row.summary,
-        "detail": {**content_fields.defaults(row.type), "text": row.text, "format": MARKDOWN, **row.detail},
+        "detail": {**declared_fields.defaults(row.type), "text": row.text, "format": MARKDOWN, **row.detail},
         **upgrading.stamp(row.type),
     }
     return {"_id": row.id, "metadata": metadata, "derived": derived.of(metadata)}

@@ -17,9 +17,8 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from nodes import content, merging, rendering
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
-from nodes.content import MARKDOWN, PHOTO, may_hold, upgrading
-from nodes.content import fields as content_fields
-from nodes.content.fields import PREFIX
+from nodes.content import MARKDOWN, PHOTO, declared_fields, may_hold, upgrading
+from nodes.content.declared_fields import PREFIX
 from nodes.errors import (
     FieldRefused,
     IdTaken,
@@ -270,8 +269,8 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
     One that was saved and is left alone is not looked at: an editor who corrects a title must not be kept from it.
     """
     detail = metadata["detail"]
-    texts = [(content_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
-    texts += [(written, MARKDOWN) for written in content_fields.markdown(metadata["type"], detail)]
+    texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
+    texts += [(written, MARKDOWN) for written in declared_fields.markdown(metadata["type"], detail)]
     for written, text_format in texts:
         # Rendering takes its time.
         if written.path not in changes or not may_have_any(written.text):

@@ -1,7 +1,7 @@
 """Copies of photos in other sizes: the worker makes the usual ones after the upload, a request what is not made yet.
 
 Each is made once. Only a few threads of a process make copies or wait for one; other requests get the nearest that there is.
-The sizes are set in photos/assets/limits.py, and photos/links.py writes their URLs into pages.
+The sizes are set in photos/assets/limits.py, and photos/addresses.py writes their URLs into pages.
 """
 
 import re

@@ -6,7 +6,7 @@ from marginalia.mongo import jobs
 from marginalia.mongo.jobs import Job
 from nodes.errors import TooBusy
 from nodes.selectors import photos as selectors
-from photos import links
+from photos import addresses
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
@@ -29,7 +29,7 @@ def make(job: Job) -> None:
     source, detail = contents.find(photo.pk, content_id, photo.parent_id), photo.metadata.detail
     if source is None:
         return
-    for spec in renditions.usual(detail.resolution, links.focal(photo), links.cut(photo)):
+    for spec in renditions.usual(detail.resolution, addresses.focal(photo), addresses.cut(photo)):
         try:
             renditions.get(source, detail.content_type, spec)
         except TooBusy as error:

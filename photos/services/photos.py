@@ -33,7 +33,7 @@ from nodes.services.write import (
 )
 from nodes.tags import unique
 from nodes.types import NO_TAGS, Actor, Saved, TagChange
-from photos import links as photo_links
+from photos import addresses
 from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import Lock, free_or_stale
@@ -62,7 +62,7 @@ def save(
     saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
     photo = selectors.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
     if photo:
-        photo_copies.put(photo_id, photo.metadata.content_id, photo_links.cut(photo))
+        photo_copies.put(photo_id, photo.metadata.content_id, addresses.cut(photo))
     return saved
 
 

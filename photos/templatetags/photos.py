@@ -12,24 +12,23 @@ from nodes.access import section_choices
 from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.selectors import photos
+from photos import addresses, pictures
 from photos import labels as photo_labels
-from photos import links as photo_links
-from photos import pictures
-from photos.links import Shared
+from photos.addresses import Shared
 
 register = template.Library()
 
 
 @register.simple_tag
-def photo_picture(photo: Photo, sizes: str = photo_links.SIZES, *, eager: bool = False) -> SafeString:
+def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
     """{% photo_picture photo sizes="50vw" eager=True %}: the whole photo, WebP and JPEG, in the widths that are made."""
-    return photo_links.picture(photo, sizes=sizes, eager=eager)
+    return addresses.picture(photo, sizes=sizes, eager=eager)
 
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
     """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point. `eager`: it is seen before scrolling."""
-    return photo_links.thumbnail(photo, width, alt=alt, eager=eager)
+    return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
 
 # How wide the boxes of photos are in lists: of the newest post, of two in a row, beside words.
@@ -43,7 +42,7 @@ _BOXES = {
 @register.simple_tag
 def photo_crop(photo: Photo, box: str, alt: str | None = None, *, eager: bool = False) -> SafeString:
     """{% photo_crop photo "row" %}: the photo for a box of a list, "lead", "card" or "row", cropped around its focal point."""
-    return photo_links.crop(photo, sizes=_BOXES[box], alt=alt, eager=eager)
+    return addresses.crop(photo, sizes=_BOXES[box], alt=alt, eager=eager)
 
 
 # How wide (pixels) a square photo is in a row of photos, where all of them are equally high.
@@ -53,39 +52,39 @@ _ROW = 330
 @register.simple_tag
 def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
     """{% photo_in_row photo eager=True %}: the photo for a row, next to nothing cut off. `eager`: seen before scrolling."""
-    shape = photo_links.shape(photo)
-    return photo_links.crop(photo, sizes=f"min(88vw, {shape * _ROW // 100}px)", widest=shape / 100, eager=eager)
+    shape = addresses.shape(photo)
+    return addresses.crop(photo, sizes=f"min(88vw, {shape * _ROW // 100}px)", widest=shape / 100, eager=eager)
 
 
 @register.filter
 def photo_shape(photo: Photo) -> int:
     """{{ photo|photo_shape }}: its width to its height in hundredths, the nearest for which the style sheet has a class."""
-    return photo_links.shape(photo)
+    return addresses.shape(photo)
 
 
 @register.simple_tag
 def share_picture() -> Shared | None:
     """{% share_picture as picture %}: the site's picture for link previews of pages that have none."""
     photo = pictures.of_site()
-    return photo_links.shared(photo) if photo else None
+    return addresses.shared(photo) if photo else None
 
 
 @register.simple_tag
 def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
     """{% photo_logo photo site.name "logo" %}: the photo as a logo, which keeps what shines through it."""
-    return photo_links.logo(photo, alt=alt, css_class=css_class)
+    return addresses.logo(photo, alt=alt, css_class=css_class)
 
 
 @register.filter
 def photo_size(photo: Photo) -> tuple[int, int]:
     """{{ photo|photo_size }}: the width and height, in pixels, of what is shown of the photo."""
-    return photo_links.size(photo)
+    return addresses.size(photo)
 
 
 @register.filter
 def photo_is_whole(photo: Photo) -> bool:
     """{{ photo|photo_is_whole }}: whether it is shown as its file is, not cropped, and not turned by hand."""
-    return photo_links.is_whole(photo)
+    return addresses.is_whole(photo)
 
 
 @register.simple_tag
@@ -94,13 +93,13 @@ def photo_original(photo: Photo) -> str:
 
     Of a photo that was cut, of its largest copy.
     """
-    return photo_links.original(photo)
+    return addresses.original(photo)
 
 
 @register.simple_tag
 def photo_srcset(photo: Photo) -> str:
     """{% photo_srcset photo %}: the whole photo as WebP, in the widths that are made, for a script to show."""
-    return photo_links.srcset(photo, "webp")
+    return addresses.srcset(photo, "webp")
 
 
 @register.simple_tag

@@ -12,8 +12,7 @@ from django.utils import timezone
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import along
 from nodes.collections import NODES, keys_of
-from nodes.content import facets, registry
-from nodes.content import fields as content_fields
+from nodes.content import declared_fields, facets, registry
 from nodes.models.dependencies import on_lists
 from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live, of_detail, readable_nodes
 from nodes.types import NEVER
@@ -113,7 +112,7 @@ def _beyond(
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
     """Return what lists read of the fields of some types: all but long texts."""
-    fields = {path: field for type in types for path, field in content_fields.own(type.type_name)}
+    fields = {path: field for type in types for path, field in declared_fields.own(type.type_name)}
     return of_detail(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
     )

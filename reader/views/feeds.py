@@ -27,8 +27,7 @@ from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import due
 from nodes.selectors import nodes as selectors
-from photos import links as photo_links
-from photos import pictures
+from photos import addresses, pictures
 from photos import texts as photo_texts
 from reader.selectors import authors
 from reader.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
@@ -148,13 +147,13 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     link = origin + node.get_absolute_url()
     html, enclosure, picture = photo_texts.body(node, is_feed=True), None, None
     if isinstance(node, Photo):
-        html = format_html("<p>{}</p><p>{}</p>", photo_links.picture(node), metadata.summary)
+        html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail
         # How long the copy of what was cut is is not known before it is made: feeds say 0 then.
-        kind, length = (detail.content_type, detail.size) if photo_links.is_whole(node) else ("image/jpeg", 0)
-        enclosure = Enclosure(origin + photo_links.original(node), kind, length)
+        kind, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
+        enclosure = Enclosure(origin + addresses.original(node), kind, length)
     elif node.picture:
-        shared = photo_links.shared(node.picture)
+        shared = addresses.shared(node.picture)
         picture = Picture(origin + shared.path, shared.width, shared.height)
     line = rendering.line
     values: dict[str, Any] = {"title": line(metadata.title), "link": link, "summary": line(node.blurb)}

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 
 from nodes import content, links, rendering
 from nodes.models import Node, Photo, stored_site
-from photos import links as photo_links
-from photos.links import Shared
+from photos import addresses
+from photos.addresses import Shared
 
 # What has a headline there; all else has a name.
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
@@ -111,11 +111,11 @@ def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
 def _file(origin: str, photo: Photo) -> dict[str, Any]:
     detail = photo.metadata.detail
     return {
-        "contentUrl": origin + photo_links.original(photo),
-        "thumbnailUrl": origin + photo_links.shared(photo).path,
-        "encodingFormat": detail.content_type if photo_links.is_whole(photo) else "image/jpeg",
-        "width": _pixels(photo_links.size(photo)[0]),
-        "height": _pixels(photo_links.size(photo)[1]),
+        "contentUrl": origin + addresses.original(photo),
+        "thumbnailUrl": origin + addresses.shared(photo).path,
+        "encodingFormat": detail.content_type if addresses.is_whole(photo) else "image/jpeg",
+        "width": _pixels(addresses.size(photo)[0]),
+        "height": _pixels(addresses.size(photo)[1]),
         "caption": detail.alt,
     }
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from nodes.errors import TooBusy
 from nodes.models import Photo, look
 from nodes.models.stored_site import SiteSettings
-from photos import links, pictures
+from photos import addresses, pictures
 from photos.assets import contents, images, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.limits import limits
@@ -45,7 +45,7 @@ def sheet(request: HttpRequest, name: str) -> HttpResponse:
 def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
     """Send an icon made of the site's logo; of no other photo are any made."""
     logo, _dark = pictures.logos()
-    name = next((one for one in links.ICONS if logo and links.icon(logo, one) == quote(request.path)), None)
+    name = next((one for one in addresses.ICONS if logo and addresses.icon(logo, one) == quote(request.path)), None)
     if logo is None or name is None:
         raise Http404
     source = contents.find(logo.pk, content_id, logo.parent_id)
@@ -65,17 +65,17 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
 def _source(logo: Photo) -> Spec:
     """Return the copy of a logo that its icons are made of, as wide as the largest if the logo is."""
     # A WebP cannot be as long as a JPEG, and lets shine through.
-    extension = "webp" if renditions.widths(links.size(logo), "webp") else "jpg"
-    made = renditions.widths(links.size(logo), extension)
-    width = next((one for one in made if one >= max(links.ICONS.values())), made[-1])
-    return Spec(width, extension, cut=links.cut(logo))
+    extension = "webp" if renditions.widths(addresses.size(logo), "webp") else "jpg"
+    made = renditions.widths(addresses.size(logo), extension)
+    width = next((one for one in made if one >= max(addresses.ICONS.values())), made[-1])
+    return Spec(width, extension, cut=addresses.cut(logo))
 
 
 @lru_cache(maxsize=8)
 def _drawn(copy: contents.Stored, extension: str, name: str) -> bytes:
     with copy.open() as file:
         on = PAPER if name == "touch-icon" else None
-        return images.icon(file, renditions.FORMATS[extension][0], limits(), width=links.ICONS[name], on=on)
+        return images.icon(file, renditions.FORMATS[extension][0], limits(), width=addresses.ICONS[name], on=on)
 
 
 def _kept(request: HttpRequest, content: bytes, content_type: str) -> HttpResponse:

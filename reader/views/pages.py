@@ -20,9 +20,8 @@ from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import by_hand, search
 from nodes.selectors import nodes as selectors
 from nodes.selectors.listing import Listing
+from photos import addresses, pictures
 from photos import labels as photo_labels
-from photos import links as photo_links
-from photos import pictures
 from photos import texts as photo_texts
 from reader.selectors import authors, dates, pinned, related
 from reader.selectors import facets as by_facet
@@ -137,7 +136,7 @@ def show(
     """
     more, crumbs = _more(request, shown), breadcrumbs(shown)
     photo = pictures.shared(shown, more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ())
-    picture = photo_links.shared(photo) if photo else None
+    picture = addresses.shared(photo) if photo else None
     context = {
         "node": shown,
         "body": photo_texts.body(shown) if body is None else body,

@@ -12,7 +12,7 @@ from api.http.routing import Router
 from api.schemas import openapi
 from api.urls import api
 from nodes.content import Entry, register, unregister
-from nodes.content.fields import declared
+from nodes.content.declared_fields import declared
 from tests.api.renew_schema import SNAPSHOT, present, promised
 from tests.support.nodes import build
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from PIL import Image
 
-from photos import links
+from photos import addresses
 from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -57,14 +57,14 @@ def test_the_class_of_a_type_is_no_other_one(mongo, client):
 
 
 def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
-    assert tuple(int(shape) for shape in re.findall(r"\.shape-(\d+) {", SHEET)) == links.SHAPES
+    assert tuple(int(shape) for shape in re.findall(r"\.shape-(\d+) {", SHEET)) == addresses.SHAPES
     assert all(
         round(float(ratio) * 100) == int(shape)
         for shape, ratio in re.findall(r"\.shape-(\d+) { --shape: ([\d.]+)", SHEET)
     )
     for name in ("across", "down"):
         found = re.findall(rf"\.{name}-(\d+) {{ --{name}: (\d+)%; }}", SHEET)
-        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != links.MIDDLE_TENTH]
+        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != addresses.MIDDLE_TENTH]
 
 
 def test_there_is_a_class_for_every_tenth_of_a_colour():

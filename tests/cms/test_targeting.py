@@ -22,7 +22,7 @@ from marginalia.mongo.collections import Collection, ShardKey, declared
 from marginalia.mongo.sharding import targeting
 from marginalia.mongo.sharding.targeting import Broadcast
 from nodes.selectors import photos as photo_selectors
-from photos import links
+from photos import addresses
 from photos.services import photos
 from tests.support import routing
 from tests.support.commands import CommandLog
@@ -59,8 +59,8 @@ def judged(commands: CommandLog) -> set[Broadcast]:
     return used
 
 
-def get(client: Client, *addresses: str) -> None:
-    for address in addresses:
+def get(client: Client, *urls: str) -> None:
+    for address in urls:
         assert client.get(address).status_code < 400, address
 
 
@@ -107,32 +107,32 @@ def test_pictures_are_asked_of_the_shard_of_their_gallery(client, mongo, command
     first, second = gallery("first"), gallery("second")
     lake, hill = upload(first), upload(first, name="hill.jpg")
     replace(hill, pictures.png())
-    addresses = [address for one in (lake, hill) for address in shown(one)]
+    urls = [address for one in (lake, hill) for address in shown(one)]
 
-    def asks_all(addresses: list[str]) -> bool:
+    def asks_all(urls: list[str]) -> bool:
         with commands.recorded():
-            for address in addresses:
+            for address in urls:
                 answer = client.get(address)
                 assert answer.status_code == 200, address
                 b"".join(answer.streaming_content)
         return "cms.assets.files" in {broadcast.collection for broadcast in judged(commands)}
 
-    assert all(f"/{first}/" in address for address in addresses)
-    assert not asks_all(addresses)
-    before = {address: client.get(address).headers["ETag"] for address in addresses}
+    assert all(f"/{first}/" in address for address in urls)
+    assert not asks_all(urls)
+    before = {address: client.get(address).headers["ETag"] for address in urls}
     for one in (lake, hill):
         photos.save(EDITOR, one, document(one)["metadata"]["nonce"], {"parent_id": second})
-    assert asks_all(addresses)
-    assert {address: client.get(address).headers["ETag"] for address in addresses} == before
-    addresses = [address for one in (lake, hill) for address in shown(one)]
-    assert all(f"/{second}/" in address for address in addresses)
-    assert not asks_all(addresses)
+    assert asks_all(urls)
+    assert {address: client.get(address).headers["ETag"] for address in urls} == before
+    urls = [address for one in (lake, hill) for address in shown(one)]
+    assert all(f"/{second}/" in address for address in urls)
+    assert not asks_all(urls)
 
 
 def shown(photo_id: ObjectId) -> list[str]:
     """Return some addresses of what pages show of a photo."""
     photo = photo_selectors.get(photo_id)
-    return [links.original(photo), links.copy(photo, 320, "webp"), links.square(photo, 160)]
+    return [addresses.original(photo), addresses.copy(photo, 320, "webp"), addresses.square(photo, 160)]
 
 
 def site_user(name: str) -> Any:
@@ -142,9 +142,9 @@ def site_user(name: str) -> Any:
 
 
 def test_what_readers_ask_for(client, mongo, commands):
-    addresses = readers(client)
+    urls = readers(client)
     with commands.recorded():
-        for address in addresses:
+        for address in urls:
             answer = client.get(address)
             b"".join(answer.streaming_content if answer.streaming else [])
             assert answer.status_code in (200, 301), address

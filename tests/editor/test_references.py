@@ -11,7 +11,7 @@ from editor import links
 from nodes.selectors import photos as photo_selectors
 from nodes.selectors import references
 from nodes.services import drafts, trash
-from photos import links as photo_links
+from photos import addresses
 from photos import texts as photo_texts
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
@@ -146,7 +146,7 @@ class TestWarnings:
         assert "On lakes" in text(asked)
         sent = {"chosen": [str(photo_id)], f"nonce-{photo_id}": photo_nonce}
         for action in ("trash", "unpublish"):
-            assert "On lakes" in text(editor.post(photo_links.library(), {**sent, "action": action}))
+            assert "On lakes" in text(editor.post(addresses.library(), {**sent, "action": action}))
         assert photo_selectors.get(photo_id).metadata.published
         done = editor.post(f"/admin/nodes/photo/{photo_id}/trash/", {**sent, "confirmed": "1"})
         assert done.status_code == 302

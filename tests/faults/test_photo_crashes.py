@@ -12,10 +12,10 @@ from nodes.errors import NodeGone
 from nodes.selectors import photos as selectors
 from nodes.services import trash
 from nodes.types import Actor, TagChange
+from photos.addresses import original
 from photos.assets import contents, locks
 from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from photos.assets.locks import STALE
-from photos.links import original
 from photos.services import photos
 from photos.services.sweeping import Swept, sweep
 from tests.support.between import before, stopped_before

@@ -10,9 +10,9 @@ from marginalia.mongo import doctor, jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
 from nodes.selectors import photos as selectors
+from photos.addresses import copy, original
 from photos.assets.locks import STALE
 from photos.assets.reader import Missing
-from photos.links import copy, original
 from photos.services import photos
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node

@@ -10,7 +10,7 @@ import pytest
 from PIL import ExifTags, Image
 
 from nodes.selectors import photos as selectors
-from photos import links
+from photos import addresses
 from photos.assets import framing, images, renditions
 from photos.assets.framing import CENTRE, WHOLE, Cut
 from photos.assets.limits import Limits
@@ -51,9 +51,9 @@ SHAPES = {
 def test_every_copy_that_a_page_names_is_sent(mongo, client, shape):
     name, data = SHAPES[shape]
     photo = selectors.get(upload(gallery(), data(), name))
-    addresses = {links.file_path(photo, spec) for spec in named(photo)}
-    assert len(addresses) > 2 * len(Limits().squares)
-    assert {client.get(address).status_code for address in addresses} == {200}
+    urls = {addresses.file_path(photo, spec) for spec in named(photo)}
+    assert len(urls) > 2 * len(Limits().squares)
+    assert {client.get(address).status_code for address in urls} == {200}
 
 
 @pytest.mark.parametrize("size", [(2, 20_000), (20_000, 2)])

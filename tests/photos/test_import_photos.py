@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.selectors import photos as selectors
+from photos.addresses import copy, square
 from photos.assets.locks import STALE
-from photos.links import copy, square
 from photos.services import photos
 from photos.services.sweeping import sweep
 from tests.support.nodes import build, pictures

@@ -19,10 +19,10 @@ from nodes.errors import TooBusy
 from nodes.selectors import photos as selectors
 from nodes.services import trash
 from photos import views as photo_files
+from photos.addresses import copy, original, picture, square, thumbnail
 from photos.assets import images, limits, renditions
 from photos.assets.contents import find
 from photos.assets.locks import STALE
-from photos.links import copy, original, picture, square, thumbnail
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from editor.photos import describing
 from editor.photos.describing import address
-from photos.links import in_admin, library
+from photos.addresses import in_admin, library
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.editors import fields

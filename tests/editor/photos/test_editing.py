@@ -13,7 +13,7 @@ from editor.photos import describing
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.types import NEVER, Actor
-from photos.links import in_admin, library
+from photos.addresses import in_admin, library
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.editors import fields

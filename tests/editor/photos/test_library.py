@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from nodes.selectors import photos as selectors
 from nodes.types import NEVER
-from photos.links import library
+from photos.addresses import library
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, upload

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from marginalia.mongo import indexes
 from nodes import content, merging
 from nodes.checks import check_content
-from nodes.content import fields as content_fields
-from nodes.content import values
+from nodes.content import declared_fields, values
 from nodes.errors import EditConflict
 from nodes.selectors import nodes as selectors
 from nodes.services import editing
@@ -81,7 +80,7 @@ def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
     @given(valid.of(type))
     def check(given):
         read = selectors.get(made(place, given)).metadata.detail
-        for path, field in content_fields.own(type):
+        for path, field in declared_fields.own(type):
             assert as_told(field, getattr(read, field.attname)) == as_told(field, given[path]), path
         assert read.text == given["detail.text"]
 
@@ -161,7 +160,7 @@ def test_two_editors_lose_nothing(place, amount):
                 path = conflict.path
                 assert not merging.same(mine[path], before.get(path))
                 assert not merging.same(theirs[path], before.get(path))
-                way = content_fields.way(type, path)
+                way = declared_fields.way(type, path)
                 assert not _added(way, before.get(path), mine[path]) - _items(way, conflict.mine)
                 assert not _added(way, before.get(path), theirs[path]) - _items(way, conflict.theirs)
             decided = {**error.merge.changes, **{one.path: one.mine for one in error.merge.conflicts}}
@@ -174,7 +173,7 @@ def test_two_editors_lose_nothing(place, amount):
             elif merging.same(others, before.get(path)):
                 assert merging.same(after.get(path), ours), path
             else:
-                way = content_fields.way(type, path)
+                way = declared_fields.way(type, path)
                 assert not _added(way, before.get(path), ours) - _items(way, after.get(path)), path
         selectors.get(node_id)
 
@@ -203,11 +202,11 @@ def _kept_ids(side: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 
 def _items(way: str, value: Any) -> Counter[str]:
     """Return what a value is made of, each with how often: what an editor would miss were it gone."""
-    if way == content_fields.TEXT:
+    if way == declared_fields.TEXT:
         return Counter(part.strip() for part in (value or "").split("\n\n") if part.strip())
-    if way == content_fields.PARTS:
+    if way == declared_fields.PARTS:
         return Counter(str(part["_id"]) for part in value or ())
-    return Counter(repr(item) for item in value or ()) if way == content_fields.ITEMS else Counter()
+    return Counter(repr(item) for item in value or ()) if way == declared_fields.ITEMS else Counter()
 
 
 def _added(way: str, before: Any, value: Any) -> Counter[str]:

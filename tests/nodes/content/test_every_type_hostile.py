@@ -17,8 +17,7 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from marginalia.mongo import indexes
 from marginalia.mongo.connection import database
 from nodes import content
-from nodes.content import fields as content_fields
-from nodes.content import values
+from nodes.content import declared_fields, values
 from nodes.errors import FieldRefused, InvalidField
 from nodes.selectors import nodes as selectors
 from nodes.services import editing
@@ -100,7 +99,7 @@ def names_in(value: Any) -> set[str]:
 def test_what_is_no_value_is_refused_or_harmless(place):
     type, section = place
     node_id = factory_for(type)(slug="n", parent_id=section)
-    for path, field in content_fields.declared(type).items():
+    for path, field in declared_fields.declared(type).items():
         for value in [*VALUES, *_in_parts(field)]:
             with suppress(FieldRefused):
                 editing.save(EDITOR, node_id, nonce(node_id), {path: value})
@@ -121,7 +120,7 @@ def test_a_path_that_names_no_field_is_refused(place):
     type, section = place
     node_id = factory_for(type)(slug="n", parent_id=section)
     before = stored(node_id)
-    for path in content_fields.declared(type):
+    for path in declared_fields.declared(type):
         for wrong in (
             f"{path}.x",
             f"{path}.0",
@@ -189,8 +188,8 @@ class Page(HTMLParser):
 
 def texts(type: str, pieces: list[str]) -> dict[str, Any]:
     """Return what every field that takes texts says, by path: pieces as far as they fit."""
-    return {path: said for path, field in content_fields.own(type) if (said := _text(field, pieces)) is not None} | (
-        {"detail.text": "\n\n".join(pieces)} if "detail.text" in content_fields.declared(type) else {}
+    return {path: said for path, field in declared_fields.own(type) if (said := _text(field, pieces)) is not None} | (
+        {"detail.text": "\n\n".join(pieces)} if "detail.text" in declared_fields.declared(type) else {}
     )
 
 

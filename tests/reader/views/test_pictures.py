@@ -13,7 +13,7 @@ from marginalia.mongo.connection import database
 from nodes.selectors import photos, references
 from nodes.services import drafts, editing, trash
 from nodes.services.site import save_settings, touch
-from photos import links as photo_links
+from photos import addresses
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document
@@ -62,7 +62,7 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     [(link, picture)] = THUMBNAIL.findall(page(client, address))
     assert link == "/news/harbour"
     assert 'alt=""' in picture
-    width, height = photo_links.size(photos.get(photo))
+    width, height = addresses.size(photos.get(photo))
     assert f'width="{width}" height="{height}"' in picture
     assert 'class="across-2 down-8 red-' in picture
     assert f"/{photo}/" in picture
@@ -92,10 +92,10 @@ def test_lists_by_name_and_by_hand_show_it(client, photo):
 
 @pytest.mark.parametrize("take_away", [hide, throw_away])
 def test_one_that_is_not_public_is_shown_nowhere(client, post, photo, take_away):
-    addresses = [*LISTS, "/news/harbour", "/feed/rss", "/feed/atom", "/feed/json"]
-    assert all(str(photo) in page(client, address) for address in addresses)
+    urls = [*LISTS, "/news/harbour", "/feed/rss", "/feed/atom", "/feed/json"]
+    assert all(str(photo) in page(client, address) for address in urls)
     take_away(photo)
-    assert [address for address in addresses if str(photo) in page(client, address)] == []
+    assert [address for address in urls if str(photo) in page(client, address)] == []
 
 
 def test_scheduled_changes_bring_and_take_it_from_their_time_on(client, post, photo):

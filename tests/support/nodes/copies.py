@@ -139,18 +139,20 @@ def photo(chance: random.Random, judged: Any) -> Any:
 
 def named(photo: Any) -> set[str]:
     """Return the copies that the site's pages name of a photo, as in their addresses."""
-    from photos import links
+    from photos import addresses
     from photos.assets.limits import limits
 
-    html = [links.picture(photo), links.crop(photo, sizes="1px"), links.logo(photo, alt="", css_class="")]
-    html += [links.thumbnail(photo, width) for width in limits().squares]
-    html += [f'"{one}"' for one in (links.shared(photo).path, links.original(photo), links.square(photo, 160))]
+    html = [addresses.picture(photo), addresses.crop(photo, sizes="1px"), addresses.logo(photo, alt="", css_class="")]
+    html += [addresses.thumbnail(photo, width) for width in limits().squares]
+    html += [
+        f'"{one}"' for one in (addresses.shared(photo).path, addresses.original(photo), addresses.square(photo, 160))
+    ]
     return set(re.findall(r'/([ws][\w-]+\.(?:webp|jpg))[ "]', "".join(html)))
 
 
 def tried(number: int, seed: int) -> dict[str, Any]:
     """Make every copy of so many accepted pictures; return what came of it."""
-    from photos import links
+    from photos import addresses
     from photos.assets import images, renditions
     from photos.assets.framing import CENTRE, scaled
     from photos.assets.limits import limits
@@ -160,7 +162,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
     for format, stored, judged in accepted(chance, number):
         formats[format] += 1
         shown = photo(chance, judged)
-        focal, cut = links.focal(shown), links.cut(shown)
+        focal, cut = addresses.focal(shown), addresses.cut(shown)
         wanted = {str(spec) for spec in renditions.usual(judged.size, focal, cut)}
         for missing in named(shown) - wanted:
             faults.append(f"{missing} of {format} {judged.size}: the worker does not make it")
@@ -168,7 +170,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
         for text in sorted(wanted):
             spec = renditions.parse(text, focal, cut)
             assert spec
-            size = (spec.width, spec.width) if spec.focal else scaled(links.size(shown), spec.width)
+            size = (spec.width, spec.width) if spec.focal else scaled(addresses.size(shown), spec.width)
             began = time.process_time()
             try:
                 copy = images.resized(
@@ -190,7 +192,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
                 faults.append(f"{text} of {format} {judged.size}: {type(error).__name__}: {error}")
             slowest = max(slowest, time.process_time() - began)
         assert drawn
-        for width in links.ICONS.values():
+        for width in addresses.ICONS.values():
             images.icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, on=None)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     return {"formats": formats, "copies": copies, "faults": faults[:20], "peak": peak, "slowest": round(slowest, 2)}

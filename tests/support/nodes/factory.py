@@ -6,7 +6,7 @@ import factory
 from bson import ObjectId
 
 from nodes import content
-from nodes.content import fields as content_fields
+from nodes.content import declared_fields
 from tests.support.nodes import valid
 from tests.support.nodes.build import node
 
@@ -31,7 +31,7 @@ class NodeFactory(factory.Factory):
 
     @classmethod
     def _create(cls, model_class: Any, *args: Any, **said: Any) -> ObjectId:
-        paths = {field.name: path for path, field in content_fields.declared(model_class.type_name).items()}
+        paths = {field.name: path for path, field in declared_fields.declared(model_class.type_name).items()}
         given = {
             name if name in _COMMON else paths.get(name, f"detail.{name}"): said.pop(name)
             for name in list(said)
@@ -42,7 +42,7 @@ class NodeFactory(factory.Factory):
 
 def factory_for(type: str) -> type[NodeFactory]:
     """Return the factory of a content type: call it for one node, or its create_batch(3) for three."""
-    known = content_fields.declared(type)
+    known = declared_fields.declared(type)
     needed = {known[path].name: value for path, value in valid.least(type).items()}
     model: Any = content.get(type)
     section = factory.LazyFunction(lambda: valid.home(type))

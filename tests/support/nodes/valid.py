@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from marginalia.markup.characters import is_blank
 from nodes import content
-from nodes.content import NodeField, values
-from nodes.content import fields as content_fields
+from nodes.content import NodeField, declared_fields, values
 from nodes.services.editing import missing
 from tests.support.nodes.build import node
 
@@ -49,15 +48,15 @@ MOST = 4
 
 def of(type: str) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy of everything that editors fill in of a type: {"detail.servings": 2, …}."""
-    given = {path: value(field) for path, field in content_fields.own(type)}
-    if "detail.text" in content_fields.declared(type):
+    given = {path: value(field) for path, field in declared_fields.own(type)}
+    if "detail.text" in declared_fields.declared(type):
         given["detail.text"] = _texts(1_000, blank=True, lines=True)
     return st.fixed_dictionaries(given)
 
 
 def least(type: str) -> dict[str, Any]:
     """Return the simplest values of the fields that a type needs and has no default for, by path."""
-    known = content_fields.declared(type)
+    known = declared_fields.declared(type)
     return {path: find(value(known[path]), lambda _value: True, settings=_SIMPLEST) for path in missing(type, {})}
 
 
