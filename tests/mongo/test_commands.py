@@ -16,6 +16,7 @@ from tests.support import wxr
 from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]
+OURS = {"cms", "marginalia.comments", "marginalia.mongo", "nodes", "photos", "transfer", "wordpress"}
 AWAY = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=300&serverSelectionTimeoutMS=300"
 REFUSED = "MongoDB doesn't answer. 127.0.0.1:9: [Errno 111] Connection refused."
 
@@ -33,11 +34,7 @@ def ended(*words: str) -> tuple[int, str]:
 def test_every_command_of_ours_has_these_exit_codes():
     from django.core.management import load_command_class
 
-    ours = {
-        name: app
-        for name, app in get_commands().items()
-        if app in ("marginalia.mongo", "marginalia.comments", "nodes", "photos", "transfer", "cms")
-    }
+    ours = {name: app for name, app in get_commands().items() if app in OURS}
     ours = {name: app for name, app in ours.items() if name not in ("check", "mongod", "serve", "makemigrations")}
     classes = {name: type(load_command_class(app, name)) for name, app in ours.items()}
     assert len(classes) >= 15
@@ -104,7 +101,7 @@ def test_every_command_without_a_database_is_one_sentence(mongo, tmp_path):
         ["work", "--once"],
     ]  # fmt: skip
     without_database = {"check", "check_theme", "makemigrations", "mongod", "serve", "start_theme"}
-    ours = {name for name, app in get_commands().items() if app in ("mongo", "nodes", "comments", "cms", "wordpress")}
+    ours = {name for name, app in get_commands().items() if app in OURS}
     assert {words[0] for words in commands} == ours - without_database
     answer = run("-c", RUNNER, json.dumps(commands))
     assert answer.returncode == 0, answer.stderr
