@@ -88,10 +88,10 @@ def addresses() -> list[str]:
     from cms.demo.volume import TAGS
     from marginalia.mongo.clock import now
     from nodes.models import tree
-    from nodes.selectors import nodes as selectors
+    from nodes.selectors import stored_nodes
 
     sections, posts = tree.current(), ranked()[0]
-    found = {node.pk: node for node in selectors.whole_by_ids(posts, now())}
+    found = {node.pk: node for node in stored_nodes.whole_by_ids(posts, now())}
     held = [one for one in sections.sections.values() if one.slug.startswith(("blog-", "folder-"))]
     lists = [sections.url(one.parent_id, one.slug) for one in held]
     tags = [f"/tag/{name}" for name in TAGS]
@@ -158,11 +158,11 @@ def comment(dice: random.Random, post: Any) -> None:
 
 def save(dice: random.Random, post: Any) -> None:
     """Add a sentence at the end of a post."""
-    from nodes.selectors import nodes
+    from nodes.selectors import stored_nodes
     from nodes.services import editing
     from nodes.types import Actor
 
-    stored = nodes.get(post)
+    stored = stored_nodes.get(post)
     assert stored is not None
     said = f"{stored.metadata.detail.text}\n\n{dice.choice(content.SENTENCES)}"
     editing.save(Actor(None, "Ada"), post, stored.metadata.nonce, {"detail.text": said})

@@ -16,7 +16,7 @@ def _addresses(folder: Path) -> list[str]:
     """Upload large photos; return the addresses of fifty copies of them, none of which is made."""
     from PIL import Image
 
-    from nodes.selectors import photos
+    from nodes.selectors import stored_photos
     from photos.addresses import copy
     from photos.assets.limits import limits
     from photos.services.importing import upload
@@ -28,7 +28,7 @@ def _addresses(folder: Path) -> list[str]:
         path = folder / f"{number}.jpg"
         Image.effect_noise(SIZE, 40 + number).convert("RGB").save(path)
         fields = {"published": build.PAST, "detail.alt": "Noise"}
-        photo = photos.get(upload(build.EDITOR, parent, path, fields=fields))
+        photo = stored_photos.get(upload(build.EDITOR, parent, path, fields=fields))
         assert photo
         found += [copy(photo, width, kind) for width in limits().widths[:5] for kind in ("jpg", "webp")]
     return found

@@ -88,11 +88,11 @@ def addresses() -> Iterator[tuple[str, str]]:
     """Yield (what it is, path) of every kind of page."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
-    from nodes.selectors import nodes as selectors
+    from nodes.selectors import stored_nodes
 
     sections, moment = tree.current(), now()
     blog, folder = (next(s for s in sections.sections.values() if s.slug == slug) for slug in ("blog-1", "folder-1"))
-    posts = selectors.entries(blog.id, moment, size=10)
+    posts = stored_nodes.entries(blog.id, moment, size=10)
     middle = posts.nodes[5]
     path = sections.url(blog.parent_id, blog.slug)
     yield "home", "/"

@@ -106,12 +106,12 @@ def addresses() -> Iterator[tuple[str, str]]:
     """Yield (what it is, path) of every page that is measured; the post gets its comments here."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
-    from nodes.selectors import nodes as selectors
+    from nodes.selectors import stored_nodes
 
     photo = content.photo()
     sections = tree.current()
     blog = next(section for section in sections.sections.values() if section.slug == "blog-1")
-    post = selectors.entries(blog.id, now(), size=1).nodes[0]
+    post = stored_nodes.entries(blog.id, now(), size=1).nodes[0]
     content.discuss(post, COMMENTS)
     yield "post, 100 comments threaded", post.get_absolute_url()
     yield "post, 100 comments oldest first", f"{post.get_absolute_url()}?comments=oldest"

@@ -195,7 +195,7 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.test import Client
     from django.urls import reverse
 
-    from nodes.selectors import photos
+    from nodes.selectors import stored_photos
     from photos.addresses import copy, square
     from photos.assets.limits import limits
     from tests.support.nodes.photo_build import gallery
@@ -212,7 +212,7 @@ def picture(megapixels: int) -> dict[str, float]:
             )
         [result] = response.json()["results"]
         assert result["ok"], result
-        photo = photos.get(result["id"])
+        photo = stored_photos.get(result["id"])
         assert photo
         for address in (copy(photo, max(limits().widths), "webp"), square(photo, max(limits().squares))):
             assert client.get(address).status_code == 200

@@ -59,9 +59,9 @@ def main() -> None:
         from benchmarks import busy_site, web
         from marginalia.comments.types import Target
         from marginalia.mongo.clock import now
-        from nodes.selectors import nodes
+        from nodes.selectors import stored_nodes
 
-        post = nodes.whole_by_ids(busy_site.ranked()[0][:1], now())[0]
+        post = stored_nodes.whole_by_ids(busy_site.ranked()[0][:1], now())[0]
         content.discuss(post, COMMENTS)
         path, packed = post.get_absolute_url(), {"Accept-Encoding": "gzip"}
         bare = servers.enter_context(web.started("benchmarks.bare:application", folder))

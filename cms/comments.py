@@ -17,8 +17,7 @@ from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.content import PHOTO, Content, registry
 from nodes.models import Node, Photo, Placed, stored_site, tree
-from nodes.selectors import nodes as selectors
-from nodes.selectors import photos
+from nodes.selectors import stored_nodes, stored_photos
 from nodes.signals import node_deleted
 
 
@@ -31,12 +30,12 @@ def register() -> None:
 
 def live_nodes(ids: list[ObjectId]) -> Iterable[Model]:
     """Return the nodes that readers may see: the live ones in live sections."""
-    return selectors.live_by_ids(tree.current(), ids, now())
+    return stored_nodes.live_by_ids(tree.current(), ids, now())
 
 
 def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
     """Return the photos that readers may see: the live ones in live sections."""
-    return photos.live_by_ids(tree.current(), ids, now())
+    return stored_photos.live_by_ids(tree.current(), ids, now())
 
 
 def policy(obj: Any) -> Policy:
@@ -67,7 +66,7 @@ def authors(obj: Any) -> frozenset[str]:
 def layout(target: Target) -> str:
     """Return the storage layout in which the discussion of a node is begun: its type's, else that of the nearest section whose
     type says one; "" for the one in settings, and for what is no node."""
-    labels = {model._meta.label_lower: home for model, home in ((Node, selectors.get), (Photo, photos.get))}
+    labels = {model._meta.label_lower: home for model, home in ((Node, stored_nodes.get), (Photo, stored_photos.get))}
     # Only where a type says anything is the node worth a look.
     if target.label not in labels or not any(type.comment_layout for type in registry.types()):
         return ""

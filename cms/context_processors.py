@@ -13,8 +13,7 @@ from nodes import links
 from nodes.models import stored_site, tree
 from nodes.models.look import fonts
 from nodes.models.stored_site import DOCUMENTATION
-from nodes.selectors import nodes as selectors
-from nodes.selectors import slugs
+from nodes.selectors import slugs, stored_nodes
 from nodes.selectors.outline import outline
 from photos import addresses, pictures
 from reader.page_cache.keepable import is_personal
@@ -58,7 +57,7 @@ def _links_at_top() -> list[MenuLink]:
     if named := stored_site.current().settings.footer_links:
         return menus.arranged(named, moment)
     sections = tree.current()
-    return [MenuLink(title, sections.url(None, slug)) for title, slug in selectors.links_at_top(moment)]
+    return [MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(moment)]
 
 
 def _menu(request: HttpRequest) -> dict[str, Any]:

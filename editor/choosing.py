@@ -18,7 +18,7 @@ from nodes.access import Action
 from nodes.collections import ASSET_FILES
 from nodes.links import origin
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import nodes, photos, picking
+from nodes.selectors import picking, stored_nodes, stored_photos
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
@@ -103,7 +103,7 @@ def addressed(request: HttpRequest, typed: str) -> Node | Photo | None:
     scheme, _colon, name = typed.partition("#")[0].partition(":")
     if scheme in (references.NODE, references.PHOTO):
         key = ObjectId(name) if ObjectId.is_valid(name) else None
-        found = None if key is None else photos.get(key) if scheme == references.PHOTO else nodes.get(key)
+        found = None if key is None else stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key)
         return found if found and may_choose(request.user, found) else None
     return at(typed)
 
@@ -115,7 +115,7 @@ def at(address: str) -> Node | Photo | None:
     except ValueError:
         return None
     sections, moment = tree.current(), now()
-    return nodes.resolve(sections, path, moment) if path else nodes.front_page(sections, moment)
+    return stored_nodes.resolve(sections, path, moment) if path else stored_nodes.front_page(sections, moment)
 
 
 def _is_address(request: HttpRequest, typed: str) -> bool:

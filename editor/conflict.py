@@ -17,7 +17,7 @@ from editor import declared, differences
 from editor.differences import Fold, Line
 from editor.forms import NodeForm
 from nodes.errors import EditConflict
-from nodes.selectors.editing import Version
+from nodes.selectors.editable_nodes import Version
 
 # What can be chosen; mine and theirs are also the prefixes of the hidden fields that keep either side as it was shown.
 MINE, THEIRS, EDIT = "mine", "theirs", "edit"

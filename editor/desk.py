@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
 from nodes.models import Node, tree
-from nodes.selectors.editing import Editable
+from nodes.selectors.editable_nodes import Editable
 from nodes.times import day, point, time
 from nodes.types import NEVER
 

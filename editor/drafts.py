@@ -23,7 +23,7 @@ from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.errors import NodeError
-from nodes.selectors.editing import Editable, Version
+from nodes.selectors.editable_nodes import Editable, Version
 from nodes.services import drafts
 from photos import texts
 from reader.views import previews

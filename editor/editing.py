@@ -27,9 +27,8 @@ from nodes.errors import (
     Published,
 )
 from nodes.models import Node
-from nodes.selectors import editing as selectors
-from nodes.selectors import slugs
-from nodes.selectors.editing import Editable, Version
+from nodes.selectors import editable_nodes, slugs
+from nodes.selectors.editable_nodes import Editable, Version
 from nodes.services import drafts, editing
 from nodes.services.write import NOT_DRAFTED
 from nodes.types import Act, Actor, Saved
@@ -61,7 +60,7 @@ def _sent_new(request: HttpRequest, type: str) -> HttpResponse:
     if not sent_forms.is_to_be_saved(request.POST, form, conflict.Decided(request.POST)):
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
-    made = selectors.load(form_id)
+    made = editable_nodes.load(form_id)
     if made and not access.allowed(request.user, made.node, Action.EDIT):
         # This form has made a page, which is not its author's alone any more: published, say.
         return change(request, form_id)
@@ -204,7 +203,7 @@ def _find(request: HttpRequest, node_id: ObjectId) -> Editable | None:
     try:
         return access.node(request.user, node_id, Action.VIEW)
     except Http404:
-        if request.method == "POST" and selectors.load(node_id) is None:
+        if request.method == "POST" and editable_nodes.load(node_id) is None:
             return None
         raise
 

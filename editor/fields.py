@@ -22,7 +22,7 @@ from marginalia.markup.inserts.widgets import ChooserInput
 from marginalia.mongo.clock import now
 from nodes.access import TOP, section_choices
 from nodes.models import dependencies, tree, version_cache
-from nodes.selectors import due, nodes, picking
+from nodes.selectors import due, picking, stored_nodes
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
 
@@ -210,7 +210,7 @@ def _public(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
         live = sections.live_ids(moment)
         held = [sections.sections[section_id] for section_id in live if section_id is not None]
         yield from ((sections.url(section.parent_id, section.slug), section.title) for section in held)
-        found = list(nodes.newest_entries(sections, moment, size=OFFERED).nodes)
+        found = list(stored_nodes.newest_entries(sections, moment, size=OFFERED).nodes)
     yield from ((node.get_absolute_url(), node.metadata.title) for node in found)
 
 
@@ -242,7 +242,7 @@ class ReferenceField(forms.CharField):
 
 def spelled(node_id: ObjectId, *, photos: bool) -> str:
     """Return a reference as editors read it: its address where readers see it, else its id."""
-    found = nodes.live_by_id(tree.current(), node_id, now())
+    found = stored_nodes.live_by_id(tree.current(), node_id, now())
     return unquote(found.get_absolute_url()) if found else f"{'photo' if photos else 'node'}:{node_id}"
 
 

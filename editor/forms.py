@@ -34,7 +34,7 @@ from marginalia.mongo.clock import now
 from nodes import access, content, rendering, tags
 from nodes.content import HTML, MARKDOWN, declared_fields
 from nodes.models.stored_site import COMMENT_POLICIES
-from nodes.selectors.editing import Version
+from nodes.selectors.editable_nodes import Version
 from nodes.services.editing import made_public
 from nodes.types import TagChange
 from photos import texts

@@ -17,9 +17,8 @@ from nodes import access
 from nodes.access import Action
 from nodes.content import declared_fields
 from nodes.errors import EditConflict, NodeError
-from nodes.selectors import editing as selectors
-from nodes.selectors import history
-from nodes.selectors.editing import Version
+from nodes.selectors import editable_nodes, history
+from nodes.selectors.editable_nodes import Version
 from nodes.services import editing
 from nodes.types import Act, TagChange
 
@@ -120,7 +119,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
 
 
 def _version(node_id: ObjectId, nonce: str) -> Version:
-    version = selectors.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+    version = editable_nodes.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
     if version is None:
         raise Http404(_("That version is not known any more."))
     return version

@@ -12,7 +12,7 @@ from editor.fields import ReferenceField
 from editor.link_rows import LinkRowsField
 from marginalia.mongo.clock import now
 from nodes.models import look, stored_site, tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from reader.selectors.menus import MenuLink
 
 
@@ -73,7 +73,7 @@ def _sections() -> list[MenuLink]:
 
 def _pages() -> list[MenuLink]:
     sections = tree.current()
-    return [MenuLink(title, sections.url(None, slug)) for title, slug in selectors.links_at_top(now())]
+    return [MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(now())]
 
 
 class LookForm(forms.Form):

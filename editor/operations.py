@@ -20,9 +20,9 @@ from editor.site import actor, admin_url, page
 from nodes import access
 from nodes.access import Action
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
-from nodes.selectors import editing as editing_selectors
+from nodes.selectors import editable_nodes
 from nodes.selectors import trash as selectors
-from nodes.selectors.editing import Editable
+from nodes.selectors.editable_nodes import Editable
 from nodes.services import duplicating, editing, trash
 from nodes.types import NEVER, Act
 from photos import addresses
@@ -118,7 +118,7 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     form = Confirmation(request, found, section=_section(request, found), new_id=new_id)
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
-        if editing_selectors.load(said["new_id"]):
+        if editable_nodes.load(said["new_id"]):
             # A form sent again goes on with the copy that it made, if that is still for this user to change.
             access.node(request.user, said["new_id"], Action.EDIT)
         try:

@@ -18,8 +18,8 @@ from marginalia.mongo.clock import now
 from nodes import access, rendering
 from nodes.content import MARKDOWN
 from nodes.models import Node
-from nodes.selectors import editing, history, slugs
-from nodes.selectors.editing import Version
+from nodes.selectors import editable_nodes, history, slugs
+from nodes.selectors.editable_nodes import Version
 from nodes.times import day, point
 from nodes.types import Act, Saved
 from photos import texts
@@ -44,7 +44,7 @@ def tell(
     tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on. `slug`: what the form said; an address
     that neither it nor the title leads to expect is told.
     """
-    found = editing.load(saved.id)
+    found = editable_nodes.load(saved.id)
     # Thrown away in between: what is told is that nothing was lost.
     told = _happened(before, found.node, act, drafted=drafted) if found else _("Saved.")
     if found and found.draft and (due := found.draft.due) and (drafted or act is Act.SCHEDULED):

@@ -13,8 +13,8 @@ from editor.conflict import Decided
 from editor.forms import NodeForm
 from editor.site import actor
 from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
-from nodes.selectors import editing, history
-from nodes.selectors.editing import Version
+from nodes.selectors import editable_nodes, history
+from nodes.selectors.editable_nodes import Version
 from nodes.services.write import NOT_DRAFTED
 
 # A form posted only to be shown again: after a log-in that had expired.
@@ -24,7 +24,7 @@ KEPT = "_kept"
 def seen(posted: QueryDict, node_id: ObjectId) -> Version | None:
     """Return the version that a sent form was rendered from; None if it names none, or one that is not known any more."""
     nonce = posted.get("nonce", "")
-    return editing.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+    return editable_nodes.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
 def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:

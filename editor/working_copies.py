@@ -27,9 +27,9 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
 from nodes.content import MARKDOWN
-from nodes.selectors import editing, photos
+from nodes.selectors import editable_nodes, stored_photos
 from nodes.selectors import working_copies as selectors
-from nodes.selectors.editing import Version
+from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
 from nodes.services import working_copies as services
 from nodes.services.write import NOT_DRAFTED
@@ -243,9 +243,9 @@ def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
     """Return what is stored of a node; None if there is nothing that the user may see."""
     if content.get(type).is_file:
-        photo = photos.get(node_id)
-        return Version.of(photos.metadata(node_id), photo.metadata.updated) if photo else None
-    found = editing.load(node_id)
+        photo = stored_photos.get(node_id)
+        return Version.of(stored_photos.metadata(node_id), photo.metadata.updated) if photo else None
+    found = editable_nodes.load(node_id)
     if found is None or not access.allowed(user, found.node, access.Action.VIEW):
         return None
     return found.draft if drafting and found.draft else found.live

@@ -20,7 +20,7 @@ from marginalia.mongo.clock import now
 from nodes import access, content, rendering
 from nodes.access import Action
 from nodes.models import Node, stored_site, tree
-from nodes.selectors import editing, picking, slugs
+from nodes.selectors import editable_nodes, picking, slugs
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.services.write import NOT_DRAFTED
@@ -64,7 +64,7 @@ def show_typed(request: HttpRequest) -> JsonResponse:
 
 def _typed(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
     """Return the node as its form says it; what is wrong with the form is as it is stored."""
-    found = editing.load(node_id) if node_id else None
+    found = editable_nodes.load(node_id) if node_id else None
     if found and (found.node.metadata.type != type or not access.allowed(request.user, found.node, Action.VIEW)):
         found = None
     drafting = request.POST.get("version") == "draft"
@@ -77,7 +77,9 @@ def _typed(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
     if "detail.text" in mine:
         mine["detail.text"] = mine["detail.text"][: settings.TEXT_MAX_BYTES]
     mine["author"] = mine.get("author") or (stored.fields["author"] if stored else actor(request).as_document())
-    return editing.typed(type, mine, form.cleaned_data.get("tags", ()), found.node.pk if found else ObjectId(), stored)
+    return editable_nodes.typed(
+        type, mine, form.cleaned_data.get("tags", ()), found.node.pk if found else ObjectId(), stored
+    )
 
 
 @require_safe

@@ -18,8 +18,8 @@ from marginalia.mongo.clock import now
 from nodes import content
 from nodes.content import PHOTO
 from nodes.models import Node, Photo, tree
-from nodes.selectors import editing, trash
-from nodes.selectors.editing import Editable
+from nodes.selectors import editable_nodes, trash
+from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 
 # How choices spell the top level.
@@ -69,7 +69,7 @@ def node(user: Any, node_id: ObjectId, action: Action) -> Editable:
 
     Raises Http404 if there is none that the user may see, PermissionDenied if the user may see it, but not do this.
     """
-    return _checked(user, editing.load(node_id), action)
+    return _checked(user, editable_nodes.load(node_id), action)
 
 
 def trashed(user: Any, node_id: ObjectId, action: Action) -> Editable:
@@ -138,7 +138,7 @@ def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
     if content.get(type).is_file:
         may = may_change_photos(user)
     else:
-        found = editing.load(node_id) if node_id else None
+        found = editable_nodes.load(node_id) if node_id else None
         seen = found.node if found and allowed(user, found.node, Action.VIEW) else None
         may = may_create(user, type) if seen is None else allowed(user, seen, Action.DRAFT)
     if not may:

@@ -24,9 +24,7 @@ from nodes import rendering, tags
 from nodes.content import declared_fields
 from nodes.models import Photo, Placed, tree, version_cache
 from nodes.models.dependencies import note_texts
-from nodes.selectors import due
-from nodes.selectors import nodes as node_selectors
-from nodes.selectors import photos as selectors
+from nodes.selectors import due, stored_nodes, stored_photos
 from nodes.selectors import references as reference_selectors
 from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
@@ -122,7 +120,7 @@ def readable(names: Names) -> Targets:
     moment, sections = now(), tree.current()
 
     def read() -> tuple[Targets, datetime | None]:
-        photos = selectors.named(names.photos)
+        photos = stored_photos.named(names.photos)
         public = {name: photo for name, photo in photos.items() if is_public(photo, sections, moment)}
         return Targets(public, reference_selectors.addresses(sections, names.nodes, moment)), due.next_due(moment)
 
@@ -138,7 +136,7 @@ def marked(node: Placed, *, sees_photos: bool, sees_all: bool) -> SafeString:
     inserts = Inserts(rendering.for_readers(saved(node), get_language() or "en", is_page=True))
     names = named(inserts)
     public = readable(names) if names else NONE
-    photos = selectors.named(names.photos) if sees_photos else public.photos
+    photos = stored_photos.named(names.photos) if sees_photos else public.photos
     targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
     return SafeString(_resolved(inserts.shown(Readers(photos), faults=True), targets))
 
@@ -182,7 +180,7 @@ def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_al
         return []
     inserts = Inserts(render())
     names = named(inserts)
-    photos = selectors.named(names.photos) if sees_photos else readable(names).photos
+    photos = stored_photos.named(names.photos) if sees_photos else readable(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
     ids = {
         name: photos[name].pk if name in photos else ObjectId(name)
@@ -216,7 +214,7 @@ class Readers:
     def node(self, node_id: ObjectId) -> Placed | None:
         """Return a page, post, section or photo with all its fields; None where readers do not see it. Reads it each time."""
         note_texts()
-        return node_selectors.live_by_id(tree.current(), node_id, now())
+        return stored_nodes.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
         """Return the newest photos of a gallery, none if that is not live."""
@@ -224,7 +222,7 @@ class Readers:
 
         def read() -> tuple[Sequence[Any], datetime | None]:
             is_live = tree.current().is_live(gallery_id, moment)
-            found = node_selectors.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
+            found = stored_nodes.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
             return found, due.next_due(moment)
 
         return version_cache.under_version(("inserted photos", gallery_id, most), moment, read)
@@ -236,9 +234,9 @@ class Readers:
         def read() -> tuple[Sequence[Any], datetime | None]:
             sections = tree.current()
             if wanted:
-                found = node_selectors.tagged(sections, wanted, moment, size=most)
+                found = stored_nodes.tagged(sections, wanted, moment, size=most)
             else:
-                found = node_selectors.newest_entries(sections, moment, size=most)
+                found = stored_nodes.newest_entries(sections, moment, size=most)
             return found.nodes, due.next_due(moment)
 
         return version_cache.under_version(("inserted posts", wanted, most), moment, read)

@@ -9,7 +9,7 @@ from marginalia.mongo.clock import now
 from nodes.access import may_see_photos
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
 from photos import addresses
 from photos.addresses import FORMER, ORIGINAL
@@ -28,7 +28,7 @@ def file(
     request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
 ) -> HttpResponseBase:
     """Send a photo's file or a copy of it to those who may see the photo; to others there is none."""
-    photo = selectors.get(photo_id, gallery_id)
+    photo = stored_photos.get(photo_id, gallery_id)
     for_all = photo is not None and is_public(photo, tree.current(), now())
     # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
     if not for_all and (not may_see_photos(request.user) or photo is None):

@@ -13,7 +13,7 @@ from marginalia.mongo.clock import now
 from nodes import links
 from nodes.content import NEWEST, registry
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.selectors.listing import EVER
 from reader.selectors import authors, sitemap
 
@@ -52,7 +52,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
     sections = tree.current()
     newest = sitemap.newest(sections, moment)
     posts = (at for section_id, at in newest.items() if sections.sections[section_id].content_type.lists == NEWEST)
-    front = selectors.front_page(sections, moment)
+    front = stored_nodes.front_page(sections, moment)
     yield "/", front.metadata.updated if front else max(posts, default=None)
     for section_id in sections.live_ids(moment):
         if section_id is not None:

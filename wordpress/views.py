@@ -9,7 +9,7 @@ from django.urls import reverse
 from marginalia.comments.reading.lists import ANCHOR
 from marginalia.mongo.clock import now
 from nodes.models import Node, Photo, tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from reader.views import finding
 from wordpress import old_links
 
@@ -44,7 +44,7 @@ def moved(request: HttpRequest) -> HttpResponse | None:
 def _address(request: HttpRequest, path: str, address: Callable[[Node | Photo], str] = Node.get_absolute_url) -> str:
     """Return the present URL of an old path; "" if readers can see nothing there."""
     node_id = old_links.find(request.get_host(), path, request.GET)
-    node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None
+    node = stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
     return address(node) if node else ""
 
 

@@ -19,7 +19,7 @@ from api.rights import limits
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import DRAFT, LIVE, Id, Shape, VersionName
 from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
-from nodes.selectors import editing, photos
+from nodes.selectors import editable_nodes, stored_photos
 
 MOST = 100
 # What each takes as its body.
@@ -171,8 +171,8 @@ def _body(one: Operation) -> Mapping[str, Any]:
 
 
 def _nonce(node_id: ObjectId, *, is_draft: bool) -> ObjectId | None:
-    if (found := editing.load(node_id)) is None:
-        photo = photos.get(node_id)
+    if (found := editable_nodes.load(node_id)) is None:
+        photo = stored_photos.get(node_id)
         return photo.metadata.nonce if photo else None
     version = found.draft if is_draft else found.live
     return version.nonce if version else None

@@ -18,8 +18,7 @@ from nodes.content import facets as content_facets
 from nodes.content import registry
 from nodes.models import Placed, tree
 from nodes.models.tree import Section
-from nodes.selectors import by_hand, lists, search
-from nodes.selectors import nodes as selectors
+from nodes.selectors import by_hand, lists, search, stored_nodes
 from reader.selectors import authors, dates
 from reader.selectors import facets as by_facet
 
@@ -78,14 +77,14 @@ def _across(filters: Filters) -> Found:
     if filters.q:
         return _searched(filters)
     if filters.tag:
-        found = selectors.tagged(sections, filters.tag, moment, **page)
+        found = stored_nodes.tagged(sections, filters.tag, moment, **page)
     elif filters.author:
         names = authors.names([slugify(filters.author)], moment)
         found = authors.posts(sections, names, moment, **page)
     elif filters.type:
-        found = selectors.of_type(sections, _installed(filters.type), moment, **page)
+        found = stored_nodes.of_type(sections, _installed(filters.type), moment, **page)
     else:
-        found = selectors.newest_entries(sections, moment, **page)
+        found = stored_nodes.newest_entries(sections, moment, **page)
     return Found(found.nodes, found.older)
 
 
@@ -138,9 +137,9 @@ def _of_section(filters: Filters) -> Found:
         nodes, after = by_hand.page(section.id, moment, size=size, cursor=cursor)
         return Found(nodes, after)
     if lists_by == content.BY_NAME:
-        pages = selectors.pages_of(section.id, moment, after=cursor, limit=size + 1)
+        pages = stored_nodes.pages_of(section.id, moment, after=cursor, limit=size + 1)
         return Found(pages[:size], pages[size - 1].metadata.slug if len(pages) > size else None)
-    of = selectors.photos_of if lists_by == content.PHOTOS else selectors.entries
+    of = stored_nodes.photos_of if lists_by == content.PHOTOS else stored_nodes.entries
     found = of(section.id, moment, size=size, cursor=cursor or None)
     return Found(found.nodes, found.older)
 

@@ -20,10 +20,9 @@ from nodes import tags as tag_texts
 from nodes.access import Action
 from nodes.collections import home_of
 from nodes.errors import DraftGone, EditConflict, NodeError
-from nodes.selectors import editing as selectors
-from nodes.selectors import history, photos
+from nodes.selectors import editable_nodes, history, stored_photos
 from nodes.selectors import trash as in_trash
-from nodes.selectors.editing import Editable, Version
+from nodes.selectors.editable_nodes import Editable, Version
 from nodes.services import drafts, editing, trash
 from nodes.services.write import NOT_DRAFTED
 from nodes.types import NO_TAGS, Actor, TagChange
@@ -67,7 +66,7 @@ def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any])
     # Who sees no nodes of his own could not be answered with what was made.
     if not (access.may_create(principal, type) and access.may_list(principal)):
         raise PermissionDenied
-    if form and selectors.load(form):
+    if form and editable_nodes.load(form):
         # This very request has made it.
         return form
     who = Actor.of(principal)
@@ -103,7 +102,7 @@ def publish(asked: Asked, node_id: ObjectId) -> None:
         _save(asked, found, editing.made_public(found.live.fields, now()))
         return
     if found.draft and (at := found.draft.fields.get("published")):
-        begun_on = selectors.version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
+        begun_on = editable_nodes.version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
         if begun_on is None or begun_on.fields.get("published") != at:
             _check_not_public(found, at, "query.version")
     with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
@@ -131,7 +130,7 @@ def schedule(asked: Asked, node_id: ObjectId, at: datetime) -> None:
         return
 
     def is_done() -> bool:
-        present = selectors.load(node_id)
+        present = editable_nodes.load(node_id)
         return bool(present and present.draft and present.draft.due == at)
 
     with _of_draft(asked, found, is_done):
@@ -202,12 +201,12 @@ def _standing(principal: Principal, node_id: ObjectId, action: Action, *, descri
     try:
         return access.node(principal, node_id, action)
     except Http404:
-        photo = photos.get(node_id) if access.may_see_photos(principal) else None
+        photo = stored_photos.get(node_id) if access.may_see_photos(principal) else None
         if photo is None:
             raise
     if not (access.may_describe(principal, photo) if describes else access.allowed(principal, photo, action)):
         raise PermissionDenied
-    return Editable(photo, Version.of(photos.metadata(node_id), photo.metadata.updated))
+    return Editable(photo, Version.of(stored_photos.metadata(node_id), photo.metadata.updated))
 
 
 def _only_unpublished(principal: Principal, found: Editable) -> bool:
@@ -229,7 +228,7 @@ def _seen(asked: Asked, found: Editable) -> Version:
     present = found.draft if asked.is_draft and found.draft else found.live
     if present.nonce == asked.seen:
         return present
-    return selectors.version(found.node.pk, asked.seen) or present
+    return editable_nodes.version(found.node.pk, asked.seen) or present
 
 
 def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
@@ -275,11 +274,11 @@ def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Ite
 
 def _is_out(asked: Asked, node_id: ObjectId) -> bool:
     """Return whether readers have what the draft changed that was seen."""
-    present, said = selectors.load(node_id), selectors.version(node_id, asked.seen)
+    present, said = editable_nodes.load(node_id), editable_nodes.version(node_id, asked.seen)
     if present is None or present.draft is not None or said is None:
         return False
     begun = history.begun_on(node_id, asked.seen)
-    base = selectors.version(node_id, begun) if begun else None
+    base = editable_nodes.version(node_id, begun) if begun else None
     live, type = present.live.fields, present.node.metadata.type
     drafted = {path: value for path, value in said.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)

@@ -12,7 +12,7 @@ from nodes.content import values
 from nodes.content.base import Part
 from nodes.models import Photo, Placed
 from nodes.models.dependencies import note_texts
-from nodes.selectors.editing import Editable
+from nodes.selectors.editable_nodes import Editable
 from nodes.types import NEVER
 from photos import addresses, labels, texts
 from photos.assets import renditions

@@ -33,9 +33,8 @@ from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.models import Photo, Placed, tree
-from nodes.selectors import editing, photos
-from nodes.selectors import nodes as selectors
-from nodes.selectors.editing import Editable
+from nodes.selectors import editable_nodes, stored_nodes, stored_photos
+from nodes.selectors.editable_nodes import Editable
 
 router = Router(tags=["Nodes"])
 
@@ -106,7 +105,7 @@ def by_path(
     # `path` of an answer has letters of other scripts as addresses have them.
     place, moment = unquote(path).strip("/"), now()
     sections = tree.current()
-    found = selectors.resolve(sections, place, moment) if place else selectors.front_page(sections, moment)
+    found = stored_nodes.resolve(sections, place, moment) if place else stored_nodes.front_page(sections, moment)
     if found is None:
         raise Http404
     if unquote(found.get_absolute_url()).strip("/") != place:
@@ -121,9 +120,9 @@ def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse
     principal, key = principals.of(request), ObjectId(node_id)
     if (known := editable(principal, key)) is not None:
         return answer(request, known.node, shown, known)
-    found: Placed | None = selectors.live_by_id(tree.current(), key, now())
+    found: Placed | None = stored_nodes.live_by_id(tree.current(), key, now())
     if found is None:
-        photo = photos.get(key) if access.may_see_photos(principal) else None
+        photo = stored_photos.get(key) if access.may_see_photos(principal) else None
         found = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
     if found is None:
         raise Http404
@@ -132,7 +131,7 @@ def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse
 
 def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
     """Return a node as its editors know it; None for who is no editor of it."""
-    found = editing.load(node_id) if access.may_list(principal) else None
+    found = editable_nodes.load(node_id) if access.may_list(principal) else None
     return found if found and access.allowed(principal, found.node, Action.VIEW) else None
 
 
@@ -154,7 +153,7 @@ def _page(request: HttpRequest, filters: Filters, found: Found) -> HttpResponse:
     shown = found.nodes
     if include:
         ids = [one.pk for one in shown if not isinstance(one, Photo)]
-        whole = {one.pk: one for one in selectors.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
+        whole = {one.pk: one for one in stored_nodes.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
         shown = [whole.get(one.pk, one) for one in shown]
     items = [presenting.node(request, one, include=include, picked=picked) for one in shown]
     return answers.page(request, items, found.following)

@@ -18,7 +18,7 @@ from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
 from api.schemas.shapes import DRAFT, LIVE, Id, Node
 from api.schemas.writing import At, NewNode, NodeChange, Place, Stale, TagsChange, Version, Writing
-from nodes.selectors import photos
+from nodes.selectors import stored_photos
 
 # Operations of one address stand in one router.
 router = reading.router
@@ -178,7 +178,7 @@ def _written(
 
 def _answer(request: HttpRequest, node_id: ObjectId, *, version: str = LIVE, status: int = 200) -> HttpResponse:
     known = reading.editable(principals.of(request), node_id)
-    found = known.node if known else photos.get(node_id)
+    found = known.node if known else stored_photos.get(node_id)
     if found is None:
         raise Http404
     response = reading.answer(request, found, reading.Shown(version=version), known)

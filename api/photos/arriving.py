@@ -22,8 +22,7 @@ from marginalia.mongo.clock import now
 from nodes import access, errors, tags
 from nodes.content import PHOTO
 from nodes.models import Photo
-from nodes.selectors import photos as selectors
-from nodes.selectors import slugs, trash
+from nodes.selectors import slugs, stored_photos, trash
 from nodes.services.write import check_place
 from nodes.types import Actor
 from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
@@ -155,7 +154,7 @@ def add(principal: Principal, wanted: Described, parts: Iterable[bytes], photo_i
     with jobs.exclusively(f"photo:{photo_id}", BEGINNING) as is_held:
         if not is_held:
             raise under_way()
-        if found := selectors.get(photo_id):
+        if found := stored_photos.get(photo_id):
             return found
         if trash.load(photo_id):
             raise Problem("conflict", "The photo that was made by this is in the trash.")
@@ -189,7 +188,7 @@ def _begun(principal: Principal, wanted: Described, photo_id: ObjectId | None) -
 
 def _filled(coming: Upload, parts: Iterable[bytes], source: str) -> Photo:
     fill(coming, parts, source)
-    found = selectors.get(coming.id)
+    found = stored_photos.get(coming.id)
     if found is None:
         raise Problem("not-found", "It has been deleted since.")
     return found
@@ -215,7 +214,7 @@ def told(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
         "title": photo.metadata.title,
         "node": node,
         "file": reverse("api:api-photo-file", kwargs={"photo_id": str(photo.pk)}),
-        "duplicates": selectors.same_bytes(photo.metadata.detail.sha256, photo.pk),
+        "duplicates": stored_photos.same_bytes(photo.metadata.detail.sha256, photo.pk),
     }
     response = answers.told(request, said, nonce=photo.metadata.nonce, status=status)
     if status == 201:

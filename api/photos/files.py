@@ -15,7 +15,7 @@ from nodes import access
 from nodes.access import Action
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
 from photos import views as photo_files
 
@@ -34,7 +34,7 @@ _ANSWERS = {
 
 def visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
     """Return a photo, and whether all readers see it. Raises Http404 if there is none that the principal may see."""
-    photo = selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     for_all = photo is not None and is_public(photo, tree.current(), now())
     if photo is None or not (for_all or access.allowed(principal, photo, Action.VIEW)):
         raise Http404

@@ -21,7 +21,7 @@ from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import Id, Shape
 from nodes import access
 from nodes.models import Photo
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos.assets.errors import BadPicture
 from photos.assets.writer import new_id
 from photos.services.photos import file_name
@@ -206,6 +206,6 @@ def _arrived_before(request: HttpRequest, principal: Principal, upload_id: Objec
 
 
 def _made(principal: Principal, upload_id: ObjectId) -> Photo | None:
-    photo = selectors.get(upload_id)
+    photo = stored_photos.get(upload_id)
     author = photo.metadata.author if photo else None
     return photo if author and author.id == principal.pk else None

@@ -18,7 +18,7 @@ from api.rights.principals import ACCOUNTS
 from api.schemas.shapes import Id
 from nodes import access
 from nodes.access import Action
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.types import Actor
 from photos.services.photos import Replacement
 
@@ -75,4 +75,4 @@ def replace(
     with arriving.problems():
         coming = Replacement(Actor.of(principal), key, filename, seen_nonce=seen)
     arriving.fill(coming, picture)
-    return arriving.told(request, selectors.get(key) or photo, status=200)
+    return arriving.told(request, stored_photos.get(key) or photo, status=200)

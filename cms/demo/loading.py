@@ -16,8 +16,7 @@ from nodes.collections import ASSET_FILES
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import SiteSettings
-from nodes.selectors import nodes as selectors
-from nodes.selectors import photos
+from nodes.selectors import stored_nodes, stored_photos
 from nodes.selectors import trash as trashed
 from nodes.services import editing, trash, volume_data
 from nodes.services.site import save_settings
@@ -193,7 +192,7 @@ def remove(step: Callable[[], object]) -> Counts:
     for item in reversed(items()):
         if _delete(item):
             counts.done += 1
-        elif node := selectors.get(item.id):
+        elif node := stored_nodes.get(item.id):
             counts.left += 1
             counts.kept.append(node.get_absolute_url())
         step()
@@ -204,7 +203,7 @@ def remove(step: Callable[[], object]) -> Counts:
 
 def _take_down(plate: Plate) -> bool:
     try:
-        if photo := photos.get(plate.id):
+        if photo := stored_photos.get(plate.id):
             trash.trash(_actor(AUTHOR), plate.id, photo.metadata.nonce, ASSET_FILES)
         trash.delete(plate.id)
     except NodeGone:
@@ -213,8 +212,8 @@ def _take_down(plate: Plate) -> bool:
 
 
 def _delete(item: Item) -> bool:
-    node = selectors.get(item.id)
-    if node and selectors.holds_something(item.id):
+    node = stored_nodes.get(item.id)
+    if node and stored_nodes.holds_something(item.id):
         return False
     try:
         if node:

@@ -9,7 +9,7 @@ from bson import ObjectId
 from cms.demo.content import identifier
 from nodes.content import BasicPage, Blog, BlogEntry, Folder
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing, trash, volume_data
 from nodes.types import Actor
 
@@ -53,7 +53,7 @@ def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
 
 def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, moment: datetime) -> ObjectId:
     section_id = identifier(f"volume {slug}")
-    if selectors.get(section_id) is None:
+    if stored_nodes.get(section_id) is None:
         published = moment - timedelta(days=366 * YEARS)
         editing.create(
             AUTHORS[0],
@@ -97,8 +97,8 @@ def remove() -> Iterator[int]:
     root = identifier(f"volume {ROOT}")
     section_ids = [*(section.id for section in tree.current().descendants(root)), root]
     for section_id in section_ids:
-        section = selectors.get(section_id)
-        if section is not None and not selectors.holds_something(section.pk):
+        section = stored_nodes.get(section_id)
+        if section is not None and not stored_nodes.holds_something(section.pk):
             trash.trash(AUTHORS[0], section.pk, section.metadata.nonce)
             trash.delete(section.pk)
     volume_data.forget_places(section_ids)

@@ -25,7 +25,7 @@ from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
 from nodes.errors import EditConflict, NodeError
 from nodes.models import Photo
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen
 from photos import addresses
@@ -95,7 +95,7 @@ def describe(request: HttpRequest) -> HttpResponse:
 def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:
     """Return the photos that are named and that the user may describe, in this order: the first MOST of them."""
     ids = _named(said)[:MOST]
-    there = {photo.pk: photo for photo in selectors.by_ids(ids)}
+    there = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
     return [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
 
 
@@ -126,7 +126,7 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
         nonce = form.cleaned_data["nonce"] or ObjectId()
         saved = photos.save(actor(request), photo.pk, nonce, mine, tags, only_unpublished=is_own)
     except EditConflict as error:
-        there = selectors.get(photo.pk) or photo
+        there = stored_photos.get(photo.pk) or photo
         clashes = {conflict.path: conflict for conflict in error.merge.conflicts}
         shown = {**error.merge.changes, **{path: clash.mine for path, clash in clashes.items()}}
         theirs = "; ".join(
@@ -139,7 +139,7 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
         return Row(there, RowForm(photo=there, said=shown, change=error.tags), told)
     except NodeError as error:
         return Row(photo, form, str(error))
-    there = selectors.get(photo.pk) or photo
+    there = stored_photos.get(photo.pk) or photo
     return Row(there, RowForm(photo=there), saved=saved.nonce)
 
 
@@ -153,7 +153,7 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
     for row in rows:
         row.problem = reasons.get(row.photo.pk, row.problem)
         if row.saved:
-            row.photo = selectors.get(row.photo.pk) or row.photo
+            row.photo = stored_photos.get(row.photo.pk) or row.photo
             row.form = RowForm(photo=row.photo)
     return summary.done
 

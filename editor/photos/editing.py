@@ -25,8 +25,8 @@ from nodes import access
 from nodes.content import PHOTO
 from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.models import Photo, tree
-from nodes.selectors import photos as selectors
-from nodes.selectors.editing import Version
+from nodes.selectors import stored_photos
+from nodes.selectors.editable_nodes import Version
 from nodes.selectors.listing import is_public
 from nodes.services.bulk_actions import Chosen
 from photos import addresses
@@ -43,7 +43,7 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     working_copies.put_back(request, photo_id)
     try:
         photo = _photo(request, photo_id, access.may_see_photos)
-        present = Version.of(selectors.metadata(photo_id), photo.metadata.updated)
+        present = Version.of(stored_photos.metadata(photo_id), photo.metadata.updated)
     except (Http404, LookupError) as error:
         if request.method == "POST" and access.may_see_photos(request.user):
             return _show_gone(request)
@@ -126,8 +126,8 @@ def _show(
         "whole": addresses.uncut(photo, addresses.MIDDLE),
         "exif": photo_labels.facts(photo),
         "uses": uses.of(request.user, [photo.pk]),
-        "twins": [selectors.get(i) for i in selectors.same_bytes(detail.sha256, photo.pk)],
-        "former": selectors.former_contents(photo),
+        "twins": [stored_photos.get(i) for i in stored_photos.same_bytes(detail.sha256, photo.pk)],
+        "former": stored_photos.former_contents(photo),
         "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
         "describing": describing.address([photo.pk]) if access.may_describe(request.user, photo) else "",
@@ -183,7 +183,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:
     """Return the photo for a user who may do that. Raises Http404, PermissionDenied."""
-    photo = selectors.get(photo_id) if access.may_see_photos(request.user) else None
+    photo = stored_photos.get(photo_id) if access.may_see_photos(request.user) else None
     if photo is None:
         raise Http404(_("There is no such photo, or you may not see it."))
     if not may(request.user):

@@ -16,7 +16,7 @@ from nodes import tags
 from nodes.content import PHOTO
 from nodes.content.shipped import ROTATIONS, check_crop
 from nodes.models import Photo
-from nodes.selectors.editing import Version
+from nodes.selectors.editable_nodes import Version
 from nodes.types import NO_TAGS, TagChange
 
 # What rows of many photos say, by path.

@@ -26,7 +26,7 @@ from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
 from nodes.models import stored_site
 from nodes.selectors import lists as selectors
-from nodes.selectors import photos as photo_selectors
+from nodes.selectors import stored_photos
 from nodes.selectors.lists import Filters
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen, Summary
@@ -57,12 +57,12 @@ class PhotoFilterForm(forms.Form):
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
-        every, version = [("", _("All"))], (photo_selectors.last_change(), int(now().timestamp() // KNOWN))
+        every, version = [("", _("All"))], (stored_photos.last_change(), int(now().timestamp() // KNOWN))
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name not in (selectors.DRAFTED, selectors.DUE)]
         self.fields["state"].choices = [*every, *states]
         for name in ("camera", "lens"):
-            known = photo_selectors.values(name, version)
+            known = stored_photos.values(name, version)
             self.fields[name].choices = [*every, *((value, value) for value in known)]
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
@@ -175,7 +175,7 @@ def _chosen(request: HttpRequest) -> list[Chosen]:
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        photo = photo_selectors.get(text)
+        photo = stored_photos.get(text)
         found.append(Chosen(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
     return found
 

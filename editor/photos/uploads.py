@@ -23,7 +23,7 @@ from editor.site import actor
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.errors import NodeError
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.types import Saved
 from photos import addresses
 from photos.services.photos import Replacement, Upload, Uploaded
@@ -169,7 +169,7 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         done = finish(one.coming)
     except NodeError as error:
         return {"name": one.name, "ok": False, "reason": str(error)}
-    photo = selectors.get(done.id)
+    photo = stored_photos.get(done.id)
     if photo is None:
         return {"name": one.name, "ok": False, "reason": _("It has been deleted since.")}
     result = {
@@ -183,7 +183,7 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "markdown": addresses.markdown(photo),
     }
     if isinstance(done, Uploaded) and done.duplicates:
-        twins = [twin for twin in (selectors.get(i) for i in done.duplicates) if twin]
+        twins = [twin for twin in (stored_photos.get(i) for i in done.duplicates) if twin]
         result["note"] = _("The same picture is there already: %(titles)s.") % {
             "titles": ", ".join(f"“{twin.metadata.title}”" for twin in twins)
         }

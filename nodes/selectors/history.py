@@ -13,7 +13,7 @@ from bson import ObjectId
 from marginalia.mongo.connection import database
 from nodes import merging
 from nodes.collections import REVISIONS
-from nodes.selectors.editing import Version
+from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, Actor
 
 # Saves that are followed back. Older ones are there until purged, but not listed.

@@ -21,7 +21,7 @@ from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, sta
 from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
-from nodes.selectors import photos
+from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, beside, is_public, live, public_among, readable_nodes
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
@@ -273,7 +273,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
         texts += [rendering.of_field(one.text) for one in written]
         mentions = [mention for html in texts for mention in markup_references.mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
-        named = photos.named(slugs[:MOST_NAMED])
+        named = stored_photos.named(slugs[:MOST_NAMED])
         here = found.setdefault(document["_id"], {})
         for mention in mentions:
             if ObjectId.is_valid(mention.name):

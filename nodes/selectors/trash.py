@@ -11,7 +11,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed, readable, readable_one
 from nodes.collections import TRASH
 from nodes.models import Node
-from nodes.selectors import editing
+from nodes.selectors import editable_nodes
 
 # On a page.
 SHOWN = 200
@@ -26,10 +26,10 @@ class Trashed:
     trashed_by: str
 
 
-def load(node_id: ObjectId) -> editing.Editable | None:
+def load(node_id: ObjectId) -> editable_nodes.Editable | None:
     """Return a node from the trash; None if it is not there."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return readable_one(TRASH, document, editing.editable)
+    return readable_one(TRASH, document, editable_nodes.editable)
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:

@@ -12,7 +12,7 @@ from marginalia.markup.inserts.reading import Inserts
 from nodes import content, rendering
 from nodes.content import MARKDOWN, declared_fields
 from nodes.content import facets as content_facets
-from nodes.selectors import photos
+from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_NAMED, Ref
 
 EXCERPT_WORDS = 40
@@ -80,7 +80,7 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     names = [name for one in every for name in (*one.nodes, *one.photos)]
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
-    ids |= {photo.pk for photo in photos.named(slugs[:MOST_NAMED]).values()}
+    ids |= {photo.pk for photo in stored_photos.named(slugs[:MOST_NAMED]).values()}
     ids |= set(declared_fields.references(metadata["type"], detail))
     for one in texts:
         ids |= one.references.nodes | one.references.photos

@@ -5,7 +5,7 @@ from bson import ObjectId
 from marginalia.mongo import jobs
 from marginalia.mongo.jobs import Job
 from nodes.errors import TooBusy
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos import addresses
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
@@ -22,7 +22,7 @@ def put(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
 @jobs.handler(COPIES)
 def make(job: Job) -> None:
     """Make the copies that pages show, those that are made already passed over; none of what is not shown any more."""
-    photo = selectors.get(job.payload["photo"])
+    photo = stored_photos.get(job.payload["photo"])
     content_id = job.payload["content"]
     if photo is None or photo.metadata.content_id != content_id:
         return

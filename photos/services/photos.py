@@ -18,8 +18,7 @@ from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
 from nodes.content import CONTENT, PHOTO, upgrading
 from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken, TooBusy
-from nodes.selectors import photos as selectors
-from nodes.selectors import slugs
+from nodes.selectors import slugs, stored_photos
 from nodes.services import derived, editing, scope, trash
 from nodes.services.site import touch
 from nodes.services.write import (
@@ -60,7 +59,7 @@ def save(
 ) -> Saved:
     """Save as `nodes.services.editing.save` does, and have the worker make the copies of what was cut anew."""
     saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
-    photo = selectors.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
+    photo = stored_photos.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
     if photo:
         photo_copies.put(photo_id, photo.metadata.content_id, addresses.cut(photo))
     return saved
@@ -185,7 +184,9 @@ class Upload:
             if is_done:
                 touch(scope.of_new(after))
                 photo_copies.put(self.id, self.id)
-                return Uploaded(self.id, after["nonce"], after["title"], selectors.same_bytes(received.sha256, self.id))
+                return Uploaded(
+                    self.id, after["nonce"], after["title"], stored_photos.same_bytes(received.sha256, self.id)
+                )
         self.abort()
         raise TooBusy
 

@@ -11,7 +11,7 @@ from nodes import access
 from nodes.access import section_choices
 from nodes.content import PHOTO
 from nodes.models import Photo
-from nodes.selectors import photos
+from nodes.selectors import stored_photos
 from photos import addresses, pictures
 from photos import labels as photo_labels
 from photos.addresses import Shared
@@ -115,7 +115,7 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
         "galleries": galleries,
-        "last": str(photos.last_gallery(user.pk)) if len(galleries) > 1 else "",
+        "last": str(stored_photos.last_gallery(user.pk)) if len(galleries) > 1 else "",
         "blank": new_photo,
         "may_publish": access.may_change_photos(user),
         "csrf_token": context.get("csrf_token"),

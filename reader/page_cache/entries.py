@@ -27,7 +27,7 @@ from nodes.collections import NODES
 from nodes.models import dependencies, stored_site, tree
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS, Beside, Site, Versions
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
 # The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
@@ -124,7 +124,7 @@ class Entry:
         if len(self.discussions) != 1 or BEGINS not in content or not is_shipped:
             return None
         with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
-            shown = selectors.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
+            shown = stored_nodes.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
             if shown is None:
                 return None
             part = template.render({"node": shown, "is_preview": False}, request).encode()

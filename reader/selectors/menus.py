@@ -7,7 +7,7 @@ from datetime import datetime
 from bson import ObjectId
 
 from nodes.models import tree, version_cache
-from nodes.selectors import due, nodes
+from nodes.selectors import due, stored_nodes
 
 # How a link names a page or section of the site, before its id.
 NODE = "node:"
@@ -44,7 +44,7 @@ def _live(ids: tuple[ObjectId, ...], moment: datetime) -> dict[str, MenuLink]:
             MenuLink(s.title, sections.url(s.parent_id, s.slug), s.id) for s in held if sections.is_live(s.id, moment)
         ]
         pages = [one for one in ids if one not in sections.sections]
-        found = nodes.live_by_ids(sections, pages, moment) if pages else []
+        found = stored_nodes.live_by_ids(sections, pages, moment) if pages else []
         links += [MenuLink(page.metadata.title, page.get_absolute_url(), page.pk) for page in found]
         return {f"{NODE}{link.id}": link for link in links}, due.next_due(moment)
 

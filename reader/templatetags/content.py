@@ -11,7 +11,7 @@ from marginalia.mongo.clock import now
 from nodes import rendering
 from nodes.content import NEWEST
 from nodes.models import Placed, tree
-from nodes.selectors import nodes
+from nodes.selectors import stored_nodes
 from photos import texts
 
 register = template.Library()
@@ -20,7 +20,7 @@ register = template.Library()
 @register.simple_tag
 def referred(node_id: ObjectId | None) -> Any:
     """{% referred detail.see_also as other %}: the node or photo that a field names; None where readers do not see it."""
-    return nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
+    return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 
 @register.filter

@@ -25,8 +25,7 @@ from marginalia.mongo.clock import now
 from nodes import links, rendering
 from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import due
-from nodes.selectors import nodes as selectors
+from nodes.selectors import due, stored_nodes
 from photos import addresses, pictures
 from photos import texts as photo_texts
 from reader.selectors import authors
@@ -49,12 +48,12 @@ class Source:
 
 def _of_site() -> Source:
     settings = stored_site.current().settings
-    listing = selectors.newest_entries(tree.current(), now(), size=ENTRIES, whole=True)
+    listing = stored_nodes.newest_entries(tree.current(), now(), size=ENTRIES, whole=True)
     return Source(settings.name, settings.tagline or settings.name, "/", listing.nodes)
 
 
 def _of_section(section: Node) -> Source:
-    select = selectors.photos_of if section.content_type.lists == PHOTOS else selectors.entries
+    select = stored_nodes.photos_of if section.content_type.lists == PHOTOS else stored_nodes.entries
     listing = select(section.pk, now(), size=ENTRIES, whole=True)
     metadata = section.metadata
     title = f"{metadata.title} · {stored_site.current().settings.name}"
@@ -63,7 +62,7 @@ def _of_section(section: Node) -> Source:
 
 def _of_tag(tag: str) -> Source:
     tag = unicodedata.normalize("NFC", tag)
-    listing = selectors.tagged(tree.current(), tag, now(), size=ENTRIES, whole=True)
+    listing = stored_nodes.tagged(tree.current(), tag, now(), size=ENTRIES, whole=True)
     if not listing.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
     title = f"{tag} · {stored_site.current().settings.name}"

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_safe
 from marginalia.mongo.clock import now
 from nodes import content, links
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import by_hand, search
-from nodes.selectors import nodes as selectors
+from nodes.selectors import by_hand, search, stored_nodes
 from nodes.selectors.listing import Listing
 from photos import addresses, pictures
 from photos import labels as photo_labels
@@ -40,9 +39,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def front(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
     """Answer the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
     sections, moment = tree.current(), now()
-    if page := selectors.front_page(sections, moment):
+    if page := stored_nodes.front_page(sections, moment):
         return show(request, page, is_preview=is_preview)
-    newest = listed(request, selectors.newest_entries, sections, moment)
+    newest = listed(request, stored_nodes.newest_entries, sections, moment)
     about = linked_data.front(request, newest.nodes)
     return render(request, "nodes/home.html", {"listing": newest, "linked_data": about, "is_preview": is_preview})
 
@@ -50,7 +49,7 @@ def front(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
 @require_safe
 def node(request: HttpRequest, path: str) -> HttpResponse:
     """Show the node at `path`; redirect to its one address where this is another, answer 404 where there is none."""
-    found = selectors.resolve(tree.current(), path, now())
+    found = stored_nodes.resolve(tree.current(), path, now())
     if found is None:
         raise Http404(_("There is no page at this address."))
     address = found.get_absolute_url()
@@ -77,7 +76,7 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
 
 def section_at(path: str, *lists: str) -> Node:
     """Return the live section that a path leads to and that lists in one of these ways; Http404 where there is none."""
-    section = selectors.resolve(tree.current(), path, now())
+    section = stored_nodes.resolve(tree.current(), path, now())
     if section is None or section.content_type.lists not in lists:
         raise Http404(_("There is no such section at this address."))
     return section
@@ -103,7 +102,7 @@ def _moved(request: HttpRequest, address: str) -> HttpResponse:
 def tag(request: HttpRequest, tag: str) -> HttpResponse:
     """List what carries a tag."""
     tag = unicodedata.normalize("NFC", tag)
-    tagged = listed(request, selectors.tagged, tree.current(), tag, now())
+    tagged = listed(request, stored_nodes.tagged, tree.current(), tag, now())
     if not tagged.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
     return render(request, "nodes/tag.html", {"tag": tag, "listing": tagged})
@@ -120,7 +119,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
     context = {"words": " · ".join(str(value) for _name, value in wanted), "query": query.urlencode()}
     try:
         with search.at_most(search.MILLISECONDS):
-            found = listed(request, selectors.photos_having, tree.current(), wanted, now(), size=PHOTOS_LISTED)
+            found = listed(request, stored_nodes.photos_having, tree.current(), wanted, now(), size=PHOTOS_LISTED)
     except search.TooSlow:
         # Each is quickly found, but no index tells of what few photos have all together.
         return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
@@ -174,7 +173,11 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
         case content.PHOTOS:
             return {
                 "listing": listed(
-                    request, selectors.photos_of, shown.pk, moment, size=shown.content_type.page_size or PHOTOS_LISTED
+                    request,
+                    stored_nodes.photos_of,
+                    shown.pk,
+                    moment,
+                    size=shown.content_type.page_size or PHOTOS_LISTED,
                 )
             }
     sections = tree.current()
@@ -185,7 +188,7 @@ def _more(request: HttpRequest, shown: Node | Photo) -> dict[str, Any]:
         and is_placed
         and (shown.content_type.is_dated or sections.is_by_hand(shown.metadata.parent_id))
     ):
-        older, newer = selectors.neighbours(shown, moment)
+        older, newer = stored_nodes.neighbours(shown, moment)
         is_post = isinstance(shown, Node) and shown.content_type.is_dated
         like = related.related(sections, shown, moment) if is_post else None
         by_date = not sections.is_by_hand(shown.metadata.parent_id)
@@ -243,15 +246,15 @@ def signed(request: HttpRequest, slugs: Collection[str], moment: datetime) -> di
 
 def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, Any]:
     """Return a folder's pages from ?from=SLUG on, and the slug that the next list begins after."""
-    size = folder.content_type.page_size or selectors.PAGES_LISTED
-    pages = selectors.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
+    size = folder.content_type.page_size or stored_nodes.PAGES_LISTED
+    pages = stored_nodes.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
     pictures.read(pages[:size])
     return {"pages": pages[:size], "pages_after": pages[size - 1].metadata.slug if len(pages) > size else None}
 
 
 def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
     """Return what stands in a section as editors arranged it, from ?from=CURSOR on, and the cursor of what follows."""
-    size = section.content_type.page_size or selectors.PAGES_LISTED
+    size = section.content_type.page_size or stored_nodes.PAGES_LISTED
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
     except ValueError as error:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from marginalia.mongo.clock import now
 from nodes.models import Node, tree
-from nodes.selectors import editing
+from nodes.selectors import editable_nodes
 from nodes.selectors.listing import is_public
 from reader.views import pages
 
@@ -53,7 +53,7 @@ def read(token: str) -> Preview | None:
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """Show what a signed link names."""
     preview = read(token)
-    found = editing.load(preview.node_id) if preview else None
+    found = editable_nodes.load(preview.node_id) if preview else None
     if preview is None or found is None:
         raise Http404(_("This preview link is not valid any more."))
     if found.draft is None and is_public(found.node, tree.current(), now()):

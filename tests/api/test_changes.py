@@ -17,7 +17,7 @@ from marginalia.comments.types import Author
 from marginalia.mongo import indexes
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.selectors import editing as loading
+from nodes.selectors import editable_nodes
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
 from tests.support.at_once import at_once
@@ -332,7 +332,7 @@ def test_comments_are_told_once_for_their_discussion(mongo, rules):
     assert news() == [(COMMENTS, str(target), True)]
     assert news() == []
     key = target.pk
-    node = loading.load(next(one["_id"] for one in mongo["cms.nodes"].find() if str(one["_id"]) == key)).node
+    node = editable_nodes.load(next(one["_id"] for one in mongo["cms.nodes"].find() if str(one["_id"]) == key)).node
     save(node.pk, published=None)
     relay()
     comments.close(target)

@@ -16,7 +16,7 @@ from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
-from nodes.selectors import editing as editing_selectors
+from nodes.selectors import editable_nodes
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.api.conftest import Asker
@@ -127,7 +127,7 @@ def test_what_scopes_leave_of_a_change(account, mongo):
     groups = {"own": "Authors", "oth": "Authors", "ed": "Editors", "adm": "Administrators", "rea": ""}
     users = {name: account(name, group) for name, group in groups.items()}
     found = things(users["own"])
-    nodes = {state: editing_selectors.load(found[state]).node for state in ("live", "draft")}
+    nodes = {state: editable_nodes.load(found[state]).node for state in ("live", "draft")}
     for who, scopes, published, unpublished in LEFT:
         token = Token(found["live"], "t", users[who].pk, who, scopes, now())
         principal = Principal(users[who], token, is_reading=False)

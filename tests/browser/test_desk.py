@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from marginalia.mongo.clock import now
 from nodes.models import Node
-from nodes.selectors import editing as selectors
+from nodes.selectors import editable_nodes
 from tests.browser.people import PHONE, menu, write
 from tests.support.nodes.build import node, stored
 
@@ -172,7 +172,7 @@ def test_without_scripts_a_page_is_published_changed_and_taken_down(browsing, ac
     write(page, "More words.")
     page.get_by_role("button", name="Save draft").click()
     expect(page.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
-    assert selectors.load(node_id).draft.fields["detail.text"] == "More words."
+    assert editable_nodes.load(node_id).draft.fields["detail.text"] == "More words."
     page.get_by_role("button", name="Publish changes").click()
     expect(page.locator(".messagelist")).to_contain_text("Changes published. View it.")
     assert stored(node_id)["detail"]["text"] == "More words."

@@ -9,7 +9,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Target
 from marginalia.markup import markdown
 from nodes.models import Node
-from nodes.selectors import editing as selectors
+from nodes.selectors import editable_nodes
 from tests.browser.giving import PASTE
 from tests.browser.people import DESKTOP, PHONE, write
 from tests.support.nodes import pictures
@@ -46,7 +46,7 @@ def test_tools_keys_and_word_count(ann):
     ann.keyboard.press("Control+s")
     expect(ann.locator(".messagelist")).to_contain_text("Draft saved. Readers still see the live version.")
     assert stored(node_id)["detail"]["text"] == "one two", "readers see the live version"
-    assert selectors.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
+    assert editable_nodes.load(node_id).draft.fields["detail.text"] == "**one two***three*\n- item"
 
 
 # What is selected stands between ⟦ and ⟧.

@@ -54,11 +54,11 @@ def write(
     from marginalia.comments.posting import services as comments
     from marginalia.comments.types import Author
     from nodes.models import Node
-    from nodes.selectors import nodes as selectors
+    from nodes.selectors import stored_nodes
     from nodes.services import editing
     from nodes.types import Actor
 
-    node = selectors.get(ObjectId(posts[n]))
+    node = stored_nodes.get(ObjectId(posts[n]))
     assert isinstance(node, Node)
     written, nonce, end = 0, node.metadata.nonce, time.monotonic() + seconds
     while time.monotonic() < end and not found.is_set():

@@ -16,7 +16,7 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Fault, Order, Target
 from marginalia.mongo.clock import now
 from nodes.models import stored_site
-from nodes.selectors import nodes as node_selectors
+from nodes.selectors import stored_nodes
 from nodes.services import drafts, editing, trash
 from nodes.services import site as site_services
 from nodes.signals import node_deleted
@@ -34,7 +34,7 @@ def change_site(**changes) -> None:
 
 
 def policy_of(node_id) -> policy.Policy:
-    return policy.of(node_selectors.get(node_id))
+    return policy.of(stored_nodes.get(node_id))
 
 
 def test_live_node_in_live_sections_is_a_target():
@@ -94,7 +94,7 @@ def test_discussions_close_after_the_days_that_the_site_sets():
 def test_discussion_goes_with_its_node():
     target = target_of(build.node("basic-page", "page"))
     services.post(target, author=Author("Ann"), source="Hello", token="t")
-    node = node_selectors.get(target.pk)
+    node = stored_nodes.get(target.pk)
     node_deleted.send(object, node_id=node.pk, type=node.metadata.type)
     assert selectors.count(target) == 0
     assert ties.live_nodes([node.pk])

@@ -10,7 +10,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node, stored_site, tree, version_cache
 from nodes.models.stored_site import Scope
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing, placement
 from nodes.services.site import touch
 from nodes.types import TagChange
@@ -157,13 +157,13 @@ class TestUnnoted:
         node("basic-page", "page")
 
         def also(read: Callable[[], object]) -> int:
-            find = selectors.resolve
+            find = stored_nodes.resolve
 
             def resolve(*args):
                 read()
                 return find(*args)
 
-            monkeypatch.setattr(selectors, "resolve", resolve)
+            monkeypatch.setattr(stored_nodes, "resolve", resolve)
             assert Client().get("/page").status_code == 200
             return len(page_cache.kept.cache.entries)
 
@@ -180,7 +180,7 @@ class TestUnnoted:
 
     def test_what_any_save_changes_is_kept_until_the_next(self, reading, answered):
         other = node("basic-page", "other", text=LONG)
-        assert reading(lambda: selectors.get(other)) == 1
+        assert reading(lambda: stored_nodes.get(other)) == 1
         save(other, detail__text=LONG + "End.")
         Client().get("/page")
         assert not answered
@@ -191,15 +191,15 @@ def test_whatever_shows_another_text_depends_on_all_texts(mongo):
     moment, sections = now(), tree.current()
     for read in (
         lambda: texts.Readers({}).node(other),
-        lambda: selectors.whole_by_ids([other], moment),
-        lambda: selectors.newest_entries(sections, moment, size=1, whole=True),
+        lambda: stored_nodes.whole_by_ids([other], moment),
+        lambda: stored_nodes.newest_entries(sections, moment, size=1, whole=True),
         lambda: sitemap.entries(sections, "basic-page", 1, moment),
     ):
         with page_cache.middleware.dependencies.recorded() as found:
             read()
         assert found.texts
     with page_cache.middleware.dependencies.recorded() as found:
-        selectors.newest_entries(sections, moment, size=1)
+        stored_nodes.newest_entries(sections, moment, size=1)
     assert not found.texts
 
 
@@ -207,7 +207,7 @@ def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo)
     other = node("basic-page", "other", text="First")
 
     def ask():
-        return version_cache.under_version("text", now(), lambda: (selectors.get(other).metadata.detail.text, None))
+        return version_cache.under_version("text", now(), lambda: (stored_nodes.get(other).metadata.detail.text, None))
 
     with page_cache.middleware.dependencies.recorded() as found:
         assert ask() == "First"

@@ -17,6 +17,6 @@ def test_what_else_is_invalid_is_an_error_still(client, mongo, settings, monkeyp
     def broken(*arguments, **more):
         raise ValidationError("something else")
 
-    monkeypatch.setattr("nodes.selectors.nodes.newest_entries", broken)
+    monkeypatch.setattr("nodes.selectors.stored_nodes.newest_entries", broken)
     client.raise_request_exception = False
     assert client.get("/").status_code == 500

@@ -21,7 +21,7 @@ from marginalia.comments.types import Target
 from marginalia.mongo.collections import Collection, ShardKey, declared
 from marginalia.mongo.sharding import targeting
 from marginalia.mongo.sharding.targeting import Broadcast
-from nodes.selectors import photos as photo_selectors
+from nodes.selectors import stored_photos
 from photos import addresses
 from photos.services import photos
 from tests.support import routing
@@ -131,7 +131,7 @@ def test_pictures_are_asked_of_the_shard_of_their_gallery(client, mongo, command
 
 def shown(photo_id: ObjectId) -> list[str]:
     """Return some addresses of what pages show of a photo."""
-    photo = photo_selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     return [addresses.original(photo), addresses.copy(photo, 320, "webp"), addresses.square(photo, 160)]
 
 

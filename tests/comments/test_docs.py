@@ -13,7 +13,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.templatetags.comments import register
 from marginalia.comments.types import Author
 from nodes.models import Node, Photo
-from nodes.selectors import nodes as node_selectors
+from nodes.selectors import stored_nodes
 from tests.support.comments import site
 from tests.support.nodes import photo_build
 
@@ -26,7 +26,7 @@ EXAMPLES = re.findall(r"### (\w+)\n.*?```django\n(.*?)```\n```text\n(.*?)```", P
 def post(request, rules) -> Node | Photo:
     """What the examples are about: a post, or a photo of the same title."""
     if request.param == "nodes.node":
-        return node_selectors.get(site.entry().pk)
+        return stored_nodes.get(site.entry().pk)
     return Photo.objects.get(pk=photo_build.upload(photo_build.gallery(), fields={"title": "Hello"}))
 
 

@@ -8,8 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from editor import links
-from nodes.selectors import photos as photo_selectors
-from nodes.selectors import references
+from nodes.selectors import references, stored_photos
 from nodes.services import drafts, trash
 from photos import addresses
 from photos import texts as photo_texts
@@ -147,10 +146,10 @@ class TestWarnings:
         sent = {"chosen": [str(photo_id)], f"nonce-{photo_id}": photo_nonce}
         for action in ("trash", "unpublish"):
             assert "On lakes" in text(editor.post(addresses.library(), {**sent, "action": action}))
-        assert photo_selectors.get(photo_id).metadata.published
+        assert stored_photos.get(photo_id).metadata.published
         done = editor.post(f"/admin/nodes/photo/{photo_id}/trash/", {**sent, "confirmed": "1"})
         assert done.status_code == 302
-        assert photo_selectors.get(photo_id) is None
+        assert stored_photos.get(photo_id) is None
 
 
 class TestPreview:

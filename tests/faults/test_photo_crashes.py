@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import NodeGone
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.services import trash
 from nodes.types import Actor, TagChange
 from photos.addresses import original
@@ -37,7 +37,7 @@ def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
     writes = 0
     while killed_after(writes, lambda: upload(parent, NEW, "a.png")):
         writes += 1
-        found = [selectors.get(d["_id"]) for d in database()["cms.assets.files"].find()]
+        found = [stored_photos.get(d["_id"]) for d in database()["cms.assets.files"].find()]
         sweep(moment=now() + SOON)
         for photo in filter(None, found):
             assert shown(photo.pk) == NEW
@@ -53,7 +53,7 @@ def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
     before, writes, seen = document(photo_id)["metadata"], 0, set()
     while killed_after(writes, lambda: replace(photo_id, NEW, "b.png")):
         writes += 1
-        served = client.get(original(selectors.get(photo_id))).getvalue()
+        served = client.get(original(stored_photos.get(photo_id))).getvalue()
         assert served == shown(photo_id)
         assert served in (OLD, NEW)
         seen.add(served)
@@ -306,7 +306,7 @@ def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
 
 def test_a_download_under_way_ends_on_the_old_bytes(client):
     photo_id = upload(gallery(), OLD, "a.png")
-    parts = iter(client.get(original(selectors.get(photo_id))))
+    parts = iter(client.get(original(stored_photos.get(photo_id))))
     begun = next(parts)
     replace(photo_id, NEW, "b.png")
     sweep(moment=now() + SOON)

@@ -15,7 +15,7 @@ from marginalia.markup.inserts import base
 from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField
 from marginalia.markup.inserts.reading import MOST, Inserts, Unknown
 from nodes import rendering
-from nodes.selectors import editing, photos
+from nodes.selectors import editable_nodes, stored_photos
 from photos import texts
 from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
@@ -90,7 +90,7 @@ def test_note_without_words_shows_nothing(mongo, content):
 def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
     """Whatever it says: the same elements as with an innocent value, or, refused, none."""
     fine = attributes(name, ids)
-    site = texts.Readers(photos.named([ids[PhotoIdField].removeprefix("photo:")]))
+    site = texts.Readers(stored_photos.named([ids[PhotoIdField].removeprefix("photo:")]))
 
     def structure(said):
         html = rendering.to_html(f"## One\n\n{directives.write(name, said)}\n\n## Two", "markdown")
@@ -183,7 +183,7 @@ def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     source = "a\n\n:::map{x=1}\nb\n:::"
     html = rendering.to_html(source, "markdown")
     assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
-    typed = editing.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
+    typed = editable_nodes.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
     assert "Line 3: There is no insert “map”" in texts.marked(typed, sees_photos=True, sees_all=True)
     assert isinstance(Inserts(html).faults[0], Unknown)
 

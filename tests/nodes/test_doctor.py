@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from marginalia.mongo import doctor, jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos.addresses import copy, original
 from photos.assets.locks import STALE
 from photos.assets.reader import Missing
@@ -68,7 +68,7 @@ def broken(mongo, photo_id: ObjectId, how: str) -> None:
 def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how):
     photo_id = upload(gallery())
     upload(gallery("other"))
-    address = original(selectors.get(photo_id))
+    address = original(stored_photos.get(photo_id))
     assert client.get(address).status_code == 200
     assert findings("photo-damaged") == []
     call_command("check_nodes", "--files", stdout=StringIO())
@@ -80,14 +80,14 @@ def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how
         call_command("check_nodes", "--files", "--fix", stdout=StringIO())
     assert failed.value.returncode == 1
     for spec in ("original", "w320.webp"):
-        for content_id in {photo_id, selectors.get(photo_id).metadata.content_id}:
+        for content_id in {photo_id, stored_photos.get(photo_id).metadata.content_id}:
             assert client.get(f"/media/{photo_id}/{content_id}/{spec}", follow=True).status_code == 404
 
 
 def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
     mongo["cms.assets.chunks"].delete_one({"files_id": photo_id, "n": 1})
-    address = original(selectors.get(photo_id))
+    address = original(stored_photos.get(photo_id))
     assert client.get(address).status_code == 404
     assert client.get(address, headers={"range": "bytes=0-99"}).status_code == 206
 
@@ -95,9 +95,9 @@ def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
 def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
     """Its size is not asked for beforehand; what is sent is shorter than Content-Length says, and of the file's bytes alone."""
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
-    whole = client.get(original(selectors.get(photo_id))).getvalue()
+    whole = client.get(original(stored_photos.get(photo_id))).getvalue()
     mongo["cms.assets.chunks"].update_one({"files_id": photo_id, "n": 1}, {"$set": {"data": b"short"}})
-    response = client.get(original(selectors.get(photo_id)))
+    response = client.get(original(stored_photos.get(photo_id)))
     assert response.headers["Content-Length"] == str(len(whole))
     sent = []
     with pytest.raises(Missing):
@@ -107,7 +107,7 @@ def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
 
 
 def test_damaged_copy_is_made_anew(mongo, client):
-    photo = selectors.get(upload(gallery()))
+    photo = stored_photos.get(upload(gallery()))
     whole = client.get(copy(photo, 320)).getvalue()
     mongo["cms.renditions.chunks"].delete_many({})
     (finding,) = findings("photo-damaged")

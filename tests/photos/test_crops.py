@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos import addresses
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import gallery, upload
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 def photo(size: tuple[int, int], **detail):
     fields = {f"detail.{name}": value for name, value in detail.items()}
-    return selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image(size)), fields=fields))
+    return stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image(size)), fields=fields))
 
 
 def offered(html: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageStat
 from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
 from nodes.errors import EditConflict, InvalidField
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos import addresses
 from photos.assets import images
 from photos.assets.framing import Cut
@@ -61,12 +61,12 @@ def test_copies_show_the_part_however_the_file_lies(client, lying):
     upright = pictures.image((600, 400))
     stored = upright.transpose(STORED[lying]) if STORED[lying] is not None else upright
     photo_id = upload(gallery(), pictures.png(lying, stored), "a.png")
-    assert selectors.get(photo_id).metadata.detail.resolution == [600, 400]
+    assert stored_photos.get(photo_id).metadata.detail.resolution == [600, 400]
     part = upright.crop((60, 40, 360, 240))
     for rotation in TURNS:
         cut(photo_id, crop=[0.1, 0.1, 0.5, 0.5], rotation=rotation or None)
         wanted = part.transpose(TURNS[rotation]) if rotation else part
-        photo = selectors.get(photo_id)
+        photo = stored_photos.get(photo_id)
         assert addresses.size(photo) == wanted.size
         assert alike(opened(client.get(addresses.copy(photo, 320))), wanted)
 
@@ -75,14 +75,14 @@ def test_a_square_is_cut_around_the_focal_point_in_what_is_shown(client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((1200, 300))), "a.png")
     cut(photo_id, crop=[0.25, 0.0, 0.5, 1.0], rotation=180, focal=[0.3, 0.5])
     # The dark half is on the right after half a turn.
-    square = opened(client.get(addresses.square(selectors.get(photo_id), 160)))
+    square = opened(client.get(addresses.square(stored_photos.get(photo_id), 160)))
     assert square.getpixel((155, 80))[2] < 60
     cut(photo_id, focal=[0.7, 0.5])
-    assert opened(client.get(addresses.square(selectors.get(photo_id), 160))).getpixel((5, 80))[2] > 150
+    assert opened(client.get(addresses.square(stored_photos.get(photo_id), 160))).getpixel((5, 80))[2] > 150
 
 
 def urls(photo_id):
-    photo = selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     return [
         addresses.original(photo),
         addresses.copy(photo, 320),
@@ -103,7 +103,7 @@ def test_readers_get_the_part_by_old_addresses_too(client):
         # The left half, dark, is in nothing that is sent.
         assert min(ImageStat.Stat(shown).extrema[1]) > 150
         assert client.get(f"{address}?former=1").status_code == 302
-    photo = selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     assert addresses.original(photo).endswith("/w320-c5000x0x5000x10000.jpg")
     assert client.get(addresses.copy(photo, 320)).headers["Cache-Control"].endswith("immutable")
 
@@ -112,7 +112,7 @@ class TestWhatWasCutAway:
     def test_editors_have_all_of_it_and_no_cache_keeps_it(self, client):
         photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
         cut(photo_id, crop=CORNER)
-        photo = selectors.get(photo_id)
+        photo = stored_photos.get(photo_id)
         client.force_login(User.objects.create_superuser("ann"))
         for address in (addresses.uncut(photo), addresses.uncut(photo, 320)):
             response = client.get(address)
@@ -121,9 +121,9 @@ class TestWhatWasCutAway:
 
     def test_while_no_copy_is_made_the_whole_is_not_sent_instead(self, client, monkeypatch):
         photo_id = upload(gallery())
-        client.get(addresses.copy(selectors.get(photo_id), 640))
+        client.get(addresses.copy(stored_photos.get(photo_id), 640))
         cut(photo_id, crop=CORNER)
-        photo = selectors.get(photo_id)
+        photo = stored_photos.get(photo_id)
         with monkeypatch.context() as hurried, images.one_at_a_time:
             hurried.setattr(images, "PATIENCE", 0.01)
             assert client.get(addresses.copy(photo, 320)).status_code == 503
@@ -146,7 +146,7 @@ class TestWhatWasCutAway:
         assert "/original" in client.get(f"/gallery/feed/{form}").content.decode()
         cut(photo_id, crop=CORNER)
         feed = client.get(f"/gallery/feed/{form}").content.decode()
-        assert addresses.original(selectors.get(photo_id)) in feed
+        assert addresses.original(stored_photos.get(photo_id)) in feed
         assert "image/jpeg" in feed
         assert "/original" not in feed
 
@@ -194,9 +194,9 @@ class TestSaving:
         cut(photo_id, crop=CORNER, rotation=90)
         colour = document(photo_id)["metadata"]["detail"]["colour"]
         replace(photo_id, pictures.png(picture=pictures.image(mode="L")), "b.png")
-        assert addresses.is_whole(selectors.get(photo_id))
+        assert addresses.is_whole(stored_photos.get(photo_id))
         assert document(photo_id)["metadata"]["detail"]["colour"] != colour
         photos.go_back(build.EDITOR, photo_id, photo_id)
         assert document(photo_id)["metadata"]["detail"]["colour"] == colour
-        assert addresses.cut(selectors.get(photo_id)) == Cut(tuple(CORNER), 90)
+        assert addresses.cut(stored_photos.get(photo_id)) == Cut(tuple(CORNER), 90)
         audit()

@@ -9,7 +9,7 @@ import sys
 import pytest
 from PIL import ExifTags, Image
 
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos import addresses
 from photos.assets import framing, images, renditions
 from photos.assets.framing import CENTRE, WHOLE, Cut
@@ -50,7 +50,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_copy_that_a_page_names_is_sent(mongo, client, shape):
     name, data = SHAPES[shape]
-    photo = selectors.get(upload(gallery(), data(), name))
+    photo = stored_photos.get(upload(gallery(), data(), name))
     urls = {addresses.file_path(photo, spec) for spec in named(photo)}
     assert len(urls) > 2 * len(Limits().squares)
     assert {client.get(address).status_code for address in urls} == {200}
@@ -135,7 +135,7 @@ def test_part_of_less_than_a_pixel_is_shown_as_one():
 
 
 def test_worker_makes_every_copy_that_a_page_names(mongo):
-    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", noise((700, 500))), "a.png"))
+    photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise((700, 500))), "a.png"))
     made = {str(spec) for spec in renditions.usual(photo.metadata.detail.resolution, None, WHOLE)}
     assert named(photo) <= made
 

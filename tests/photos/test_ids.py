@@ -7,8 +7,7 @@ from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
-from nodes.selectors import search
+from nodes.selectors import search, stored_nodes
 from photos.assets.writer import new_id
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node
@@ -59,15 +58,15 @@ def walked(page) -> tuple[list, list]:
 
 def test_a_gallery_goes_by_when_they_were_made(together):
     place, newest, _post = together
-    there, back = walked(lambda cursor: selectors.photos_of(place, now(), size=2, cursor=cursor))
+    there, back = walked(lambda cursor: stored_nodes.photos_of(place, now(), size=2, cursor=cursor))
     assert there == back == newest
-    middle = selectors.photos_of(place, now(), size=5).nodes[2]
-    assert [one.pk for one in selectors.neighbours(middle, now())] == [newest[3], newest[1]]
+    middle = stored_nodes.photos_of(place, now(), size=5).nodes[2]
+    assert [one.pk for one in stored_nodes.neighbours(middle, now())] == [newest[3], newest[1]]
 
 
 def test_photos_and_posts_have_one_order_under_a_tag(together):
     _place, newest, post = together
-    there, back = walked(lambda cursor: selectors.tagged(tree.load(), "water", now(), size=2, cursor=cursor))
+    there, back = walked(lambda cursor: stored_nodes.tagged(tree.load(), "water", now(), size=2, cursor=cursor))
     assert there == back == [post, *newest]
 
 
@@ -80,4 +79,4 @@ def test_of_what_is_found_as_well_the_newest_comes_first(together):
 def test_a_cursor_of_one_time_alone_is_none(together):
     place, newest, _post = together
     with pytest.raises(ValueError, match="<0"):
-        selectors.photos_of(place, now(), size=2, cursor=f"<0.{newest[0]}")
+        stored_nodes.photos_of(place, now(), size=2, cursor=f"<0.{newest[0]}")

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from photos.addresses import copy, square
 from photos.assets.locks import STALE
 from photos.services import photos
@@ -42,10 +42,10 @@ def test_a_folder_is_imported_once(folder):
     parent = gallery("lakes", parent=build.node("folder", "travels"))
     said = run("import_photos", str(folder), "--gallery", "travels/lakes", "--publish", "--tags", "a, b")
     assert said == "Photos: 3 imported, 0 left as they were, 0 refused.\n"
-    lake, pond = selectors.find(parent, "lake").metadata, selectors.find(parent, "pond").metadata
+    lake, pond = stored_photos.find(parent, "lake").metadata, stored_photos.find(parent, "pond").metadata
     assert (lake.detail.alt, lake.tags, lake.published is not None) == ("A lake at night", ["a", "b"], True)
     assert (pond.detail.alt, pond.published) == ("", None)
-    assert selectors.find(parent, "reed").metadata.detail.content_type == "image/avif"
+    assert stored_photos.find(parent, "reed").metadata.detail.content_type == "image/avif"
     before = count()
     said = run("import_photos", str(folder), "--gallery", "lakes")
     assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
@@ -59,7 +59,7 @@ def test_text_file_in_another_unicode_form_is_read(tmp_path, picture, text):
     (tmp_path / unicodedata.normalize(text, "café.jpg.txt")).write_text("A café")
     parent = gallery("cafes")
     run("import_photos", str(tmp_path), "--gallery", "cafes")
-    assert selectors.find(parent, "café").metadata.detail.alt == "A café"
+    assert stored_photos.find(parent, "café").metadata.detail.alt == "A café"
 
 
 def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):
@@ -72,11 +72,11 @@ def test_a_path_is_given_as_it_is_read_or_as_it_is_in_an_address(folder):
 def test_what_an_editor_threw_away_is_not_brought_back(folder):
     parent = gallery("lakes")
     run("import_photos", str(folder), "--gallery", "lakes")
-    photo = selectors.find(parent, "lake")
+    photo = stored_photos.find(parent, "lake")
     photos.throw_away(build.EDITOR, photo.pk, photo.metadata.nonce)
     said = run("import_photos", str(folder), "--gallery", "lakes")
     assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
-    assert selectors.find(parent, "lake") is None
+    assert stored_photos.find(parent, "lake") is None
 
 
 def test_pretending_changes_nothing(folder):
@@ -95,7 +95,7 @@ def test_what_is_refused_is_named_and_the_rest_is_done(folder):
         call_command("import_photos", str(folder), "--gallery", "lakes", stdout=out, stderr=out)
     assert "bad.jpg: This is a web page" in out.getvalue()
     assert "3 imported, 0 left as they were, 1 refused" in out.getvalue()
-    assert selectors.find(parent, "lake")
+    assert stored_photos.find(parent, "lake")
     audit()
 
 
@@ -110,7 +110,7 @@ def test_pictures_in_other_formats_are_refused_by_name(folder):
             call_command("import_photos", str(folder), "--gallery", "lakes", *options, stdout=out, stderr=out)
         for name, format in zip(heads, ("HEIC", "TIFF", "BMP", "TIFF"), strict=True):
             assert f"{name}: {format} files are not taken. Use JPEG" in out.getvalue()
-    assert selectors.find(parent, "lake")
+    assert stored_photos.find(parent, "lake")
     audit()
 
 
@@ -125,8 +125,8 @@ def test_a_text_that_is_not_utf_8_is_named_and_one_with_its_mark_is_read(folder,
     assert "lake.jpg.txt: 'utf-8' codec can't decode byte 0xfc" in out.getvalue()
     assert "2 imported, 0 left as they were, 1 refused" in out.getvalue()
     if not options:
-        assert selectors.find(parent, "pond").metadata.detail.alt == "Zürich"
-    assert selectors.find(parent, "lake") is None
+        assert stored_photos.find(parent, "pond").metadata.detail.alt == "Zürich"
+    assert stored_photos.find(parent, "lake") is None
 
 
 def test_mistakes_are_told_in_a_sentence(folder):
@@ -157,12 +157,12 @@ def test_sweeping_says_what_it_did():
 
 def test_copies_that_no_address_names_any_more_are_swept(client, settings):
     photo_id = upload(gallery())
-    photo = selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     for address in (copy(photo, 320), copy(photo, 640), square(photo, 160)):
         assert client.get(address).status_code == 200
     photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
     settings.PHOTOS = {"WIDTHS": (320, 960)}
-    assert client.get(square(selectors.get(photo_id), 160)).status_code == 200
+    assert client.get(square(stored_photos.get(photo_id), 160)).status_code == 200
     assert sweep().renditions == 0, "they may just have been told to a reader"
     later = now() + timedelta(hours=2)
     assert sweep(dry_run=True, moment=later).renditions == 2

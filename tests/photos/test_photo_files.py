@@ -16,7 +16,7 @@ from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import TooBusy
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.services import trash
 from photos import views as photo_files
 from photos.addresses import copy, original, picture, square, thumbnail
@@ -36,7 +36,7 @@ def body(response) -> bytes:
 
 def test_the_original_is_what_is_stored(client):
     photo_id = upload(gallery(), pictures.jpeg(6), name="Lake Zürich.jpg")
-    response = client.get(original(selectors.get(photo_id)))
+    response = client.get(original(stored_photos.get(photo_id)))
     assert body(response) == shown(photo_id)
     assert response.headers["Content-Type"] == "image/jpeg"
     assert response.headers["ETag"] == f'"{photo_id}"'
@@ -44,12 +44,12 @@ def test_the_original_is_what_is_stored(client):
     assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert "Cookie" not in response.headers.get("Vary", "")
-    download = client.get(original(selectors.get(photo_id)) + "?download")
+    download = client.get(original(stored_photos.get(photo_id)) + "?download")
     assert download.headers["Content-Disposition"].startswith("attachment; ")
 
 
 def test_an_avif_is_sent_as_one(client):
-    photo = selectors.get(upload(gallery(), pictures.avif(), name="lake.avif"))
+    photo = stored_photos.get(upload(gallery(), pictures.avif(), name="lake.avif"))
     download = client.get(original(photo) + "?download")
     assert download.headers["Content-Type"] == "image/avif"
     assert "lake.avif" in download.headers["Content-Disposition"]
@@ -61,7 +61,7 @@ def test_an_avif_is_sent_as_one(client):
 
 def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
     noise = Image.merge("RGB", [Image.effect_noise((600, 400), 90) for _band in "RGB"])
-    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
+    photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
     assert len(shown(photo.pk)) > 2 * 255 * 1024
     with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
         image.load()
@@ -72,7 +72,7 @@ def test_ranges_conditions_and_head(client):
     photo_id = upload(
         gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
     )
-    url, whole = original(selectors.get(photo_id)), shown(photo_id)
+    url, whole = original(stored_photos.get(photo_id)), shown(photo_id)
     assert len(whole) > 2 * 255 * 1024
     part = client.get(url, headers={"range": "bytes=260000-530000"})
     assert (part.status_code, body(part)) == (206, whole[260000:530001])
@@ -91,7 +91,7 @@ def test_copies_are_upright_and_tell_nothing(client, make, turned):
     upright = pictures.image((900, 600))
     turns = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
     lying = upright.transpose(turns[turned]) if turned in turns else upright
-    photo = selectors.get(upload(gallery(), make(turned, lying), name))
+    photo = stored_photos.get(upload(gallery(), make(turned, lying), name))
     assert photo.metadata.detail.resolution == [900, 600]
     for address in (copy(photo, 320, "webp"), copy(photo, 320), copy(photo, 2560), square(photo, 160), original(photo)):
         data = body(client.get(address))
@@ -112,7 +112,7 @@ def test_copies_are_upright_and_tell_nothing(client, make, turned):
 def test_a_square_keeps_the_focal_point(client):
     wide = pictures.image((1200, 300))
     photo_id = upload(gallery(), pictures.encoded("JPEG", wide), fields={"detail.focal": [0.9, 0.5]})
-    with Image.open(io.BytesIO(body(client.get(square(selectors.get(photo_id), 160))))) as image:
+    with Image.open(io.BytesIO(body(client.get(square(stored_photos.get(photo_id), 160))))) as image:
         assert image.convert("L").getpixel((5, 80)) > 150
 
 
@@ -128,7 +128,7 @@ def test_other_copies_are_not_made(client, spec):
 
 
 def test_a_copy_is_made_once_and_kept(client):
-    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
+    photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
     first = client.get(copy(photo, 320))
     again = client.get(copy(photo, 320))
     assert first.headers["ETag"] == again.headers["ETag"]
@@ -142,7 +142,7 @@ def large_originals(monkeypatch):
 
 
 def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):
-    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
+    photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((1600, 1200)))))
     answers: list[Any] = []
     start = threading.Barrier(16)
 
@@ -168,7 +168,7 @@ def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_o
 def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, large_originals):
     """Sixteen threads, as a web worker may have, while the one picture that a process decodes at a time takes long."""
     build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
-    there = [selectors.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
+    there = [stored_photos.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
     sizes = [(width, extension) for width in (320, 640, 960, 1280, 1920) for extension in ("jpg", "webp")]
     unmade = [copy(photo, *size) for photo in there for size in sizes]
     taken = find(there[0].pk, there[0].pk)
@@ -188,13 +188,13 @@ def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, la
 
 
 def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
-    photo = selectors.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
+    photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
     for made in (copy(photo, 320), copy(photo, 960), copy(photo, 1280, "webp"), square(photo, 160)):
         assert client.get(made).status_code == 200
     slugs = iter(("other", "another", "third", "fourth"))
 
     def asked(address: str) -> Any:
-        other = selectors.get(upload(gallery(next(slugs))))
+        other = stored_photos.get(upload(gallery(next(slugs))))
         source = find(other.pk, other.pk)
         with ThreadPoolExecutor(2) as waiting, source.open() as file, images.opened(file, "JPEG", limits.limits()):
             held = [waiting.submit(Client().get, copy(other, 320, kind)) for kind in ("jpg", "webp")]
@@ -219,7 +219,7 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
     assert jobs.work().kind == "photos.copies"
     assert jobs.work() is None
-    photo = selectors.get(photo_id)
+    photo = stored_photos.get(photo_id)
     page = picture(photo) + thumbnail(photo, 160)
     addresses = set(re.findall(r"/media/[^ \"]+", page))
     assert database()["cms.renditions.files"].count_documents({}) == len(addresses) == 10
@@ -241,7 +241,7 @@ def test_the_worker_makes_nothing_of_what_is_gone(mongo):
 
 
 def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
-    photo = selectors.get(upload(gallery()))
+    photo = stored_photos.get(upload(gallery()))
     with monkeypatch.context() as hurried, images.one_at_a_time:
         hurried.setattr(images, "PATIENCE", 0.01)
         response = client.get(copy(photo, 320))
@@ -252,7 +252,7 @@ def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, mo
 
 
 def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
-    photo = selectors.get(upload(gallery()))
+    photo = stored_photos.get(upload(gallery()))
     with monkeypatch.context() as hurried, images.one_at_a_time:
         hurried.setattr(images, "PATIENCE", 0.01)
         response = client.get(copy(photo, 320))
@@ -288,26 +288,26 @@ class TestWhoMaySee:
 
     def test_what_is_not_public_is_not_found(self, client):
         for photo_id in self.hidden().values():
-            photo = selectors.get(photo_id)
+            photo = stored_photos.get(photo_id)
             for address in (original(photo), copy(photo, 320), square(photo, 160)):
                 assert client.get(address).status_code == 404
 
     def test_nor_by_accounts_without_the_right(self, client):
         client.force_login(User.objects.create_user("reader"))
         for photo_id in self.hidden().values():
-            assert client.get(original(selectors.get(photo_id))).status_code == 404
+            assert client.get(original(stored_photos.get(photo_id))).status_code == 404
 
     def test_but_by_editors_and_kept_by_no_cache(self, client):
         editor = User.objects.create_user("editor", is_staff=True)
         editor.user_permissions.add(Permission.objects.get(codename="view_photo"))
         client.force_login(editor)
         for photo_id in self.hidden().values():
-            response = client.get(original(selectors.get(photo_id)))
+            response = client.get(original(stored_photos.get(photo_id)))
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
 
     def test_what_is_in_the_trash_is_gone(self, client):
         photo_id = upload(gallery())
-        address = original(selectors.get(photo_id))
+        address = original(stored_photos.get(photo_id))
         photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
         assert client.get(address).status_code == 404
         trash.restore(build.EDITOR, photo_id)
@@ -322,30 +322,30 @@ class TestWhoMaySee:
 
 def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
     photo_id = upload(gallery())
-    old = original(selectors.get(photo_id))
+    old = original(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")
     response = client.get(old)
     assert (response.status_code, response.headers["Cache-Control"]) == (302, "private, no-store")
-    assert response.headers["Location"] == original(selectors.get(photo_id))
+    assert response.headers["Location"] == original(stored_photos.get(photo_id))
     assert body(client.get(response.headers["Location"])) == shown(photo_id)
 
 
 def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
     """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
     photo_id = upload(gallery())
-    old = original(selectors.get(photo_id))
+    old = original(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")
     client.force_login(User.objects.create_superuser("editor"))
     former = client.get(f"{old}?former=1")
     assert (former.status_code, former.headers["Cache-Control"]) == (200, "private, no-store")
     unchanged = client.get(f"{old}?former=1", headers={"if-none-match": former.headers["ETag"]})
     assert (unchanged.status_code, unchanged.headers["Cache-Control"]) == (304, "private, no-store")
-    present = client.get(f"{original(selectors.get(photo_id))}?former=1")
+    present = client.get(f"{original(stored_photos.get(photo_id))}?former=1")
     assert (present.status_code, present.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
 
 
 def test_a_picture_offers_what_the_layout_needs():
-    photo = selectors.get(
+    photo = stored_photos.get(
         upload(gallery(), pictures.jpeg(1, pictures.image((1000, 500))), fields={"detail.alt": 'A "lake"'})
     )
     html = picture(photo, sizes="50vw")
@@ -356,7 +356,7 @@ def test_a_picture_offers_what_the_layout_needs():
 
 @pytest.mark.slow
 def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
-    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
+    photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
     html = picture(photo)
     offered = re.findall(r"/media/[^ \"]+", html)
     assert {copy(photo, 640, "webp"), copy(photo, 1280)} <= set(offered)
@@ -367,7 +367,7 @@ def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
 
 
 def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
-    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
+    photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
     assert "<source" not in picture(photo)
     assert f'src="{copy(photo, 320)}"' in picture(photo)
 
@@ -375,7 +375,7 @@ def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
 def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
     data = bytes(part for n in range(64 * 64) for part in ((n * 16) & 255, (n * 16) >> 8))
     grey = Image.frombytes("I;16", (64, 64), data)
-    photo = selectors.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
+    photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
     with Image.open(io.BytesIO(body(client.get(copy(photo, 320))))) as image:
         assert image.convert("L").getpixel((32, 2)) < 20
         assert abs(image.convert("L").getpixel((32, 32)) - 128) < 8

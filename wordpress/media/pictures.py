@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from bson import ObjectId
 
 from nodes.errors import NodeError
-from nodes.selectors import photos
+from nodes.selectors import stored_photos
 from photos.services import importing as photo_import
 from wordpress import old_links
 from wordpress.brought import importer
@@ -129,7 +129,7 @@ def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
 
 def show(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
     """Note, for the texts, that a picture of the old site is this photo."""
-    photo = photos.get(photo_id)
+    photo = stored_photos.get(photo_id)
     show_at(export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report)
 
 

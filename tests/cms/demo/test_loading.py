@@ -10,7 +10,7 @@ from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from nodes.models import stored_site
 from nodes.models.stored_site import SiteSettings
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing, trash, volume_data
 from nodes.services.site import save_settings
 from tests.support.database import KEPT
@@ -132,9 +132,9 @@ def test_removing_spares_what_others_wrote(mongo, capsys):
     told, *kept = capsys.readouterr().out.splitlines()
     assert ", 2 kept for what others put there;" in told
     assert sorted(kept) == ["Kept: /essays", "Kept: /workshop"]
-    assert selectors.get(own).get_absolute_url() == "/essays/mine"
+    assert stored_nodes.get(own).get_absolute_url() == "/essays/mine"
     trash.restore(EDITOR, trashed)
-    assert selectors.get(trashed).get_absolute_url() == "/workshop/mine-too"
+    assert stored_nodes.get(trashed).get_absolute_url() == "/workshop/mine-too"
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_loading_beside_other_content(mongo):
     editing_name = {"name": "My own name"}
     save_settings(editing_name, {"name": site.settings.name})
     loading.load(now(), nothing)
-    assert selectors.get(content.identifier("essays")).metadata.slug == "essays-2"
+    assert stored_nodes.get(content.identifier("essays")).metadata.slug == "essays-2"
     assert stored_site.read().settings.name == "My own name"
 
 
@@ -154,7 +154,7 @@ def test_trashed_part_of_the_demo_stays_trashed(mongo):
     about = content.identifier("about")
     trash.trash(EDITOR, about, nonce(about))
     assert loading.load(now(), nothing).done == 0
-    assert selectors.get(about) is None
+    assert stored_nodes.get(about) is None
     assert loading.remove(nothing).left == 0
     assert documents(mongo) == {}
 
@@ -165,7 +165,7 @@ def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
     assert sum(volume.load(300, moment)) == 300
     assert sum(volume.load(310, moment)) == 10
     made = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry", "metadata.published": {"$ne": None}})
-    shown = selectors.get(made["_id"])
+    shown = stored_nodes.get(made["_id"])
     assert client.get(shown.get_absolute_url()).status_code == 200
     twin = editing.create(EDITOR, type="blog-entry", parent_id=shown.parent_id, slug="twin", title="Twin").id
     other = mongo["cms.nodes"].find_one({"_id": twin})

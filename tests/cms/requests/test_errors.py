@@ -279,7 +279,7 @@ def test_error_pages_speak_the_site_s_language(mongo, browser, monkeypatch, path
     def fail(*arguments, **options):
         raise KeyError("oops")
 
-    monkeypatch.setattr("nodes.selectors.nodes.front_page", fail)
+    monkeypatch.setattr("nodes.selectors.stored_nodes.front_page", fail)
     monkeypatch.setattr("django.contrib.admin.sites.AdminSite.has_permission", fail)
     answer = browser.get(path)
     assert answer.status_code == 500

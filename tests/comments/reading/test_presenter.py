@@ -11,7 +11,7 @@ from marginalia.comments import conf
 from marginalia.comments.posting import services
 from marginalia.comments.reading.presenter import HUES, avatar
 from marginalia.comments.types import Author
-from nodes.selectors import nodes
+from nodes.selectors import stored_nodes
 from tests.support.comments import site
 
 SHEET = (Path(conf.__file__).parent / "static/comments/comments.css").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def _contrast(one: float, other: float) -> float:
 def badges(target) -> dict[str, list[str]]:
     """Return the badges of each comment on a node, by its author's name."""
     source = "{% load comments %}{% render_comment_list for node %}"
-    html = Template(source).render(Context({"node": nodes.get(target.pk)}))
+    html = Template(source).render(Context({"node": stored_nodes.get(target.pk)}))
     return {
         re.search(r"comment-author\">(.*?)<", part)[1]: re.findall(r'comment-badge">(\w+)<', part)
         for part in html.split('<li class="comment ')[1:]

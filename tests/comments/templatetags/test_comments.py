@@ -8,7 +8,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.reading import presenter, selectors
 from marginalia.comments.types import Author, Order
 from nodes.models import Node
-from nodes.selectors import nodes as node_selectors
+from nodes.selectors import stored_nodes
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 @pytest.fixture
 def node(post_page) -> Node:
-    return node_selectors.get(post_page.pk)
+    return stored_nodes.get(post_page.pk)
 
 
 def render(source: str, **context) -> str:

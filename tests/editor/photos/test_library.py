@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 
 from marginalia.mongo.clock import now
-from nodes.selectors import photos as selectors
+from nodes.selectors import stored_photos
 from nodes.types import NEVER
 from photos.addresses import library
 from photos.services import photos
@@ -49,7 +49,7 @@ def test_filters(editor):
 def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_no_other_save(editor):
     def read() -> int:
         editor.get(library())
-        return selectors.values.cache_info().misses
+        return stored_photos.values.cache_info().misses
 
     lake = upload(gallery())
     before = read()

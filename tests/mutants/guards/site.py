@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "old addresses of what is live alone",
         "wordpress/views.py::_address",
-        "node = selectors.live_by_id(tree.current(), node_id, now()) if node_id else None",
-        "node = selectors.get(node_id) if node_id else None",
+        "node = stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None",
+        "node = stored_nodes.get(node_id) if node_id else None",
         "tests/wordpress/test_old_links.py::test_what_readers_may_not_see_is_as_any_wrong_address",
     ),
     Mutant(

@@ -16,7 +16,7 @@ from nodes import content, merging
 from nodes.checks import check_content
 from nodes.content import declared_fields, values
 from nodes.errors import EditConflict
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing
 from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
@@ -79,7 +79,7 @@ def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
     @settings(holds, max_examples=amount)
     @given(valid.of(type))
     def check(given):
-        read = selectors.get(made(place, given)).metadata.detail
+        read = stored_nodes.get(made(place, given)).metadata.detail
         for path, field in declared_fields.own(type):
             assert as_told(field, getattr(read, field.attname)) == as_told(field, given[path]), path
         assert read.text == given["detail.text"]
@@ -100,7 +100,7 @@ def test_saved_again_as_it_is_nothing_is_written(place, amount):
         said = merging.fields(before)
         again = {path: said[path] for path in given}
         assert editing.save(EDITOR, node_id, before["nonce"], again).changed == ()
-        as_read = vars(selectors.get(node_id).metadata.detail)
+        as_read = vars(stored_nodes.get(node_id).metadata.detail)
         again = {path: as_read[path.removeprefix("detail.")] for path in given}
         assert editing.save(EDITOR, node_id, before["nonce"], again).changed == ()
         assert stored(node_id) == before
@@ -175,7 +175,7 @@ def test_two_editors_lose_nothing(place, amount):
             else:
                 way = declared_fields.way(type, path)
                 assert not _added(way, before.get(path), ours) - _items(way, after.get(path)), path
-        selectors.get(node_id)
+        stored_nodes.get(node_id)
 
     check()
 

@@ -19,7 +19,7 @@ from marginalia.mongo.connection import database
 from nodes import content
 from nodes.content import declared_fields, values
 from nodes.errors import FieldRefused, InvalidField
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing
 from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
@@ -246,7 +246,7 @@ def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
     given = valid.least(type) | said
     tags = tuple(re.sub(r"[\s,]+", " ", piece)[:50].strip() or "x" for piece in pieces[:3])
     made = node(type, slug, parent=section, title=pieces[0][:200], summary=" ".join(pieces[1:3]), tags=tags, **given)
-    at, first, where = f"/admin/nodes/node/{made}", nonce(made), selectors.get(made).get_absolute_url()
+    at, first, where = f"/admin/nodes/node/{made}", nonce(made), stored_nodes.get(made).get_absolute_url()
     address = f"{at}/change/"
     theirs, mine = ann.open(address), bob.open(address)
     pages = {"form": ann.client.get(address)}

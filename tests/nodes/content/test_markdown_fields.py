@@ -12,8 +12,7 @@ from marginalia.mongo.clock import now
 from nodes.content import Blog, Entry, MarkdownField, Part
 from nodes.errors import WrongInsert
 from nodes.models import tree
-from nodes.selectors import editing as selectors
-from nodes.selectors import references
+from nodes.selectors import editable_nodes, references
 from nodes.selectors.references import State
 from nodes.services import drafts, trash
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
@@ -54,7 +53,7 @@ def shown(node_id: ObjectId) -> str:
     page = Template(
         "{% load content %}{{ detail.advice|markdown }}{% for stop in detail.stops %}{{ stop.about|markdown }}{% endfor %}"
     )
-    return page.render(Context({"detail": selectors.load(node_id).node.metadata.detail}))
+    return page.render(Context({"detail": editable_nodes.load(node_id).node.metadata.detail}))
 
 
 def derived(mongo, node_id: ObjectId) -> dict:

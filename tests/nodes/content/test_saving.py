@@ -9,7 +9,7 @@ from pymongo.errors import WriteError
 
 from marginalia.mongo import indexes
 from nodes.errors import EditConflict, InvalidField
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import drafts, duplicating, editing
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 
@@ -47,7 +47,7 @@ def test_values_are_stored_as_the_server_has_them_and_read_as_python_has_them(re
     assert [step["what"] for step in said["steps"]] == ["Soak", "Cook"]
     assert isinstance(said["steps"][0]["_id"], ObjectId)
     assert said["steps"][1]["_id"] == key
-    read = selectors.get(made).metadata.detail
+    read = stored_nodes.get(made).metadata.detail
     assert (read.servings, read.since, read.price, read.is_vegan) == (4, date(2020, 2, 29), Decimal("4.50"), True)
     assert read.tasted == MOMENT.replace(microsecond=123000)
     assert (read.yields.number, read.steps[0].minutes, read.steps[1].id) == (Decimal("1.50"), 5, key)
@@ -58,7 +58,7 @@ def test_a_field_that_was_not_there_yet_has_its_default(recipes, mongo):
     mongo["cms.nodes"].update_one(
         {"_id": made}, {"$unset": {"metadata.detail.servings": "", "metadata.detail.steps": ""}}
     )
-    read = selectors.get(made).metadata.detail
+    read = stored_nodes.get(made).metadata.detail
     assert (read.servings, read.steps) == (2, None)
     save(made, nonce(made), title="New")
     assert "servings" not in detail(made)

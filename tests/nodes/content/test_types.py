@@ -15,7 +15,7 @@ from nodes.checks import check_content
 from nodes.content import Entry, Page, Part, registry
 from nodes.errors import InvalidPlace, NodeError
 from nodes.models import Node
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
@@ -156,7 +156,7 @@ def test_checks_ask_the_fields_themselves_and_where_a_type_stands():
 
 def test_a_node_is_read_as_an_object_of_its_type(recipes):
     made = node("recipe", "soup", parent=recipes, **{"detail.course": "starter", "detail.servings": 4})
-    for found in (selectors.get(made), Node.objects.get(pk=made)):
+    for found in (stored_nodes.get(made), Node.objects.get(pk=made)):
         detail = found.metadata.detail
         assert isinstance(detail, Recipe)
         assert (detail.servings, detail.get_course_display(), detail.ingredients, detail.since) == (
@@ -178,7 +178,7 @@ def test_readers_see_it_where_posts_are(recipes, client):
     assert "<strong>soup</strong>" in html
     assert '"@type": "BlogPosting"' in html
     assert "/cooking/soup<" in client.get("/sitemap-recipe-1.xml").content.decode()
-    assert selectors.get(made).get_absolute_url() == "/cooking/soup"
+    assert stored_nodes.get(made).get_absolute_url() == "/cooking/soup"
 
 
 @pytest.fixture

@@ -14,9 +14,7 @@ from nodes.checks import check_content
 from nodes.content import Entry, upgrade, upgrading
 from nodes.errors import EditConflict, NewerVersion, NotUpgraded
 from nodes.models import Node
-from nodes.selectors import editing as editing_selectors
-from nodes.selectors import history
-from nodes.selectors import nodes as selectors
+from nodes.selectors import editable_nodes, history, stored_nodes
 from nodes.selectors import trash as trash_selectors
 from nodes.services import drafts, duplicating, editing, trash
 from nodes.services.bulk_actions import Chosen, publish
@@ -48,12 +46,12 @@ def test_every_read_has_the_present_shape(blog, client):
     thrown = dish(blog, "soup")
     trash.trash(EDITOR, thrown, nonce(thrown))
     with installed(NewDish):
-        loaded = editing_selectors.load(made)
-        for node_read in (selectors.get(made), Node.objects.get(pk=made), loaded.node):
+        loaded = editable_nodes.load(made)
+        for node_read in (stored_nodes.get(made), Node.objects.get(pk=made), loaded.node):
             detail = node_read.metadata.detail
             assert (detail.servings, detail.number, detail.unit, detail.is_vegan) == (4, "2", "l", False)
             assert [one.name for one in detail.ingredients] == ["beans", "salt", "salt"]
-        shapes = [loaded.live, loaded.draft, editing_selectors.version(made, seen)]
+        shapes = [loaded.live, loaded.draft, editable_nodes.version(made, seen)]
         shapes += [revision.version for revision in history.newest(made, nonce(made))[0]]
         shapes.append(trash_selectors.load(thrown).live)
         assert [shape.fields["detail.servings"] for shape in shapes] == [4, 6, 4, 4, 4, 4]
@@ -74,7 +72,7 @@ def test_a_save_stores_the_present_shape_whole(blog):
         assert not {"serves", "stars", "amount"} & set(said["detail"])
         assert (said["detail"]["servings"], said["detail"]["number"], said["detail"]["is_vegan"]) == (4, "2", True)
         assert said["detail"]["text"] == "Hot stew"
-        revision = editing_selectors.version(made, nonce(made))
+        revision = editable_nodes.version(made, nonce(made))
         assert revision.fields["detail.servings"] == 4
         assert revision.schema_version == 3
         # From then on only what changes is set.
@@ -93,7 +91,7 @@ def test_a_form_of_before_merges_with_a_save_of_after(blog):
     seen = nonce(made)
     save(made, seen, detail__notes="One!\n\nTwo", detail__serves=6)
     with installed(NewDish):
-        before = editing_selectors.version(made, seen).fields["detail.ingredients"]
+        before = editable_nodes.version(made, seen).fields["detail.ingredients"]
         saved = save(
             made, seen, detail__notes="One\n\nTwo!", detail__number="3", detail__ingredients=[*before, {"name": "oil"}]
         )
@@ -163,9 +161,9 @@ def newer(blog):
 
 
 def test_what_is_newer_is_read_as_far_as_it_is_known(newer, client):
-    detail = selectors.get(newer).metadata.detail
+    detail = stored_nodes.get(newer).metadata.detail
     assert (detail.notes, detail.serves, detail.ingredients) == ("Slowly", 2, [])
-    assert editing_selectors.load(newer).is_newer
+    assert editable_nodes.load(newer).is_newer
     assert "Hot stew" in client.get("/blog/stew").content.decode()
 
 

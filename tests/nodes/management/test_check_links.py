@@ -10,8 +10,7 @@ from django.core.management import CommandError, call_command
 
 from marginalia.mongo.clock import now
 from nodes.models import tree
-from nodes.selectors import editing as selectors
-from nodes.selectors import references
+from nodes.selectors import editable_nodes, references
 from nodes.services import drafts, trash
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
@@ -31,7 +30,7 @@ def checked(*options: str) -> tuple[int, str]:
 
 
 def draft_nonce(node_id: ObjectId) -> ObjectId:
-    return selectors.load(node_id).draft.nonce
+    return editable_nodes.load(node_id).draft.nonce
 
 
 def test_all_is_well_where_every_link_leads_somewhere():

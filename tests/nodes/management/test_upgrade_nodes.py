@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from nodes.content import upgrading
-from nodes.selectors import editing as selectors
+from nodes.selectors import editable_nodes
 from nodes.services import derived, drafts, editing, integrity, trash, upgrades
 from nodes.types import TagChange
 from reader.selectors import facets
@@ -53,7 +53,7 @@ def found_by_amount(section) -> list[ObjectId]:
 
 
 def draft_nonce(node_id: ObjectId) -> ObjectId:
-    return selectors.load(node_id).draft.nonce
+    return editable_nodes.load(node_id).draft.nonce
 
 
 def findings():
@@ -69,13 +69,13 @@ def test_all_there_is_of_a_type_is_written_through_once(blog, mongo):
     assert findings() == set()
     with installed(NewDish):
         assert findings() == {"type-outdated"}
-        read = {one: selectors.load(one).live.fields for one in (live, drafted)}
+        read = {one: editable_nodes.load(one).live.fields for one in (live, drafted)}
         assert upgrade("dish", "--dry-run") == (0, "Pretending to upgrade 3 documents and refresh 0; 0 cannot be.\n")
         assert "schema_version" not in stored(live)
         assert upgrade("dish") == (0, "Upgraded 3 documents and refreshed 0; 0 cannot be.\n")
         assert upgrade() == (0, "Upgraded 0 documents and refreshed 0; 0 cannot be.\n")
         assert findings() == set()
-        assert {one: selectors.load(one).live.fields for one in (live, drafted)} == read
+        assert {one: editable_nodes.load(one).live.fields for one in (live, drafted)} == read
         draft = mongo["cms.nodes"].find_one({"_id": drafted})["draft"]["metadata"]
         assert (draft["schema_version"], draft["detail"]["servings"]) == (3, 6)
         assert mongo["cms.trash"].find_one({"_id": thrown})["metadata"]["schema_version"] == 3
@@ -206,7 +206,7 @@ def test_types_that_are_not_installed_any_more_are_kept_by_every_command(mongo):
     assert list(integrity.check()) == []
     assert mongo["cms.nodes"].find_one({"_id": made}) == before
     with registered(OldDish):
-        assert selectors.load(made).draft.fields["detail.serves"] == 6
+        assert editable_nodes.load(made).draft.fields["detail.serves"] == 6
 
 
 details = st.fixed_dictionaries(
@@ -236,7 +236,7 @@ def _sum(ids):
     """Return (servings, the marks of saves) of each dish, as it is read now."""
     found = {}
     for one in ids:
-        fields = selectors.load(one).live.fields
+        fields = editable_nodes.load(one).live.fields
         found[one] = fields["detail.servings"], set(fields["detail.notes"].split())
     return found
 

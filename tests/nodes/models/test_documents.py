@@ -5,7 +5,7 @@ import pytest
 from marginalia.mongo.clock import now
 from marginalia.mongo.models import WrittenByServices
 from nodes.models import Node
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import node
 
@@ -13,7 +13,7 @@ from tests.support.nodes.build import node
 def test_orm_and_selector_read_the_same(mongo):
     folder = node("folder", "folder")
     node_id = node(slug="page", parent=folder, text="Hello", tags=("a",))
-    by_orm, by_selector = Node.objects.get(pk=node_id), selectors.get(node_id)
+    by_orm, by_selector = Node.objects.get(pk=node_id), stored_nodes.get(node_id)
     for name in ("type", "slug", "title", "created", "published", "expires", "tags", "parent_id", "nonce"):
         assert getattr(by_orm.metadata, name) == getattr(by_selector.metadata, name), name
     assert by_orm.metadata.detail.text == by_selector.metadata.detail.text == "Hello"

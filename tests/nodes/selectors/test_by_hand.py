@@ -7,8 +7,7 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes.collections import keys_of
 from nodes.models import tree
-from nodes.selectors import by_hand
-from nodes.selectors import nodes as selectors
+from nodes.selectors import by_hand, stored_nodes
 from nodes.services import ordering
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import node, nonce, save
@@ -71,10 +70,10 @@ def test_before_and_after_are_those_of_the_list(mongo, book):
         order = [slug for slug in walk(book, 100) if slug != "inner"]
         assert "post" in order
         for at, slug in enumerate(order):
-            before, after = by_hand.neighbours(selectors.find(book, slug), now())
+            before, after = by_hand.neighbours(stored_nodes.find(book, slug), now())
             assert (before and before.metadata.slug) == (order[at - 1] if at else None)
             assert (after and after.metadata.slug) == (order[at + 1] if at + 1 < len(order) else None)
-    assert (post, hidden_section) == tuple(selectors.find(book, slug).pk for slug in ("post", "inner"))
+    assert (post, hidden_section) == tuple(stored_nodes.find(book, slug).pk for slug in ("post", "inner"))
 
 
 @pytest.mark.parametrize("cursor", ["a", "$gt", ".", "G.slug", "\n", "8000"])

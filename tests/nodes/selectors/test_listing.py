@@ -6,7 +6,7 @@ from django_mongodb_backend.fields import ArrayField
 from marginalia.mongo.clock import now
 from nodes.content import Page, upgrade
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from reader.selectors import authors
 from tests.support.nodes.build import node
 from tests.support.nodes.content import registered
@@ -30,6 +30,6 @@ def test_what_reads_a_part_of_a_detail_upgrades_it_too(mongo):
     stored_first = {"metadata.type": "writer", "metadata.detail": {"alias": "M, N", "comments": "open"}}
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": stored_first})
     with registered(Writer):
-        (found,) = selectors.live_by_ids(tree.current(), [made], now())
+        (found,) = stored_nodes.live_by_ids(tree.current(), [made], now())
         assert found.metadata.detail.comments == "open"
         assert set(authors.pages(tree.current(), now())) == {"mary", "m", "n"}

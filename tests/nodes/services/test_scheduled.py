@@ -7,7 +7,7 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes import errors
 from nodes.models import tree
-from nodes.selectors import due, history, nodes, search
+from nodes.selectors import due, history, search, stored_nodes
 from nodes.services import bulk_actions, drafts, editing, scheduled, trash
 from nodes.services.bulk_actions import Chosen
 from nodes.types import Act, Actor, TagChange
@@ -50,9 +50,9 @@ def test_readers_see_the_changes_from_their_time_on(mongo):
     shown = []
     for moment in (at - timedelta(milliseconds=1), at):
         sections = tree.current()
-        page = nodes.resolve(sections, "blog/post", moment)
-        (listed,) = nodes.entries(blog, moment, size=5).nodes
-        (by_id,) = nodes.live_by_ids(sections, [post], moment)
+        page = stored_nodes.resolve(sections, "blog/post", moment)
+        (listed,) = stored_nodes.entries(blog, moment, size=5).nodes
+        (by_id,) = stored_nodes.live_by_ids(sections, [post], moment)
         (hit,) = search.search(sections, "words", moment, page=1, size=5).hits
         (line,) = sitemap.entries(sections, "blog-entry", 1, moment)
         assert (listed.metadata.detail, page.metadata.published, page.metadata.slug) == (None, PAST, "post")
@@ -320,7 +320,7 @@ def test_what_is_due_and_seen_by_readers_is_published_before_it_is_thrown_away(m
     assert (stored(page)["title"], draft_of(mongo, page)) == ("New", None)
     trash.trash(EDITOR, page, nonce(page))
     trash.restore(EDITOR, page)
-    assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
+    assert stored_nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
 
 
 def test_what_is_due_and_cannot_be_published_is_thrown_away_with_its_draft(mongo):
@@ -352,4 +352,4 @@ def test_changes_that_cannot_be_published_are_shown_and_stop_no_others(mongo, ca
     assert scheduled.publish_due() == 1
     assert (stored(page)["title"], stored(other)["title"]) == ("Old", "New")
     assert str(page) in caplog.text
-    assert nodes.resolve(tree.current(), "page", now()).metadata.title == "New"
+    assert stored_nodes.resolve(tree.current(), "page", now()).metadata.title == "New"

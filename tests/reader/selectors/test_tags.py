@@ -2,7 +2,7 @@
 
 from marginalia.mongo.clock import now
 from nodes.models import tree
-from nodes.selectors import nodes
+from nodes.selectors import stored_nodes
 from reader.selectors import tags
 from tests.support.commands import explain, stages
 from tests.support.nodes import build, photo_build
@@ -29,7 +29,7 @@ def test_nodes_of_a_type_are_listed_along_an_index(mongo, commands):
         build.node("basic-page", f"p{number}")
     build.node("basic-page", "draft", published=None)
     with commands.recorded() as log:
-        found = nodes.of_type(tree.current(), "basic-page", now(), size=2)
+        found = stored_nodes.of_type(tree.current(), "basic-page", now(), size=2)
     assert [one.metadata.slug for one in found.nodes] == ["p2", "p1"]
     plan = explain(mongo, log.sent[-1])
     assert "COLLSCAN" not in stages(plan)

@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import trash
 from photos import texts
 from photos.services.photos import save as save_photo
@@ -33,7 +33,7 @@ def target(folder) -> ObjectId:
 def body(client, text: str, text_format: str = "markdown") -> str:
     """Return what readers get of a text."""
     page = build.node("basic-page", f"page-{ObjectId()}", text=text, **{"detail.format": text_format})
-    path = selectors.get(page).get_absolute_url()
+    path = stored_nodes.get(page).get_absolute_url()
     return str(client.get(path).context["body"])
 
 
@@ -119,7 +119,7 @@ def test_all_links_of_a_text_cost_one_query_and_none_warm(client, folder, comman
     ids = [build.node("basic-page", f"target-{n}", parent=folder) for n in range(12)]
     page = build.node(text=" ".join(f"[w](node:{i})" for i in ids))
     client.get("/page")
-    node = selectors.get(page)
+    node = stored_nodes.get(page)
     tree.current()
     build.save(folder, build.nonce(folder), summary="Another version of the site.")
     client.get("/folder")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marginalia.mongo.clock import now
-from nodes.selectors.nodes import MOST_LOOKS
+from nodes.selectors.stored_nodes import MOST_LOOKS
 from nodes.services import editing, trash
 from nodes.services.site import save_settings
 from tests.support.commands import CommandLog
@@ -87,7 +87,7 @@ def test_section_index_lists_its_live_sections_and_pages(client, mongo):
 
 
 def test_long_section_is_listed_in_parts(client, mongo, monkeypatch):
-    monkeypatch.setattr("nodes.selectors.nodes.PAGES_LISTED", 2)
+    monkeypatch.setattr("nodes.selectors.stored_nodes.PAGES_LISTED", 2)
     folder = node("folder", "guide")
     for slug in ("a", "b", "c"):
         node(slug=slug, parent=folder)

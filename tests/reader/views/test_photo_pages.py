@@ -9,7 +9,7 @@ from marginalia.comments.targets import Target, resolve
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.selectors import nodes as selectors
+from nodes.selectors import stored_nodes
 from nodes.services import editing
 from photos import texts as photo_texts
 from photos.services import photos
@@ -94,17 +94,16 @@ def test_a_tag_lists_posts_and_photos_by_time(client):
     listing = client.get("/tag/lake").context["listing"]
     assert [node.metadata.slug for node in listing.nodes] == wanted
     from nodes.models import tree
-    from nodes.selectors import nodes as selectors
 
     seen, cursor, pages = [], None, []
     while True:
-        page = selectors.tagged(tree.current(), "lake", now(), size=3, cursor=cursor)
+        page = stored_nodes.tagged(tree.current(), "lake", now(), size=3, cursor=cursor)
         seen += [node.metadata.slug for node in page.nodes]
         pages.append(page)
         if not (cursor := page.older):
             break
     assert seen == wanted
-    back = selectors.tagged(tree.current(), "lake", now(), size=3, cursor=pages[-1].newer)
+    back = stored_nodes.tagged(tree.current(), "lake", now(), size=3, cursor=pages[-1].newer)
     assert [n.metadata.slug for n in back.nodes] == [n.metadata.slug for n in pages[-2].nodes]
 
 
@@ -166,7 +165,7 @@ class TestInTexts:
         ids = [upload(gallery(f"lakes-{n}")) for n in range(5)]
         url = self.post("\n\n".join(f"![](photo:{i})" for i in ids))
         client.get(url)
-        node = selectors.resolve(tree.current(), "blog/post", now())
+        node = stored_nodes.resolve(tree.current(), "blog/post", now())
         with commands.recorded() as log:
             photo_texts.body(node)
         assert all(event.command.get("find") == "cms.site" for event in log.sent)

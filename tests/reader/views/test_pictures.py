@@ -10,7 +10,7 @@ from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from nodes.selectors import photos, references
+from nodes.selectors import references, stored_photos
 from nodes.services import drafts, editing, trash
 from nodes.services.site import save_settings, touch
 from photos import addresses
@@ -62,7 +62,7 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     [(link, picture)] = THUMBNAIL.findall(page(client, address))
     assert link == "/news/harbour"
     assert 'alt=""' in picture
-    width, height = addresses.size(photos.get(photo))
+    width, height = addresses.size(stored_photos.get(photo))
     assert f'width="{width}" height="{height}"' in picture
     assert 'class="across-2 down-8 red-' in picture
     assert f"/{photo}/" in picture
@@ -70,7 +70,7 @@ def test_lists_show_it_cut_around_its_focal_point(client, post, photo, address):
     offered = re.search(r'srcset="([^"]*)" sizes="([^"]*)"', picture)
     assert client.get(offered[1].split()[0]).headers["Content-Type"] == "image/webp"
     assert "vw" in offered[2] or "rem" in offered[2]
-    assert photos.get(photo).metadata.detail.focal == [0.2, 0.8]
+    assert stored_photos.get(photo).metadata.detail.focal == [0.2, 0.8]
 
 
 def test_the_newest_post_of_the_front_page_has_the_largest_picture(client, post, photo):

@@ -15,12 +15,12 @@ REFUSALS = 40
 def saved_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
     """Add a word to the notes of one of some dishes; return which, None if the save was not acknowledged."""
     from nodes.errors import EditConflict, TooBusy
-    from nodes.selectors import editing as selectors
+    from nodes.selectors import editable_nodes
     from nodes.services import editing
     from tests.support.nodes.build import EDITOR
 
     one = random.choice(ids)
-    live = selectors.load(one).live
+    live = editable_nodes.load(one).live
     with suppress(EditConflict, TooBusy):
         editing.save(EDITOR, one, live.nonce, {"detail.notes": f"{live.fields.get('detail.notes') or ''} {mark}"})
         return one

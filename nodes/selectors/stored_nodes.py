@@ -14,7 +14,7 @@ from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache
 from nodes.models.dependencies import note_node, note_texts, on_lists
 from nodes.models.tree import HOME, Tree
-from nodes.selectors import by_hand, due, photos, slugs
+from nodes.selectors import by_hand, due, slugs, stored_photos
 from nodes.selectors.listing import (
     FIELDS,
     LISTED,
@@ -61,7 +61,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
 
 def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
     """Return the node or photo with an id if readers may see it."""
-    node = get(node_id, moment) or photos.get(node_id)
+    node = get(node_id, moment) or stored_photos.get(node_id)
     return node if node and is_public(node, sections, moment) else None
 
 
@@ -98,7 +98,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
     if child := sections.child(parent_id, slug):
         return get(child.id, moment)
     if parent_id is not None and sections.sections[parent_id].content_type.lists == PHOTOS:
-        return photos.find(parent_id, slug)
+        return stored_photos.find(parent_id, slug)
     return find(parent_id, slug, moment)
 
 
