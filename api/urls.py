@@ -5,12 +5,11 @@ from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 
 from api import problems, site, site_settings
-from api.changes import reading as changes
-from api.comments import moderating as comments
+from api.changes import reading
+from api.comments import moderating
 from api.http.routing import Api, StrictParser
-from api.nodes import bulk as nodes
-from api.photos import permission
-from api.photos import resuming as photos
+from api.nodes import bulk
+from api.photos import permission, resuming
 from api.problems import Problem
 from api.schemas import openapi, reference
 
@@ -23,7 +22,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for router in (nodes.router, comments.router, site.router, site_settings.router, changes.router, photos.router):
+for router in (bulk.router, moderating.router, site.router, site_settings.router, reading.router, resuming.router):
     api.add_router("", router)
 
 

@@ -2,13 +2,13 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from cms.accounts import views as accounts
+from cms.accounts.views import LogIn, PasswordReset
 from cms.middleware import HEALTH
 from cms.requests.metrics import scraping
 
 # Under the names that the admin looks for: its log-in page then offers "Forgotten your password?".
 password_reset = [
-    path("", accounts.PasswordReset.as_view(), name="admin_password_reset"),
+    path("", PasswordReset.as_view(), name="admin_password_reset"),
     path("done/", auth.PasswordResetDoneView.as_view(), name="password_reset_done"),
     path("<uidb64>/<token>/", auth.PasswordResetConfirmView.as_view(), name="password_reset_confirm"),
     path("complete/", auth.PasswordResetCompleteView.as_view(), name="password_reset_complete"),
@@ -21,7 +21,7 @@ urlpatterns = [
     path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     # For readers with an account: the admin's log-in takes staff only.
-    path("log-in", accounts.LogIn.as_view(), name="login"),
+    path("log-in", LogIn.as_view(), name="login"),
     path("log-out", auth.LogoutView.as_view(), name="logout"),
     path("comments/", include("marginalia.comments.urls")),
     path("api/", include("api.urls")),

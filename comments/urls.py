@@ -8,9 +8,9 @@ from django.urls import path as route
 
 from marginalia.comments import feeds
 from marginalia.comments.converters import OF, ONE
-from marginalia.comments.moderation import views as moderation
+from marginalia.comments.moderation.views import approve
 from marginalia.comments.notices import views as subscribing
-from marginalia.comments.posting import change_views as changing
+from marginalia.comments.posting import change_views
 from marginalia.comments.posting import views as posting
 from marginalia.comments.reading import views as reading
 from marginalia.comments.views import answered
@@ -29,10 +29,10 @@ urlpatterns = [
     path(f"c/{ONE}", reading.permalink, name="comments-url-redirect"),
     path(f"thread/{ONE}", reading.thread, name="comments-thread"),
     path("mine", reading.mine, name="comments-mine"),
-    path(f"edit/{ONE}", changing.edit, name="comments-edit"),
-    path(f"delete/{ONE}", changing.delete, name="comments-delete"),
-    path(f"flag/{ONE}", changing.flag, name="comments-flag"),
-    path("approve/<str:held_id>", moderation.approve, name="comments-approve"),
+    path(f"edit/{ONE}", change_views.edit, name="comments-edit"),
+    path(f"delete/{ONE}", change_views.delete, name="comments-delete"),
+    path(f"flag/{ONE}", change_views.flag, name="comments-flag"),
+    path("approve/<str:held_id>", approve, name="comments-approve"),
     path("subscribe/<str:signed>", subscribing.subscribe, name="comments-subscribe"),
     path("unsubscribe/<str:signed>", subscribing.unsubscribe, name="comments-unsubscribe"),
     path(f"feed/{OF}", feeds.discussion, name="comments-feed"),

@@ -12,7 +12,7 @@ from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.models import tree
-from nodes.selectors import references as selectors
+from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
@@ -32,7 +32,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     rows: list[dict[str, Any]] = []
     looked, after = 0, ""
     try:
-        for look in selectors.looks(tree.current(), now(), request.GET.get("from", "")):
+        for look in references.looks(tree.current(), now(), request.GET.get("from", "")):
             rows += [_row(request, one) for one in look.broken if access.allowed(request.user, one.node, Action.VIEW)]
             looked, after = looked + look.looked, look.after
             if len(rows) >= SIZE or looked >= LOOKED_THROUGH:
@@ -41,7 +41,7 @@ def broken(request: HttpRequest) -> HttpResponse:
         raise Http404(_("There is no such page of this list.")) from error
     # What is not public has a name for those alone who may see it.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
-    titles = selectors.titles(targets, of_photos=access.may_see_photos(request.user))
+    titles = references.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:
         row["title"] = titles.get(row["target"], "")
     return page(request, "broken_links", _("Broken links"), rows=rows, looked=looked, after=after)

@@ -27,17 +27,17 @@ from nodes.access import TOP, section_choices
 from nodes.collections import NODES
 from nodes.content import facets
 from nodes.models import stored_site, tree
-from nodes.selectors import lists as selectors
+from nodes.selectors import lists
 from nodes.selectors.lists import ANY, Filters
 
 STATES = {
-    selectors.LIVE: gettext_lazy("Live"),
-    selectors.SCHEDULED: gettext_lazy("Scheduled"),
-    selectors.UNPUBLISHED: gettext_lazy("Draft"),
-    selectors.EXPIRING: gettext_lazy("Expires within a week"),
-    selectors.EXPIRED: gettext_lazy("Expired"),
-    selectors.DRAFTED: gettext_lazy("Changes not published"),
-    selectors.DUE: gettext_lazy("Changes scheduled"),
+    lists.LIVE: gettext_lazy("Live"),
+    lists.SCHEDULED: gettext_lazy("Scheduled"),
+    lists.UNPUBLISHED: gettext_lazy("Draft"),
+    lists.EXPIRING: gettext_lazy("Expires within a week"),
+    lists.EXPIRED: gettext_lazy("Expired"),
+    lists.DRAFTED: gettext_lazy("Changes not published"),
+    lists.DUE: gettext_lazy("Changes scheduled"),
 }
 # Of what would be live, but for its section: no list is filtered by it.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
@@ -142,7 +142,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
     form, moment, version = FilterForm(request.GET, user), now(), stored_site.current().version
     filters = form.filters(user)
     try:
-        found = selectors.page(filters, moment, cursor=request.GET.get("from", ""))
+        found = lists.page(filters, moment, cursor=request.GET.get("from", ""))
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
@@ -152,23 +152,21 @@ def changelist(request: HttpRequest) -> HttpResponse:
         "older": address_of(request, found.older),
         "newer": address_of(request, found.newer),
         "total": total(filters, found, version, moment),
-        "tags": selectors.tags(version, author=ANY if access.sees_all(user) else user.pk),
+        "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user),
     }
     return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
 
 
-def total(
-    filters: Filters, found: selectors.Page, version: ObjectId | None, moment: Any, collection: str = NODES
-) -> str:
+def total(filters: Filters, found: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES) -> str:
     """Return how many there are, as far as it is worth counting."""
     if filters.search:
-        return f"{len(found.rows)}" if len(found.rows) < selectors.FOUND else f"{selectors.FOUND}+"
-    counted = selectors.count(filters, version, moment.replace(second=0, microsecond=0), collection)
-    return f"{selectors.COUNTED:,}+" if counted > selectors.COUNTED and filters != Filters() else f"{counted:,}"
+        return f"{len(found.rows)}" if len(found.rows) < lists.FOUND else f"{lists.FOUND}+"
+    counted = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
+    return f"{lists.COUNTED:,}+" if counted > lists.COUNTED and filters != Filters() else f"{counted:,}"
 
 
-def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
+def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
     metadata, sections_now = row.node.metadata, tree.current()
     chain = sections_now.ancestors(metadata.parent_id)
     hidden = chain is None or not all(section.is_live(moment) for section in chain)
@@ -184,7 +182,7 @@ def _row(row: selectors.Row, moment: Any) -> dict[str, Any]:
     }
 
 
-def _values(row: selectors.Row, columns: list[models.Field]) -> list[str]:
+def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
     """Return what a row says in the columns of its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
@@ -193,15 +191,15 @@ def _values(row: selectors.Row, columns: list[models.Field]) -> list[str]:
 def state_of(node: Any, moment: Any) -> tuple[str, Any]:
     """Return the state of a node: its name and how it is called."""
     if node.metadata.published is None:
-        name = selectors.UNPUBLISHED
+        name = lists.UNPUBLISHED
     elif node.metadata.published > moment:
-        name = selectors.SCHEDULED
+        name = lists.SCHEDULED
     elif node.metadata.expires <= moment:
-        name = selectors.EXPIRED
+        name = lists.EXPIRED
     elif not tree.current().is_live(node.metadata.parent_id, moment):
         return HIDDEN
     else:
-        name = selectors.LIVE
+        name = lists.LIVE
     return name, STATES[name]
 
 

@@ -12,7 +12,7 @@ from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.selectors import references as selectors
+from nodes.selectors import references
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
 
@@ -50,17 +50,17 @@ class Uses:
     @property
     def is_more(self) -> bool:
         """Whether there are more than are counted."""
-        return self.count > selectors.COUNTED_USES
+        return self.count > references.COUNTED_USES
 
     @property
     def counted(self) -> int:
-        return min(self.count, selectors.COUNTED_USES)
+        return min(self.count, references.COUNTED_USES)
 
 
-def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:
+def of(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
     """Return where any of these nodes and photos is used, the last changed first; at most `most` are named."""
-    found = selectors.used_on(ids)
-    count = len(found) if len(found) < selectors.LISTED_USES else selectors.count_uses(ids)
+    found = references.used_on(ids)
+    count = len(found) if len(found) < references.LISTED_USES else references.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
     settings = stored_site.current().settings
     return Uses(
@@ -68,9 +68,9 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) ->
     )
 
 
-def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = selectors.LISTED_USES) -> Uses:
+def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
     """Return where nodes and photos that readers are to see no more are used, and what stands in them."""
-    return of(user, selectors.going_with(tree.current(), ids), most)
+    return of(user, references.going_with(tree.current(), ids), most)
 
 
 def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
@@ -86,7 +86,7 @@ def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping
     return uses if uses.is_used else None
 
 
-def _named(user: Any, use: selectors.Use) -> Named | None:
+def _named(user: Any, use: references.Use) -> Named | None:
     """Return how a user is told of a use; None if it is not his to know."""
     node, drafted = use.node, not use.live
     if access.allowed(user, node, Action.VIEW):

@@ -27,8 +27,7 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
 from nodes.content import MARKDOWN
-from nodes.selectors import editable_nodes, stored_photos
-from nodes.selectors import working_copies as selectors
+from nodes.selectors import editable_nodes, stored_photos, working_copies
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
 from nodes.services import working_copies as services
@@ -148,13 +147,13 @@ def saved(request: HttpRequest) -> None:
 
 def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
     """Return what a user typed into forms over a node and did not save, newest first; nothing that is stored by now."""
-    found = [_unsaved(user, copy) for copy in selectors.newest(user.pk, type, node_id)]
+    found = [_unsaved(user, copy) for copy in working_copies.newest(user.pk, type, node_id)]
     return [unsaved for unsaved in found if unsaved.new or unsaved.has_more]
 
 
 def unsaved(user: Any) -> list[WorkingCopy]:
     """Return what a user typed into any form and did not save, newest first; nothing that is stored by now."""
-    copies = [copy for copy in selectors.unsaved(user.pk) if content.get(copy.type).is_installed]
+    copies = [copy for copy in working_copies.unsaved(user.pk) if content.get(copy.type).is_installed]
     return [copy for copy in copies if any(_difference(user, copy)[1:])]
 
 
@@ -164,7 +163,7 @@ def _offers(request: HttpRequest, type: str, node_id: ObjectId | None) -> str:
 
 def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
     """Return what the asker typed. Raises Http404 if there is no such, PermissionDenied if it is not his to go on with."""
-    copy = selectors.get(request.user.pk, copy_id) if copy_id else None
+    copy = working_copies.get(request.user.pk, copy_id) if copy_id else None
     if copy is None or not content.get(copy.type).is_installed:
         raise Http404(_("That is not there any more: it was saved or discarded."))
     access.check_may_type(request.user, copy.type, copy.node_id)

@@ -24,8 +24,7 @@ from nodes.selectors import editable_nodes, picking, slugs
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.services.write import NOT_DRAFTED
-from photos import addresses
-from photos import texts as photo_texts
+from photos import addresses, texts
 from reader.views import previews
 
 # In so many seconds one account may ask for so many previews of texts with more than so many marks: each takes some 10 µs,
@@ -50,9 +49,9 @@ def show_typed(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     shown = _typed(request, type, node_id)
     sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
-    page = previews.show(request, shown, photo_texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
+    page = previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
     text, nonce = getattr(shown.metadata.detail, "text", ""), shown.metadata.nonce
-    broken = photo_texts.broken(
+    broken = texts.broken(
         text,
         lambda: rendering.saved(nonce, text, shown.metadata.detail.format),
         sees_photos=sees_photos,

@@ -16,8 +16,7 @@ from nodes.collections import (
 )
 from nodes.content import registry
 from nodes.content.upgrading import FIRST, VERSION
-from nodes.models import Node
-from nodes.models import damage as damage_of_nodes
+from nodes.models import Node, damage
 from nodes.models.stored_site import SITE_ID
 from nodes.selectors.listing import MODELS
 from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
@@ -46,11 +45,11 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         looked: list[Document] = [
             *examination.part_of(name),
             {"$match": standing(name)},
-            {"$project": damage_of_nodes.FIELDS},
+            {"$project": damage.FIELDS},
         ]
         bad, parents = [], {}
         for document in examination.db[name].aggregate(looked):
-            bad += [f"{document['_id']} {fault}" for fault in damage_of_nodes.faults(MODELS.get(name, Node), document)]
+            bad += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
                 # Sections go to the trash after what is in them, and may be deleted before.
                 continue

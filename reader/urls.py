@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from photos import views as photo_files
+from photos import views
 from reader import sitemaps
 from reader.views import authors, feeds, finding, look, pages, previews
 
@@ -23,10 +23,10 @@ urlpatterns = [
     path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
     # The gallery says where to look; an address without it, or of a photo that was moved, shows the same.
-    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", photo_files.file, name="photo-file"),
+    path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),
     path(
         "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",
-        photo_files.file,
+        views.file,
         name="photo-file",
     ),
     path("<nodepath:path>/feed/<slug:form>", feeds.blog, name="blog-feed"),

@@ -20,8 +20,7 @@ from nodes.content import CONTENT
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import SiteSettings
 from photos.assets.reader import Missing
-from transfer import exported
-from transfer import importing_photos as photo_arrivals
+from transfer import exported, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
     NODES,
@@ -128,7 +127,7 @@ class Export:
             sha256 = ""
             if record["length"]:
                 try:
-                    sha256 = self.writer.picture(record["_id"], photo_arrivals.pieces(record["_id"]))
+                    sha256 = self.writer.picture(record["_id"], importing_photos.pieces(record["_id"]))
                 except Missing:
                     self.lost.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
                     continue

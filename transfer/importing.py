@@ -29,9 +29,7 @@ from nodes.errors import TooBusy
 from nodes.models import Node, Photo, stored_site
 from nodes.models.stored_site import SiteSettings
 from nodes.services.site import SettingsConflict, save_settings, touch
-from transfer import exported
-from transfer import importing_nodes as arrivals
-from transfer import importing_photos as photo_arrivals
+from transfer import exported, importing_nodes, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
     FILES,
@@ -87,7 +85,7 @@ class Import:
     # What is left, as an earlier run has told; the revisions of such nodes and photos are not wanted.
     told: dict[str, Arrival] = field(default_factory=dict)
     _without: set[ObjectId | None] = field(default_factory=set, init=False)
-    _coming: arrivals.Coming = field(default_factory=arrivals.Coming, init=False)
+    _coming: importing_nodes.Coming = field(default_factory=importing_nodes.Coming, init=False)
     _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.moderates), init=False)
 
     def run(self) -> Tally:
@@ -116,7 +114,7 @@ class Import:
                 touch()
         return tally
 
-    def _all_that_comes(self) -> arrivals.Coming:
+    def _all_that_comes(self) -> importing_nodes.Coming:
         """Return what the archive has; what of it is left is taken out of that later."""
         types = {
             record["_id"]: str(record["metadata"].get("type"))
@@ -124,20 +122,20 @@ class Import:
             for record in self.archive.records(name)
             if record["_id"] not in self._without
         }
-        return arrivals.Coming(types, lambda: (record["_id"] for record in self.archive.records(REVISIONS)))
+        return importing_nodes.Coming(types, lambda: (record["_id"] for record in self.archive.records(REVISIONS)))
 
     def _of(self, name: str) -> Arrivals:
         records = self.archive.records(name)
         each: dict[str, Callable[[dict[str, Any]], Arrival]] = {
-            SECTIONS: partial(arrivals.node, dry_run=self.dry_run, coming=self._coming),
-            NODES: partial(arrivals.node, dry_run=self.dry_run, coming=self._coming),
-            REDIRECTS: partial(arrivals.redirect, dry_run=self.dry_run),
+            SECTIONS: partial(importing_nodes.node, dry_run=self.dry_run, coming=self._coming),
+            NODES: partial(importing_nodes.node, dry_run=self.dry_run, coming=self._coming),
+            REDIRECTS: partial(importing_nodes.redirect, dry_run=self.dry_run),
             OLD_LINKS: self._old_link,
             SETTINGS: self._setting,
             PENDING: self._pending,
         }
         if name == REVISIONS:
-            return arrivals.revisions(self._wanted(records), dry_run=self.dry_run)
+            return importing_nodes.revisions(self._wanted(records), dry_run=self.dry_run)
         if name == PHOTOS:
             return self._photos(records)
         if name == DISCUSSIONS:
@@ -164,21 +162,21 @@ class Import:
         newer: set[ObjectId] = set()
         come = {record["_id"] for record in self.archive.records(PHOTOS) if record["metadata"].get("type") == CONTENT}
         for record in records:
-            if not photo_arrivals.shows_any(record, come):
-                yield arrivals.left(record, "the picture that it shows is not in the export")
+            if not importing_photos.shows_any(record, come):
+                yield importing_nodes.left(record, "the picture that it shows is not in the export")
                 continue
-            arrival = photo_arrivals.photo(
+            arrival = importing_photos.photo(
                 record, self.archive.picture(record["_id"]), dry_run=self.dry_run, coming=self._coming
             )
             if arrival.outcome is Outcome.NEWER and not self.dry_run:
                 newer.add(record["_id"])
                 continue
-            if arrival.outcome is Outcome.SAME and self.reads_photos and not photo_arrivals.is_whole(record):
-                arrival = arrivals.left(record, "its bytes here are not those of the export")
+            if arrival.outcome is Outcome.SAME and self.reads_photos and not importing_photos.is_whole(record):
+                arrival = importing_nodes.left(record, "its bytes here are not those of the export")
             yield arrival
         for record in self.archive.records(PHOTOS) if newer else ():
             if record["_id"] in newer:
-                yield photo_arrivals.photo(record, (), replace=True)
+                yield importing_photos.photo(record, (), replace=True)
 
     def _old_link(self, record: dict[str, Any]) -> Arrival:
         about = f"the old address {record.get('path')}"[:200]

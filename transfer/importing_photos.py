@@ -24,7 +24,7 @@ from photos.assets import contents, images, reader
 from photos.assets.cleaning import Cleaning
 from photos.assets.errors import DecoderBusy
 from photos.assets.writer import Incoming, Received, Writer
-from photos.services import copies as photo_copies
+from photos.services import copies
 from photos.services.photos import file_name
 from transfer import exported
 from transfer.importing_nodes import (
@@ -201,7 +201,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     finally:
         coming.abort()
     if is_photo and record["metadata"]["content_id"] == record["_id"]:
-        photo_copies.put(record["_id"], record["_id"])
+        copies.put(record["_id"], record["_id"])
 
 
 def _check_received(record: Mapping[str, Any], received: Received) -> None:

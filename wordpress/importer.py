@@ -25,7 +25,7 @@ from nodes.models import Node, stored_site
 from nodes.selectors import imports
 from nodes.services import editing, placement
 from nodes.types import Actor
-from photos.services import importing as photo_import
+from photos.services import importing
 from wordpress import brought, old_links
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
@@ -348,7 +348,7 @@ class Importer:
         for url in body.missing:
             why = "they are not in the media library"
             if file := export.old.find_file(url):
-                is_picture = file.url.lower().endswith(tuple(photo_import.ENDINGS))
+                is_picture = file.url.lower().endswith(tuple(importing.ENDINGS))
                 why = "their files are missing" if is_picture else "they are not pictures"
             self.report.note(f"Shown as links because {why}", f"{url} in {entry.label}")
         for url in view.stayed:

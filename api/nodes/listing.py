@@ -14,8 +14,7 @@ from marginalia.markup.text import slugify
 from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.collections import home_of
-from nodes.content import facets as content_facets
-from nodes.content import registry
+from nodes.content import facets, registry
 from nodes.models import Placed, tree
 from nodes.models.tree import Section
 from nodes.selectors import by_hand, lists, search, stored_nodes
@@ -151,7 +150,7 @@ def _facets(filters: Filters, section: Section) -> list[tuple[str, str, str]]:
         name, equals, value = one.partition("=")
         if not equals or not name:
             raise Problem("invalid", errors=[("query.facet", "A facet is spelled name=value.")])
-        pairs.append((name, content_facets.normal(value)))
+        pairs.append((name, facets.normal(value)))
     if not pairs:
         return []
     names = {name for name, _value in pairs}

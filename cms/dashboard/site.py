@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from api import admin as tokens
+from api import admin
 from cms.dashboard import navigation, start
 from marginalia.mongo import jobs
 from nodes import access
@@ -52,7 +52,7 @@ class Site(AdminSite):
 
     def tokens(self, request: HttpRequest) -> HttpResponse:
         """List the tokens of the API, make and revoke them."""
-        return tokens.page(request, self.each_context(request))
+        return admin.page(request, self.each_context(request))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

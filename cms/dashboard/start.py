@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from editor import working_copies
-from marginalia.comments.moderation import pending as moderation
+from marginalia.comments.moderation import pending
 from marginalia.comments.posting.policy import is_moderator
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
@@ -42,7 +42,7 @@ def context(user: Any) -> dict[str, Any]:
         "sections": [f"admin/start/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),
         "is_new": not waiting.anything(),
-        "pending": moderation.open_to(str(user.pk), PENDING) if is_moderator(user) else (),
+        "pending": pending.open_to(str(user.pk), PENDING) if is_moderator(user) else (),
         "unsaved": working_copies.unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],
         "may_publish": user.has_perm("nodes.publish_node"),
@@ -95,14 +95,14 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
 
 
 def _comments() -> Iterator[Card]:
-    counts = moderation.counts()
+    counts = pending.counts()
     if waits := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
         text = _("Approve them, and they appear.")
-        yield Card(_("Pending comments"), number(waits, moderation.COUNTED - 1), url, text)
+        yield Card(_("Pending comments"), number(waits, pending.COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
-        yield Card(_("Flagged comments"), number(flagged, moderation.COUNTED - 1), url, _("Readers reported them."))
+        yield Card(_("Flagged comments"), number(flagged, pending.COUNTED - 1), url, _("Readers reported them."))
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:

@@ -29,8 +29,7 @@ from nodes.selectors import stored_photos
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.listing import is_public
 from nodes.services.bulk_actions import Chosen
-from photos import addresses
-from photos import labels as photo_labels
+from photos import addresses, labels
 from photos.services import photos
 
 # What an editor may have thought about for long.
@@ -124,7 +123,7 @@ def _show(
         "picture": addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
         "original": addresses.uncut(photo),
         "whole": addresses.uncut(photo, addresses.MIDDLE),
-        "exif": photo_labels.facts(photo),
+        "exif": labels.facts(photo),
         "uses": uses.of(request.user, [photo.pk]),
         "twins": [stored_photos.get(i) for i in stored_photos.same_bytes(detail.sha256, photo.pk)],
         "former": stored_photos.former_contents(photo),

@@ -25,8 +25,7 @@ from nodes.access import section_choices
 from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
 from nodes.models import stored_site
-from nodes.selectors import lists as selectors
-from nodes.selectors import stored_photos
+from nodes.selectors import lists, stored_photos
 from nodes.selectors.lists import Filters
 from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen, Summary
@@ -59,7 +58,7 @@ class PhotoFilterForm(forms.Form):
         super().__init__(data)
         every, version = [("", _("All"))], (stored_photos.last_change(), int(now().timestamp() // KNOWN))
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
-        states = [(name, label) for name, label in STATES.items() if name not in (selectors.DRAFTED, selectors.DUE)]
+        states = [(name, label) for name, label in STATES.items() if name not in (lists.DRAFTED, lists.DUE)]
         self.fields["state"].choices = [*every, *states]
         for name in ("camera", "lens"):
             known = stored_photos.values(name, version)
@@ -103,7 +102,7 @@ def library(request: HttpRequest) -> HttpResponse:
     form, moment, version = PhotoFilterForm(request.GET, request.user), now(), stored_site.current().version
     filters = form.filters()
     try:
-        found = selectors.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
+        found = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     context: dict[str, Any] = {
@@ -111,7 +110,7 @@ def library(request: HttpRequest) -> HttpResponse:
         "older": address_of(request, found.older),
         "newer": address_of(request, found.newer),
         "total": total(filters, found, version, moment, ASSET_FILES),
-        "tags": selectors.tags(version, ASSET_FILES),
+        "tags": lists.tags(version, ASSET_FILES),
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
         "most_mb": limits().max_bytes >> 20,
         "most_described": describing.MOST,

@@ -10,8 +10,7 @@ from marginalia.markup.characters import searchable
 from marginalia.markup.html import references as markup_references
 from marginalia.markup.inserts.reading import Inserts
 from nodes import content, rendering
-from nodes.content import MARKDOWN, declared_fields
-from nodes.content import facets as content_facets
+from nodes.content import MARKDOWN, declared_fields, facets
 from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_NAMED, Ref
 
@@ -105,7 +104,7 @@ def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:
-    found = content_facets.of(type, detail)
+    found = facets.of(type, detail)
     return {"facets": found} if found else {}
 
 

@@ -23,8 +23,7 @@ from nodes.collections import (
 )
 from nodes.content import CONTENT
 from nodes.errors import NodeError
-from nodes.models import Node, tree
-from nodes.models import damage as damaged_nodes
+from nodes.models import Node, damage, tree
 from nodes.selectors import chains, slugs
 from nodes.selectors.listing import MODELS
 from nodes.services import trash
@@ -78,8 +77,8 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
 
 def _damaged(collection: str) -> Iterator[Defect]:
     """Yield nodes that nobody can read, or that lack something; they are left as they are, to be restored from a backup."""
-    for document in database()[collection].find(standing(collection), damaged_nodes.FIELDS):
-        for fault in damaged_nodes.faults(MODELS.get(collection, Node), document):
+    for document in database()[collection].find(standing(collection), damage.FIELDS):
+        for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 

@@ -37,7 +37,7 @@ from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import Lock, free_or_stale
 from photos.assets.writer import Incoming, Received, Writer, new_id
-from photos.services import copies as photo_copies
+from photos.services import copies
 
 LONGEST_NAME = 200
 # What belongs to the bytes and changes with them.
@@ -61,7 +61,7 @@ def save(
     saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
     photo = stored_photos.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
     if photo:
-        photo_copies.put(photo_id, photo.metadata.content_id, addresses.cut(photo))
+        copies.put(photo_id, photo.metadata.content_id, addresses.cut(photo))
     return saved
 
 
@@ -183,7 +183,7 @@ class Upload:
                 continue
             if is_done:
                 touch(scope.of_new(after))
-                photo_copies.put(self.id, self.id)
+                copies.put(self.id, self.id)
                 return Uploaded(
                     self.id, after["nonce"], after["title"], stored_photos.same_bytes(received.sha256, self.id)
                 )
@@ -251,7 +251,7 @@ class Replacement:
             self._writer.finish()
             detail = UNCUT | _of_content(received, self._filename)
             saved = _show(self._actor, self._photo_id, self.id, detail, self._lock, self._seen)
-            photo_copies.put(self._photo_id, self.id)
+            copies.put(self._photo_id, self.id)
             return saved
         except NodeError:
             self._lock.release()

@@ -12,8 +12,7 @@ from nodes.access import section_choices
 from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.selectors import stored_photos
-from photos import addresses, pictures
-from photos import labels as photo_labels
+from photos import addresses, labels, pictures
 from photos.addresses import Shared
 
 register = template.Library()
@@ -105,7 +104,7 @@ def photo_srcset(photo: Photo) -> str:
 @register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
     """{% photo_facts photo as facts %}: (label, value, query) of what the camera wrote and readers may want to know."""
-    return photo_labels.facts(photo)
+    return labels.facts(photo)
 
 
 @register.inclusion_tag("editor/_pictures.html", takes_context=True)

@@ -26,8 +26,7 @@ from nodes import links, rendering
 from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import due, stored_nodes
-from photos import addresses, pictures
-from photos import texts as photo_texts
+from photos import addresses, pictures, texts
 from reader.selectors import authors
 from reader.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
 from reader.views.pages import moved_with, section_at
@@ -144,7 +143,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     metadata, origin = node.metadata, links.origin(request)
     author = metadata.author.get_absolute_url() if metadata.author else ""
     link = origin + node.get_absolute_url()
-    html, enclosure, picture = photo_texts.body(node, is_feed=True), None, None
+    html, enclosure, picture = texts.body(node, is_feed=True), None, None
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail

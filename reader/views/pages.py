@@ -19,9 +19,7 @@ from nodes import content, links
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import by_hand, search, stored_nodes
 from nodes.selectors.listing import Listing
-from photos import addresses, pictures
-from photos import labels as photo_labels
-from photos import texts as photo_texts
+from photos import addresses, labels, pictures, texts
 from reader.selectors import authors, dates, pinned, related
 from reader.selectors import facets as by_facet
 from reader.views import facets, linked_data
@@ -111,7 +109,7 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
 @require_safe
 def find_photos(request: HttpRequest) -> HttpResponse:
     """List the photos whose files say what the address asks for: ?camera=…&lens=…&focal_length=…&year=…"""
-    wanted = photo_labels.asked(request.GET)
+    wanted = labels.asked(request.GET)
     if not wanted:
         raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))
     query = request.GET.copy()
@@ -138,12 +136,12 @@ def show(
     picture = addresses.shared(photo) if photo else None
     context = {
         "node": shown,
-        "body": photo_texts.body(shown) if body is None else body,
+        "body": texts.body(shown) if body is None else body,
         "breadcrumbs": crumbs,
         "picture": picture,
         "lead": pictures.lead(shown),
         "detail": shown.metadata.detail,
-        "field_inserts": photo_texts.in_fields(shown),
+        "field_inserts": texts.in_fields(shown),
         "is_preview": is_preview,
     }
     context["linked_data"] = linked_data.script(request, shown, crumbs, picture)
@@ -152,7 +150,7 @@ def show(
 
 def _framing(response: HttpResponse, shown: Node | Photo) -> HttpResponse:
     """Return the response with what its page may show in frames, for the middleware that writes the policy."""
-    if frames := photo_texts.frames(shown):
+    if frames := texts.frames(shown):
         response._csp_update = {"frame-src": frames}
     return response
 

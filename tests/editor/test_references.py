@@ -10,8 +10,7 @@ from django.test import Client
 from editor import links
 from nodes.selectors import references, stored_photos
 from nodes.services import drafts, trash
-from photos import addresses
-from photos import texts as photo_texts
+from photos import addresses, texts
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import document, gallery, upload
@@ -335,4 +334,4 @@ class TestBrokenInTheForm:
 
     def test_a_long_list_ends(self, editor):
         page = node(slug="page", text="\n\n".join(f"[a](node:{ObjectId()})" for _ in range(60)))
-        assert self.listed(editor, page).count("Line") == photo_texts.MOST_BROKEN
+        assert self.listed(editor, page).count("Line") == texts.MOST_BROKEN

@@ -18,7 +18,7 @@ from marginalia.mongo.connection import database
 from nodes.errors import TooBusy
 from nodes.selectors import stored_photos
 from nodes.services import trash
-from photos import views as photo_files
+from photos import views
 from photos.addresses import copy, original, picture, square, thumbnail
 from photos.assets import images, limits, renditions
 from photos.assets.contents import find
@@ -138,7 +138,7 @@ def test_a_copy_is_made_once_and_kept(client):
 @pytest.fixture
 def large_originals(monkeypatch):
     """Originals that are too large to be sent while their copies are not made."""
-    monkeypatch.setattr(photo_files, "IN_PLACE_OF_COPIES", 0)
+    monkeypatch.setattr(views, "IN_PLACE_OF_COPIES", 0)
 
 
 def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):

@@ -17,9 +17,7 @@ from nodes.types import TagChange
 from reader.page_cache import kept
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import gallery, upload
-from transfer import exported
-from transfer import importing_nodes as arrivals
-from transfer import importing_photos as photo_arrivals
+from transfer import exported, importing_nodes, importing_photos
 from transfer.exported import Part
 from transfer.importing_nodes import Outcome
 from transfer.lines import BadLine, decoded, encoded
@@ -61,7 +59,7 @@ def site(mongo):
     drafts.save_draft(build.EDITOR, post, build.nonce(post), {"title": "Drafted"}, TagChange.between("a", "b"))
     records = [one for one in exported.leaves(Part()) if one["_id"] == post]
     records += [one | {"sha256": one["metadata"]["detail"]["sha256"]} for one in exported.photos(Part())]
-    pieces = list(photo_arrivals.pieces(photo))
+    pieces = list(importing_photos.pieces(photo))
 
     def clear():
         for record in records:
@@ -85,8 +83,8 @@ def changed(record: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[s
 
 def arrive(record, pieces, **options):
     if "uploadDate" in record:
-        return photo_arrivals.photo(record, pieces, **options)
-    return arrivals.node(record, **options)
+        return importing_photos.photo(record, pieces, **options)
+    return importing_nodes.node(record, **options)
 
 
 def answers(client) -> dict[str, int]:
@@ -160,15 +158,15 @@ def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_come
     late = exported_page(page)
     drafts.discard_draft(page, second)
     for record in (early, late):
-        assert arrivals.node(record).why == "its draft was discarded here"
+        assert importing_nodes.node(record).why == "its draft was discarded here"
     drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
     later = exported_page(page)
     # As it is where that draft was not made.
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
     # Nor has one ever been there that was discarded here.
     elsewhere = later | {"history": [nonce for nonce in later["history"] if nonce != second]}
-    assert arrivals.node(elsewhere, dry_run=True).outcome is Outcome.NEWER
-    assert arrivals.node(later).outcome is Outcome.NEWER
+    assert importing_nodes.node(elsewhere, dry_run=True).outcome is Outcome.NEWER
+    assert importing_nodes.node(later).outcome is Outcome.NEWER
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
 
 
@@ -176,9 +174,9 @@ def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
     page = build.node(tags=("a",))
     record = exported_page(page)
     editing.change_tags(page, TagChange(added=frozenset({"b"})))
-    assert arrivals.node(record).why == "it is the same version with other tags, in another order or the like"
+    assert importing_nodes.node(record).why == "it is the same version with other tags, in another order or the like"
     build.save(page, build.nonce(page), title="Ours")
-    assert arrivals.node(record).why == "it was changed here since"
+    assert importing_nodes.node(record).why == "it was changed here since"
 
 
 def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_deleted_there(mongo):
@@ -186,12 +184,14 @@ def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_delet
     build.save(post, build.nonce(post), slug="moved")
     [record] = exported.redirects(Part(), frozenset({post}))
     for said in (record, record | {"deleted_at": build.PAST}):
-        assert arrivals.redirect(said).outcome is Outcome.SAME
-    other = arrivals.redirect(record | {"node_id": ObjectId()})
+        assert importing_nodes.redirect(said).outcome is Outcome.SAME
+    other = importing_nodes.redirect(record | {"node_id": ObjectId()})
     assert (other.about, other.why) == ("the former address /news/post", "it leads elsewhere here")
     place = {"parent_id": ObjectId(), "slug": "post"}
-    assert arrivals.redirect(record | {"_id": place}).about == f"the former address 'post' in {place['parent_id']}"
-    assert arrivals.redirect(record | {"_id": place}).outcome is Outcome.SAME
+    assert (
+        importing_nodes.redirect(record | {"_id": place}).about == f"the former address 'post' in {place['parent_id']}"
+    )
+    assert importing_nodes.redirect(record | {"_id": place}).outcome is Outcome.SAME
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from bson import ObjectId
 
 from marginalia.markup.html import anchors
-from photos.services import importing as photo_import
+from photos.services import importing
 from wordpress.export.records import Attachment
 from wordpress.texts.content import File
 
@@ -173,7 +173,7 @@ class View:
         """The pictures with these ids, or the post's own."""
         if not ids:
             own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
-            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(photo_import.ENDINGS))]
+            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.ENDINGS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
     def pattern(self, number: int) -> str | None:
@@ -189,14 +189,14 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
     # No file system has a longer path.
     if len(path.encode()) > LONGEST_PATH:
         return None
-    ends = (photo_import.find_file(directory, *parts[start:]) for start in range(len(parts)))
+    ends = (importing.find_file(directory, *parts[start:]) for start in range(len(parts)))
     return next((found for found in ends if found), None)
 
 
 def may_come(url: str) -> bool:
     """Return whether another file of the same export may have the post, page or picture of an address."""
     path = _normal(url).partition("?")[0]
-    is_file = "/wp-content/" in path and not path.lower().endswith(tuple(photo_import.ENDINGS))
+    is_file = "/wp-content/" in path and not path.lower().endswith(tuple(importing.ENDINGS))
     return "/" in _normal(url).replace("?", "/") and not is_file and not LISTS.search(url)
 
 

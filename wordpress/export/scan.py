@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from bson import ObjectId
 
 from nodes.selectors.imports import Known
-from photos.services import importing as photo_import
+from photos.services import importing
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
 from wordpress.export.records import Attachment, Author, Item, Site, WxrError
@@ -191,7 +191,7 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
         report.left_out[f"attachment in the state {attachment.status}"] += 1
         return
     path = take_file(export, attachment, media, report)
-    if path and path.suffix.lower() not in photo_import.ENDINGS:
+    if path and path.suffix.lower() not in importing.ENDINGS:
         report.note("Files left out because only pictures become photos", path.name)
 
 

@@ -12,7 +12,7 @@ from bson import ObjectId
 
 from nodes.errors import NodeError
 from nodes.selectors import stored_photos
-from photos.services import importing as photo_import
+from photos.services import importing
 from wordpress import old_links
 from wordpress.brought import importer
 from wordpress.export.old_site import PHOTO
@@ -32,12 +32,12 @@ LONGEST_NAME = 200  # bytes
 
 def local(export: Export) -> list[tuple[Attachment, Path]]:
     """Return the attachments that are pictures and whose files are there."""
-    return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in photo_import.ENDINGS]
+    return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in importing.ENDINGS]
 
 
 def absent(export: Export) -> list[Attachment]:
     """Return the attachments that are pictures, by their addresses, and whose files are not there."""
-    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in photo_import.ENDINGS]
+    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in importing.ENDINGS]
 
 
 def _name(attachment: Attachment) -> PurePosixPath:
@@ -67,13 +67,13 @@ class Pictures:
             fields |= {"detail.alt": alt, "published": self.export.appears(attachment, self.moment)}
         try:
             # What is no picture makes no gallery.
-            photo_id = photo_import.there(self.gallery.id, path)
+            photo_id = importing.there(self.gallery.id, path)
             if photo_id is None:
                 self.sections.make(self.gallery.id)
                 if self.pretend:
                     photo_id = ObjectId()
                 else:
-                    photo_id = photo_import.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
+                    photo_id = importing.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
                 self.report.written["photo"] += 1
                 if "detail.alt" in fields and not fields["published"]:
                     self.report.note("Pictures of what was not public, unpublished here", path.name)
@@ -120,7 +120,7 @@ class Pictures:
 
 def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Note where the pictures of earlier runs are, for the texts; return the numbers of those without a file in this run."""
-    there = photo_import.existing(old_links.known(export, [attachment.id for attachment in export.absent]))
+    there = importing.existing(old_links.known(export, [attachment.id for attachment in export.absent]))
     for attachment in export.absent:
         if attachment.id in there:
             show(export, attachment, there[attachment.id], report, moment)

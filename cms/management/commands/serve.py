@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from cms.serving import set_up as serving
+from cms.serving import set_up
 from marginalia.local import embedded
 from marginalia.local.embedded import Embedded
 from marginalia.local.mongod import MongodError
@@ -41,27 +41,27 @@ class Command(BaseCommand):
             self._serve(options["port"], parent)
         except KeyboardInterrupt:
             self._say("Ended.")
-        except (serving.CannotServe, MongodError, servers.UnsuitableServer) as error:
+        except (set_up.CannotServe, MongodError, servers.UnsuitableServer) as error:
             raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
 
     def _serve(self, port: int, parent: int | None) -> None:
         began = time.monotonic()
         url = f"http://127.0.0.1:{port}/"
         with ExitStack() as cleanup:
-            claim = cleanup.enter_context(serving.claimed(settings.VAR_DIR / "serve.json", url))
-            serving.require_port(port)
+            claim = cleanup.enter_context(set_up.claimed(settings.VAR_DIR / "serve.json", url))
+            set_up.require_port(port)
             server = self._database(cleanup)
             self._say("Setting up …")
-            serving.set_up()
-            if serving.load_demo():
+            set_up.set_up()
+            if set_up.load_demo():
                 self._say("Loaded the demo site.")
-            login = serving.first_login()
-            worker = serving.worker(claim)
+            login = set_up.first_login()
+            worker = set_up.worker(claim)
             cleanup.callback(worker.end)
-            web = serving.start_web(port, claim)
+            web = set_up.start_web(port, claim)
             cleanup.callback(end, web)
             cleanup.callback(_deafen)  # called first: ending takes a moment, and a second Ctrl-C must not break it off
-            serving.wait_until_answering(url, web)
+            set_up.wait_until_answering(url, web)
             self._announce(url, login, time.monotonic() - began)
             try:
                 self._watch(web, worker, server, parent)
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         if scheme != "embedded":
             self._say(f"MongoDB is at {servers.check(host)}.")
             if reason := servers.unmet_write_concern(settings.DATABASES["default"]):
-                raise serving.CannotServe(reason)
+                raise set_up.CannotServe(reason)
             return None
         server = embedded.of(Path(folder))
         state = server.start()
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         self._say(f"MongoDB is process {state.pid} on port {state.port}, its data in {server.dbpath}.")
         return server
 
-    def _announce(self, url: str, login: serving.Login | None, seconds: float) -> None:
+    def _announce(self, url: str, login: set_up.Login | None, seconds: float) -> None:
         lines = [f"\nThe site is up ({seconds:.1f} s):  {url}", f"  admin:     {url}admin/"]
         if login is None:
             lines.append("  accounts:  manage.py createsuperuser makes one")
@@ -102,7 +102,7 @@ class Command(BaseCommand):
     ) -> None:
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:
-                raise serving.CannotServe(f"The web server ended by itself (status {web.returncode}).")
+                raise set_up.CannotServe(f"The web server ended by itself (status {web.returncode}).")
             worker.ensure_running()
             if server is not None:
                 server.ensure_running(self._say)

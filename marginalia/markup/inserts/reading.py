@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from marginalia.markup import directives
-from marginalia.markup.html import inserts as markup
+from marginalia.markup.html import inserts
 from marginalia.markup.html.inserts import Placeholder
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.base import Context, Insert, References, Site
@@ -58,7 +58,7 @@ class Inserts:
             found.append(_read(placeholder, counts))
             return ""
 
-        markup.resolve(self.html, read)
+        inserts.resolve(self.html, read)
         return found
 
     @property
@@ -103,7 +103,7 @@ class Inserts:
             told = format_html('<p class="insert-fault" role="note">{}</p>', str(one)) if left >= 0 else ""
             return told + content
 
-        return markup.resolve(self.html, show)
+        return inserts.resolve(self.html, show)
 
     def plain(self) -> str:
         """Return the text as HTML in which inserts are the words that they hold, for search and excerpts."""
@@ -114,7 +114,7 @@ class Inserts:
             said = one.plain() if isinstance(one, Insert) else ""
             return (f"<p>{escape(said)}</p>" if said else "") + content
 
-        return markup.resolve(self.html, words)
+        return inserts.resolve(self.html, words)
 
 
 def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:

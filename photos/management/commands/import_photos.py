@@ -15,7 +15,7 @@ from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree
 from nodes.types import Actor
-from photos.services import importing as photo_import
+from photos.services import importing
 
 COUNTS = ("imported", "left as they were", "refused")
 
@@ -39,7 +39,7 @@ class Command(MongoCommand):
         if not folder.is_dir():
             raise CommandError(f"There is no folder {folder}.")
         gallery_id, counts = _gallery(gallery), dict.fromkeys(COUNTS, 0)
-        paths = list(photo_import.files(folder))
+        paths = list(importing.files(folder))
         quiet = options["verbosity"] == 0
         for path in tqdm(paths, unit=" photos", leave=False, disable=quiet or not self.stdout.isatty()):
             try:
@@ -58,15 +58,15 @@ class Command(MongoCommand):
         """Import one file and return what has come of it, as one of COUNTS."""
         fields: dict[str, Any] = {"detail.alt": _words(path)}
         if options["dry_run"]:
-            return COUNTS[1] if photo_import.there(gallery_id, path) else COUNTS[0]
+            return COUNTS[1] if importing.there(gallery_id, path) else COUNTS[0]
         if options["publish"]:
             fields["published"] = now()
         who, wanted = Actor(None, options["author"]), tags.parse(options["tags"])
         try:
-            done = photo_import.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
+            done = importing.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
         except NotReady:
             del fields["published"]
-            done = photo_import.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
+            done = importing.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
         return COUNTS[1] if done.was_there else COUNTS[0]
 
 
@@ -85,6 +85,6 @@ def _gallery(address: str) -> ObjectId:
 
 def _words(path: Path) -> str:
     """Return what the text file beside a picture says it shows; "" without one. Raises UnicodeDecodeError."""
-    beside = photo_import.find_file(path.parent, f"{path.name}.txt")
+    beside = importing.find_file(path.parent, f"{path.name}.txt")
     # Some editors begin UTF-8 with a mark of its own.
     return " ".join(beside.read_text("utf-8-sig").split())[:500] if beside else ""

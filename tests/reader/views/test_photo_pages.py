@@ -11,7 +11,7 @@ from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.selectors import stored_nodes
 from nodes.services import editing
-from photos import texts as photo_texts
+from photos import texts
 from photos.services import photos
 from tests.support.commands import explain, stages
 from tests.support.nodes import build, pictures
@@ -167,7 +167,7 @@ class TestInTexts:
         client.get(url)
         node = stored_nodes.resolve(tree.current(), "blog/post", now())
         with commands.recorded() as log:
-            photo_texts.body(node)
+            texts.body(node)
         assert all(event.command.get("find") == "cms.site" for event in log.sent)
         assert database()["cms.nodes"].find_one({"_id": node.pk})["derived"]["refs"] == sorted(ids)
 
