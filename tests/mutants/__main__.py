@@ -36,7 +36,7 @@ class Copy:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.root = folder / name
-        shutil.copytree(ROOT, self.root, ignore=NOT_COPIED)
+        shutil.copytree(ROOT, self.root, symlinks=True, ignore=NOT_COPIED)
         self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}"}
 
     def run(self, tests: Sequence[str], marked: str = "not slow") -> tuple[int, str]:

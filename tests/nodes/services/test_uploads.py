@@ -10,6 +10,7 @@ from pymongo.errors import AutoReconnect
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
+from nodes.selectors import stored_photos
 from photos.assets import images
 from photos.assets.writer import CHUNK, Writer
 from photos.services import photos
@@ -59,11 +60,11 @@ def test_a_locked_document_is_there_from_the_first_byte_and_shows_nowhere():
     coming.feed(LARGE[:1000])
     assert document(coming.id)["length"] == 0
     assert now() - document(coming.id)["metadata"]["locked"] < timedelta(seconds=20)
-    assert photos.selectors.get(coming.id) is None
+    assert stored_photos.get(coming.id) is None
     coming.feed(LARGE[1000:])
     assert database()["cms.assets.chunks"].count_documents({"files_id": coming.id}) == 8
     coming.finish()
-    assert photos.selectors.get(coming.id).metadata.title == "noise"
+    assert stored_photos.get(coming.id).metadata.title == "noise"
 
 
 def test_the_same_bytes_are_pointed_out_and_taken():
