@@ -26,7 +26,7 @@ BEHIND = timedelta(minutes=3)
 @check
 def changes_told(examination: Examination) -> Iterator[Finding]:
     """The list of changes has begun, and goes on: a worker follows the change stream of MongoDB."""
-    if CHANGES not in {collection.name for collection in examination.collections}:
+    if not examination.declared(CHANGES):
         return
     fix = "Run manage.py work beside the site; its log says what keeps it from following (a standalone has no change streams)."
     last = stored.last()

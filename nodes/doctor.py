@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from bson import ObjectId
-
 from marginalia.mongo.connection import Document
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Examination, Finding, check
 from nodes.collections import (
@@ -29,7 +27,7 @@ NAMED = 3
 @check
 def site_document(examination: Examination) -> Iterator[Finding]:
     """The one document with the site's settings and versions is there as soon as there is a page."""
-    for nodes in _declared(examination, NODES):
+    for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
             message = "There are pages, and the site's settings and versions are gone: it shows its defaults."
@@ -41,7 +39,7 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 @check
 def damaged_nodes(examination: Examination) -> Iterator[Finding]:
     """Pages and photos can be read, and have all that they were stored with; a random sample is looked at of many."""
-    for name in _declared(examination, NODES, ASSET_FILES, TRASH):
+    for name in examination.declared(NODES, ASSET_FILES, TRASH):
         looked: list[Document] = [
             *examination.part_of(name),
             {"$match": standing(name)},
@@ -58,7 +56,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
         if bad:
             fix = "manage.py check_nodes lists all. Restore them from a backup; manage.py upgrade_nodes derives missing parts."
             yield Finding(ERROR, "node-damaged", name, f"{len(bad)} faults of pages: {'; '.join(bad[:NAMED])}.", fix)
-        there = {id for one in (NODES, TRASH, NODES) for id in _standing(examination, one, set(parents.values()))}
+        there = {id for one in (NODES, TRASH, NODES) for id in examination.present(one, set(parents.values()))}
         if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in there]:
             message = f"The section of {len(lost)} pages or photos is gone: {', '.join(lost[:NAMED])}."
             fix = (
@@ -70,7 +68,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
 @check
 def histories(examination: Examination) -> Iterator[Finding]:
     """Pages have the revision of what they are; a random sample is looked at of many."""
-    for nodes in _declared(examination, NODES):
+    for nodes in examination.declared(NODES):
         looked: list[Document] = [*examination.part_of(nodes), {"$project": {"metadata.nonce": 1}}]
         found = examination.db[nodes].aggregate(looked)
         nonces = {one["_id"]: (one.get("metadata") or {}).get("nonce") for one in found}
@@ -86,7 +84,7 @@ def histories(examination: Examination) -> Iterator[Finding]:
 @check
 def missing_types(examination: Examination) -> Iterator[Finding]:
     """Nodes are of types that an installed app declares; others are kept, and readers do not see them."""
-    for name in _declared(examination, NODES):
+    for name in examination.declared(NODES):
         known = registry.names()
         # Of the index alone, one entry a type.
         if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
@@ -99,7 +97,7 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
 @check
 def versions(examination: Examination) -> Iterator[Finding]:
     """Nodes and drafts are stored in the present version of their types; a random sample is looked at of many."""
-    for name in _declared(examination, NODES, ASSET_FILES):
+    for name in examination.declared(NODES, ASSET_FILES):
         said = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
         drafted = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, said]}
         looked: list[Document] = [
@@ -120,11 +118,3 @@ def versions(examination: Examination) -> Iterator[Finding]:
                 f"A newer release has stored nodes of these types, which this one does not write: {', '.join(newer)}."
             )
             yield Finding(WARNING, "type-newer", name, message, "Run the newer release in every process.")
-
-
-def _declared(examination: Examination, *names: str) -> list[str]:
-    return [collection.name for collection in examination.collections if collection.name in names]
-
-
-def _standing(examination: Examination, name: str, ids: set[ObjectId]) -> set[ObjectId]:
-    return {found["_id"] for found in examination.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from bson import ObjectId
-
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document
 from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
@@ -14,8 +12,6 @@ from photos.assets.locks import stale
 NAMED = 3
 # Chunks looked at in a large bucket.
 CHUNKS = 2_000
-
-
 # Files whose bytes are read.
 FILES = 100
 
@@ -23,7 +19,7 @@ FILES = 100
 @check
 def stalled_uploads(examination: Examination) -> Iterator[Finding]:
     """Uploads, replacements and copies whose process died."""
-    for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
+    for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         for found in examination.db[name].find(stale(now()), {"filename": 1}).limit(NAMED):
             message = f"The upload of {found.get('filename')} ({found['_id']}) has stopped."
             yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
@@ -33,13 +29,13 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
     """Chunks of files that are not there: of all, or of a random sample where there are many."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
-        if not _declared(examination, files):
+        if not examination.declared(files):
             continue
         grouped: list[Document] = [*examination.part_of(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
         ids = {found["_id"] for found in examination.db[chunks].aggregate(grouped)}
         # What goes to the trash, or comes from it in between, is seen in one of three looks.
         for name in (files, TRASH, files):
-            ids -= _standing(examination, name, ids)
+            ids -= examination.present(name, ids)
         if ids:
             some = ", ".join(str(files_id) for files_id in sorted(ids, key=str)[:NAMED])
             message = f"There are chunks of {len(ids)} files that are not there: {some}."
@@ -49,7 +45,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
 @check
 def photo_files(examination: Examination) -> Iterator[Finding]:
     """Photos and copies have the bytes that they say; a random sample is read of many."""
-    for name in _declared(examination, ASSET_FILES, RENDITION_FILES):
+    for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         looked: list[Document] = [{"$sample": {"size": FILES}}, {"$project": damage.FIELDS}]
         documents = examination.db[name].aggregate(looked)
         bad = list(damage.damaged(examination.db, documents, damage.CHUNKS_OF[name]))
@@ -58,11 +54,3 @@ def photo_files(examination: Examination) -> Iterator[Finding]:
             message = f"{len(bad)} files cannot be shown as they are: {some}."
             fix = "manage.py check_nodes --files lists all; --fix drops damaged copies, photos come from a backup."
             yield Finding(ERROR, "photo-damaged", name, message, fix)
-
-
-def _standing(examination: Examination, name: str, ids: set[ObjectId]) -> set[ObjectId]:
-    return {found["_id"] for found in examination.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
-
-
-def _declared(examination: Examination, *names: str) -> list[str]:
-    return [collection.name for collection in examination.collections if collection.name in names]

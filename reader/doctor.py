@@ -10,14 +10,14 @@ from marginalia.mongo.doctor import ERROR, Examination, Finding, check
 from reader import purging
 from reader.collections import PURGES
 
-# How far a cache is tells the purger every few seconds.
+# The worker stores every few seconds how much each cache was told.
 BEHIND = timedelta(minutes=3)
 
 
 @check
 def caches_told(examination: Examination) -> Iterator[Finding]:
     """Each cache in front of the site hears which pages are old."""
-    if PURGES not in {collection.name for collection in examination.collections}:
+    if not examination.declared(PURGES):
         return
     for cache in settings.CDN_PURGE_URLS:
         heard = purging.heard(cache)

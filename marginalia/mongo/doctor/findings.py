@@ -60,6 +60,14 @@ class Examination:
         """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
         return part_of(self.db[name], sample or self.sample)
 
+    def declared(self, *names: str) -> list[str]:
+        """Return which of these collections apps declare for this database."""
+        return [collection.name for collection in self.collections if collection.name in names]
+
+    def present(self, name: str, ids: Iterable[Any]) -> set[Any]:
+        """Return which of these ids documents of a collection have."""
+        return {document["_id"] for document in self.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
+
 
 Check = Callable[[Examination], Iterable[Finding]]
 CollectionCheck = Callable[[Examination, Collection], Iterable[Finding]]

@@ -18,7 +18,7 @@ MOST = 1_000
 @check
 def jobs_done(examination: Examination) -> Iterator[Finding]:
     """A worker runs and does what is due; none died over a job; no job failed permanently."""
-    if jobs.COLLECTION not in {collection.name for collection in examination.collections}:
+    if not examination.declared(jobs.COLLECTION):
         return
     if not jobs.is_tended(alias=examination.alias):
         message = "No worker runs: mails are not sent, and what crashes leave behind waits."
