@@ -28,6 +28,9 @@ PARTS = (
     ("/comments/", "comments"),
     ("/markup/", "nodes"),
     ("/nodes/", "nodes"),
+    ("/photos/", "nodes"),
+    ("/reader/page_cache/", "page cache, middleware"),
+    ("/reader/", "nodes"),
     ("/cms/", "page cache, middleware"),
     ("/django/", "Django beside templates"),
 )

@@ -1,1 +1,1 @@
-"""The foundations of the site, and the comments app: what the wheel django-marginalia holds. None of it knows the site."""
+"""The package of the wheel django-marginalia: the foundations and the comments app. Nothing here imports the site."""

@@ -1,4 +1,4 @@
-"""What is read of the change stream of MongoDB: by the list of changes of the API, and by what tells caches of them."""
+"""The change stream of MongoDB, as the API's list of changes and the CDN's purger read it."""
 
 from marginalia.comments.backends import VERSIONS
 from marginalia.mongo.connection import Document
@@ -6,21 +6,11 @@ from nodes.collections import ASSET_FILES, NODES, SITE, TRASH
 from nodes.selectors.falling_due import SHOWN_BY
 
 DISCUSSIONS = VERSIONS[0]
-
-
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
-
-
 # After these a collection is not what it was, whatever was told of it.
 ENDS = ("drop", "rename", "dropDatabase", "invalidate")
-
-
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
-
-
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
-
-
 # Never a text: an event is as small as what it tells.
 PIPELINE: list[Document] = [
     {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDS)}}]}},
@@ -41,6 +31,5 @@ PIPELINE: list[Document] = [
         }
     },
 ]
-
 # InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost: src/mongo/base/error_codes.yml
 LOST = frozenset({260, 280, 286})

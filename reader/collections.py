@@ -1,4 +1,4 @@
-"""How far caches in front of the site have heard of changes."""
+"""The collection that stores which change each cache was told last."""
 
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.schemas import DATE, TEXT, document

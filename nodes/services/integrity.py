@@ -45,7 +45,7 @@ class Defect:
     fixed: bool
 
 
-# Of the app that keeps files, which registers them: each takes whether to mend.
+# Checks of files. The app photos adds them. Their argument says whether to repair.
 FILE_LOOKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 

@@ -1,4 +1,4 @@
-"""What goes with a photo that is deleted for good."""
+"""Deletes a photo's files when the photo is deleted permanently."""
 
 from typing import Any
 
@@ -12,6 +12,6 @@ from photos.assets import contents
 
 @receiver(node_deleted)
 def delete_contents(node_id: ObjectId, type: str, **kwargs: Any) -> None:
-    """Delete the bytes and copies of a photo. One that stops half-way stays in the trash, and is deleted again from there."""
+    """Delete a photo's contents and copies. If this fails, the photo stays in the trash and can be deleted again."""
     if type == PHOTO:
         contents.delete_all(node_id)
