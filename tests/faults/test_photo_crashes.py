@@ -2,9 +2,11 @@
 
 import threading
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from bson import ObjectId
+from pymongo.errors import AutoReconnect
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -318,6 +320,20 @@ def test_deleting_for_good_deletes_every_byte():
     replace(photo_id, NEW, "b.png")
     photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     sweep(moment=now() + LATER)
+    trash.delete(photo_id)
+    assert count() == (0, 0, 1)
+    audit()
+
+
+def test_photo_whose_deletion_failed_can_be_deleted_again(monkeypatch):
+    photo_id = upload(gallery(), OLD, "a.png")
+    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    with monkeypatch.context() as patched:
+        patched.setattr("photos.assets.contents.delete_all", Mock(side_effect=AutoReconnect))
+        with pytest.raises(AutoReconnect):
+            trash.delete(photo_id)
+    with pytest.raises(NodeGone):
+        trash.restore(build.EDITOR, photo_id)
     trash.delete(photo_id)
     assert count() == (0, 0, 1)
     audit()
