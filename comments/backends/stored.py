@@ -165,6 +165,8 @@ def checked(document: Any) -> Document:
         raise Malformed("it is no document")
     _check(document, _FORM)
     _check(document["author"], _AUTHOR_FORM)
+    if not slugs.is_slug(document["slug"]):
+        raise Malformed("slug can't be one")
     if document.get("kind") not in _KINDS or document.get("state") not in _STATES:
         raise Malformed(f"kind {document.get('kind')!r} or state {document.get('state')!r} is unknown")
     return document

@@ -72,10 +72,11 @@ def test_count_below_the_comments_is_repaired(mongo, settings, target):
 def test_old_claim_is_committed_if_its_comment_is_stored_else_dropped(mongo, settings, target, written):
     backend = configure(settings)
     backend.post(target, new("one"))
-    claim = backend.store.discussions.claim(target, Intent("op", "op", "post", number=True, delta=1))
+    slug = "op" * 8
+    claim = backend.store.discussions.claim(target, Intent("op", slug, "post", number=True, delta=1))
     if written:
         template = mongo.comments.find_one({}, {"_id": 0})
-        mongo.comments.insert_one({**template, "slug": "op", "number": claim.number, "posted": claim.posted})
+        mongo.comments.insert_one({**template, "slug": slug, "number": claim.number, "posted": claim.posted})
     long_ago = now() - timedelta(hours=1)
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"claims.0.at": long_ago}})
     backend.repair_claims(target)
