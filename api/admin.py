@@ -50,7 +50,8 @@ def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
     """List tokens, make one, revoke one. `shared`: what every page of the admin has."""
     if request.method == "POST" and "revoke" in request.POST:
         return _revoked(request)
-    form, secret = TokenForm(request.POST or None), ""
+    form = TokenForm(request.POST or None)
+    secret = ""
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         expires = now() + timedelta(days=said["days"]) if said["days"] else None

@@ -5,7 +5,9 @@ from django.conf import settings
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from marginalia.mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
 
-TOKENS, ANSWERS, CHANGES = "api.tokens", "api.answers", "cms.changes"
+TOKENS = "api.tokens"
+ANSWERS = "api.answers"
+CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
 # A request that is sent again with its key within a day gets what it got; a day more for clocks that differ.
 ANSWERS_KEPT_SECONDS = 2 * DAY

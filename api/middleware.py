@@ -51,6 +51,7 @@ def is_of_api(request: HttpRequest) -> bool:
 
 def _allowed(request: HttpRequest) -> str:
     """Return the origin that a script may read the answer from, "" for none."""
-    origin, allowed = request.headers.get("Origin", ""), settings.API["ORIGINS"]
+    origin = request.headers.get("Origin", "")
+    allowed = settings.API["ORIGINS"]
     # Without an origin too: a cache in front has one answer for all.
     return "*" if "*" in allowed else origin if origin in allowed else ""

@@ -72,9 +72,12 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
         **more: Any,
     ) -> None:
-        self.kind, self.detail = kind, detail
+        self.kind = kind
+        self.detail = detail
         self.status, self.meaning = KINDS[kind]
-        self.errors, self.headers, self.more = tuple(errors), dict(headers or {}), more
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+        self.more = more
         super().__init__(f"{self.status} {kind}: {detail}")
 
     def as_document(self) -> dict[str, Any]:

@@ -94,7 +94,8 @@ class Authors(Shape):
 @router.get("/site", url_name="api-site", response=Site, summary="Read the site's settings and menu")
 def site(request: HttpRequest) -> HttpResponse:
     """Answer name, language, menu and links, as readers' pages show them."""
-    settings, moment = stored_site.current().settings, now()
+    settings = stored_site.current().settings
+    moment = now()
     sections = sections_tree.current()
     menu = menus.arranged(settings.menu, moment) if settings.menu else sections.live_children(None, moment)
     said = {name: getattr(settings, name) for name in ("name", "tagline", "language", "time_zone", "posts_per_page")}
@@ -110,7 +111,8 @@ def _links(shown: Any) -> list[dict[str, Any]]:
 @router.get("/tree", url_name="api-tree", response=Tree, summary="Read the tree of sections")
 def tree(request: HttpRequest) -> HttpResponse:
     """Answer all live sections: what stands in each is listed by `/nodes?section=`."""
-    sections, moment = sections_tree.current(), now()
+    sections = sections_tree.current()
+    moment = now()
     found = [sections.sections[one] for one in sections.live_ids(moment) if one is not None]
     items = [
         {
@@ -138,8 +140,10 @@ def tags(request: HttpRequest) -> HttpResponse:
 @router.get("/authors", url_name="api-authors", response=Authors, summary="List authors")
 def authors(request: HttpRequest) -> HttpResponse:
     """Answer who signs what readers see: what is signed with a name is listed by `/nodes?author=`."""
-    sections, moment = sections_tree.current(), now()
-    bylines, pages = by_author.bylines(sections, moment), by_author.pages(sections, moment)
+    sections = sections_tree.current()
+    moment = now()
+    bylines = by_author.bylines(sections, moment)
+    pages = by_author.pages(sections, moment)
     items = [
         {
             "name": name,

@@ -48,7 +48,9 @@ def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  #
     wanted: dict[str, Any] = said.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
 
     def work(form: ObjectId | None) -> HttpResponse:
-        seen, changes, site = answers.expected(request), _cleaned(wanted), stored_site.read()
+        seen = answers.expected(request)
+        changes = _cleaned(wanted)
+        site = stored_site.read()
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
@@ -75,7 +77,8 @@ def _check_rights(request: HttpRequest) -> None:
 
 def _cleaned(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as they are stored, if the form takes them. Raises Problem (422) naming those that it does not."""
-    found, errors = {}, []
+    found = {}
+    errors = []
     usual = asdict(SiteSettings())
     for name, value in wanted.items():
         try:

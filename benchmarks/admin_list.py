@@ -35,7 +35,8 @@ def _measure() -> None:
     client.force_login(get_user_model().objects.get_or_create(username="bench", is_staff=True, is_superuser=True)[0])
     rows: list[list[object]] = []
     for name, query, filters in _filters(nodes):
-        wanted, order = filters.query(now()), [(filters.order, -1), ("_id", -1)]
+        wanted = filters.query(now())
+        order = [(filters.order, -1), ("_id", -1)]
         raw = _median(lambda: list(nodes.find(wanted, fields).sort(order).limit(lists.SIZE + 1)))  # noqa: B023
         selector = _median(lambda: lists.page(filters, now()))  # noqa: B023
         page = _median(lambda: client.get("/admin/nodes/node/", query))  # noqa: B023
@@ -54,7 +55,8 @@ def _filters(nodes: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
     from nodes.selectors.lists import Filters
 
     some = nodes.find_one({"metadata.type": "blog-entry", "metadata.tags.0": {"$exists": True}})["metadata"]
-    section, tag = some["parent_id"], some["tags"][0]
+    section = some["parent_id"]
+    tag = some["tags"][0]
     yield "none", {}, Filters()
     yield "section", {"section": section}, Filters(section=section)
     yield "type", {"type": "blog-entry"}, Filters(type="blog-entry")

@@ -14,7 +14,9 @@ from benchmarks import content, site
 
 POSTS, COMMENTS = (1_000, 50_000) if site.QUICK else (10_000, 1_000_000)
 # Seconds from one to the next.
-COMMENT_EVERY, SAVE_EVERY, TAG_EVERY = 0.2, 5.0, 20.0
+COMMENT_EVERY = 0.2
+SAVE_EVERY = 5.0
+TAG_EVERY = 20.0
 BATCH = 5_000
 SIGNS = "abcdefghijklmnopqrstuvwxyz234567"
 _rendered: dict[str, str] = {}
@@ -46,7 +48,8 @@ def load(counts: Sequence[int] = ()) -> None:
     from marginalia.comments.types import Order, Target
     from marginalia.mongo.clock import now
 
-    db, (posts, sums) = MongoBackend().store.db, ranked()
+    db = MongoBackend().store.db
+    (posts, sums) = ranked()
     discussions: list[dict[str, Any]] = []
     batch: list[dict[str, Any]] = []
     counts = counts or [max(1, round(COMMENTS / sums[-1] / rank)) for rank in range(1, len(posts) + 1)]
@@ -69,7 +72,8 @@ def _comments(count: int, began: datetime) -> Iterator[dict[str, Any]]:
     from marginalia.comments.posting import preparation
     from marginalia.comments.types import Author, NewComment
 
-    dice, recent = random.Random(count), list[dict[str, Any]]()
+    dice = random.Random(count)
+    recent = list[dict[str, Any]]()
     for number in range(1, count + 1):
         source = "\n\n".join(dice.choices(content.SENTENCES, k=2))
         html = _rendered.get(source) or _rendered.setdefault(source, preparation.render(source))
@@ -90,7 +94,8 @@ def addresses() -> list[str]:
     from nodes.models import tree
     from nodes.selectors import stored_nodes
 
-    sections, posts = tree.current(), ranked()[0]
+    sections = tree.current()
+    posts = ranked()[0]
     found = {node.pk: node for node in stored_nodes.whole_by_ids(posts, now())}
     held = [one for one in sections.sections.values() if one.slug.startswith(("blog-", "folder-"))]
     lists = [sections.url(one.parent_id, one.slug) for one in held]
@@ -119,10 +124,13 @@ def at_their_pace(
 ) -> Iterator[Counter[str]]:
     """Do each to some post every so many seconds while the block lasts; give how often it was done. Raises what they raise."""
     sums = _sums(len(posts))
-    done, failed, ended = Counter[str](), list[BaseException](), threading.Event()
+    done = Counter[str]()
+    failed = list[BaseException]()
+    ended = threading.Event()
 
     def work(what: Callable[[random.Random, Any], None], every: float) -> None:
-        dice, due = random.Random(), time.monotonic()
+        dice = random.Random()
+        due = time.monotonic()
         try:
             while not ended.wait(max(0.0, due - time.monotonic())):
                 due += every

@@ -17,7 +17,8 @@ ROUNDS = 10 if site.QUICK else 60
 PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
 # What a conversion should reach: comments a second, and a part of a bare copy's.
-LEAST_RATE, LEAST_RATIO = 8_000, 0.5
+LEAST_RATE = 8_000
+LEAST_RATIO = 0.5
 # Of the discussions measured; BENCH_COMMENTS=100,10000 leaves out the long one.
 SIZES = [int(n) for n in os.environ.get("BENCH_COMMENTS", "100" if site.QUICK else "100,10000,1000000").split(",")]
 
@@ -76,7 +77,9 @@ class Trial:
         from marginalia.comments.backends.mongodb import MongoBackend
         from marginalia.comments.types import Target
 
-        self.backend, self.size, self.posted = MongoBackend(), size, 0
+        self.backend = MongoBackend()
+        self.size = size
+        self.posted = 0
         self.costs: list[list[object]] = []
         self.moves: list[list[object]] = []
         self.db = self.backend.store.db
@@ -199,7 +202,8 @@ class Trial:
         )
 
         def copy() -> None:
-            read, epoch = 0, self.place().epoch
+            read = 0
+            epoch = self.place().epoch
             while batch := list(
                 self.db.comments.find({"discussion_id": self.target.id, "epoch": epoch, "number": {"$gt": read}})
                 .sort("number", 1)
@@ -215,7 +219,8 @@ class Trial:
     def row(self, name: str, collection: str) -> None:
         """Measure, and keep the line."""
         stats = self.db.command("collStats", collection)
-        discussion, native = self.backend.discussion(self.target), self.backend.discussion(self.target).order
+        discussion = self.backend.discussion(self.target)
+        native = self.backend.discussion(self.target).order
         slug = self.somewhere(0.6)
         root = slug.partition("/")[0]
         cursor = self.backend.get(self.target, slug).full_slug
@@ -257,7 +262,9 @@ class Trial:
 
     def writes(self, root: str) -> tuple[float, float, float]:
         """Return the medians of a post, a reply and one raw insert_one, taken in turns."""
-        post, reply, raw = [], [], []
+        post = []
+        reply = []
+        raw = []
         rounds = 20 if self.size <= 200 else ROUNDS
         for _ in range(rounds):
             post.append(clocked(lambda: self.backend.post(self.target, self.new(""))))

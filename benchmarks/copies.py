@@ -7,7 +7,9 @@ from pathlib import Path
 
 from benchmarks import report, site
 
-PHOTOS, SIZE, REQUESTS = 5, (6000, 4000), 20 if site.QUICK else 200
+PHOTOS = 5
+SIZE = (6000, 4000)
+REQUESTS = 20 if site.QUICK else 200
 # Seconds that a reader may wait, at the 99th percentile.
 MOST = 2.0
 
@@ -23,7 +25,8 @@ def _addresses(folder: Path) -> list[str]:
     from tests.support.nodes import build
     from tests.support.nodes.photo_build import gallery
 
-    parent, found = gallery("benchmark"), []
+    parent = gallery("benchmark")
+    found = []
     for number in range(PHOTOS):
         path = folder / f"{number}.jpg"
         Image.effect_noise(SIZE, 40 + number).convert("RGB").save(path)

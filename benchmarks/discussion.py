@@ -34,7 +34,8 @@ def _compare(name: str, size: int) -> None:
     from benchmarks.comments import Trial
 
     schema, _, order = name.partition(", ")
-    small, large = Trial(SMALL), Trial(size)
+    small = Trial(SMALL)
+    large = Trial(size)
     for trial in (small, large):
         trial.build(schema, order or "oldest")
     works = {(what, n): work for n, trial in enumerate((small, large)) for what, work in _works(trial)}
@@ -66,7 +67,8 @@ def _works(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield (what it is, how to do it) of all that should cost the same at any length."""
     from marginalia.comments.types import Author, NewComment, Order
 
-    backend, target = trial.backend, trial.target
+    backend = trial.backend
+    target = trial.target
     slug = trial.somewhere(0.6)
     cursor = backend.get(target, slug).full_slug
     discussion = backend.discussion(target)

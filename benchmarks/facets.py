@@ -35,7 +35,8 @@ def _load() -> Any:
     from tests.support.nodes.build import PAST, node
 
     call_command("setup_indexes", stdout=io.StringIO())
-    section, nodes = node("cookbook", "cooking"), database()["cms.nodes"]
+    section = node("cookbook", "cooking")
+    nodes = database()["cms.nodes"]
     made = [
         node(
             "recipe", f"recipe-{course}-{vegan}-{one}", parent=section, text="Stir it well. " * 300,
@@ -65,7 +66,8 @@ def _measure(section: Any) -> None:
     from nodes.selectors.listing import live
     from reader.selectors import facets
 
-    nodes, rows = database()["cms.nodes"], []
+    nodes = database()["cms.nodes"]
+    rows = []
     for name, wanted in (
         ("all of a section", []),
         ("a third", [("course", "main")]),

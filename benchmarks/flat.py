@@ -26,7 +26,9 @@ def main() -> None:
     with site.served_by_mongod():
         os.environ["PAGE_CACHE_MB"] = "0"
         context = multiprocessing.get_context("spawn")
-        pipes, processes, lengths = [], [], []
+        pipes = []
+        processes = []
+        lengths = []
         for size in SIZES:
             here, there = context.Pipe()
             os.environ["MONGODB_DATABASE"] = f"bench_{size}"
@@ -90,7 +92,8 @@ def addresses() -> Iterator[tuple[str, str]]:
     from nodes.models import tree
     from nodes.selectors import stored_nodes
 
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     blog, folder = (next(s for s in sections.sections.values() if s.slug == slug) for slug in ("blog-1", "folder-1"))
     posts = stored_nodes.entries(blog.id, moment, size=10)
     middle = posts.nodes[5]

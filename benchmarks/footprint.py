@@ -36,7 +36,8 @@ def _commands(paths: dict[str, str]) -> report.Table:
     from nodes.models import tree, version_cache
     from reader.page_cache import kept
 
-    client, log = Client(SERVER_NAME="127.0.0.1"), CommandLog()
+    client = Client(SERVER_NAME="127.0.0.1")
+    log = CommandLog()
 
     def counted(path: str, **headers: str) -> tuple[int, Any]:
         with log.recorded():

@@ -55,7 +55,8 @@ def _measured(schema: str, order: str) -> list[object]:
         call_command("import_comments", file.name, stdout=io.StringIO())
         rate = COUNT / (time.perf_counter() - began)
     assert selectors.count(target) == COUNT
-    raw, some = database(conf.database_alias()).raw, lines[1 : 1 + COUNT // 10]
+    raw = database(conf.database_alias()).raw
+    some = lines[1 : 1 + COUNT // 10]
     began = time.perf_counter()
     for line in some:
         raw.insert_one(json.loads(line))
@@ -68,7 +69,9 @@ def _lines(discussion: str) -> Any:
     from marginalia.comments import slugs
 
     yield json.dumps({"discussion": discussion, "open": True}).encode()
-    chance, recent, began = random.Random(9), [""], datetime(2026, 1, 1, tzinfo=UTC)
+    chance = random.Random(9)
+    recent = [""]
+    began = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(COUNT):
         parent = chance.choice(recent) if chance.random() < 0.5 else ""
         slug = slugs.join(parent, slugs.part(str(number)))

@@ -88,7 +88,8 @@ class Turn:
     """Some seconds of readers, and what the workers and MongoDB did in them."""
 
     def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
-        before, spent = counts(), server.spent()
+        before = counts()
+        spent = server.spent()
         self.readings = read(server, paths, SECONDS)
         self.spent = [after - b for after, b in zip(server.spent(), spent, strict=True)]
         self.counts = counts() - before

@@ -30,7 +30,8 @@ class Series:
 
     def row(self) -> list[object]:
         """Return the line of the table."""
-        ratio, goal = statistics.median(self.ratios), GOALS.get((self.page, self.way))
+        ratio = statistics.median(self.ratios)
+        goal = GOALS.get((self.page, self.way))
         rate, p99, web, mongod = (
             statistics.median(getattr(load, name) for load in self.loads) for name in ("rate", "p99", "web", "mongod")
         )
@@ -77,7 +78,8 @@ def main() -> None:
             for turn, one in enumerate(every):
                 if turn % BARE_EVERY == 0:
                     barest.loads.append(bare.loaded("/", SECONDS))
-                server, path = {"bare": bare, "cold": cold}.get(one.way, warm), paths[one.page]
+                server = {"bare": bare, "cold": cold}.get(one.way, warm)
+                path = paths[one.page]
                 headers = {"If-None-Match": server.get(path)[1]["etag"]} if one.way == "304" else {}
                 if (status := server.get(path, headers)[0]) != (304 if one.way == "304" else 200):
                     raise RuntimeError(f"{path}: status {status}")

@@ -18,7 +18,9 @@ ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
 NODES = 100 if site.QUICK else 1_000
 REQUIREMENTS = Path(__file__).with_name("wagtail_site") / "requirements.txt"
 
-WAGTAIL, WAGTAIL_NEW, WAGTAIL_KEPT = "Wagtail v2", "Wagtail v3", "Wagtail v2, kept 60 s"
+WAGTAIL = "Wagtail v2"
+WAGTAIL_NEW = "Wagtail v3"
+WAGTAIL_KEPT = "Wagtail v2, kept 60 s"
 _NEWEST = "?type=wagtail_site.Post&order=-first_published_at&limit=20"
 _ONLY = "id,type,slug,title,url,published"
 # What is asked for: who answers at which address. {id} is the post's, {pk} that of its copy in Wagtail.
@@ -112,7 +114,8 @@ def every_way(paths: Mapping[str, str]) -> dict[str, str]:
 
 def _posts(ours: Any) -> list[dict[str, Any]]:
     """Return every post as our API tells of it, with its comments."""
-    posts, cursor = [], ""
+    posts = []
+    cursor = ""
     while cursor is not None:
         page = _json(ours, f"/api/v1/nodes?limit=100&include=body_html&cursor={cursor}")
         posts += [{**post, "comments": peer_pages.comments(post["id"])} for post in page["items"]]
@@ -140,7 +143,8 @@ def _made(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
         str(REQUIREMENTS),
     ]
     subprocess.run(install, check=True)
-    database, copied = folder / "wagtail.sqlite3", folder / "wagtail-kept.sqlite3"
+    database = folder / "wagtail.sqlite3"
+    copied = folder / "wagtail-kept.sqlite3"
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.wagtail_site.settings",
         "WAGTAIL_DATABASE": str(database),

@@ -21,7 +21,11 @@ sys.path.insert(0, str(ROOT))
 MIB = 1 << 20
 PIECE = MIB // 4
 # What issue and README promise.
-MOST_GROWTH, MOST_MORE_THAN_SMALL, LEAST_UP, LEAST_DOWN, MOST_FOR_PICTURE = 96, 16, 0.8, 0.5, 400
+MOST_GROWTH = 96
+MOST_MORE_THAN_SMALL = 16
+LEAST_UP = 0.8
+LEAST_DOWN = 0.5
+MOST_FOR_PICTURE = 400
 SMALL_MB = 200
 
 
@@ -70,7 +74,8 @@ def _report(mb: int, no_picture: bool, environment: dict[str, str]) -> int:
     promises = []
     for way, least in (("up", LEAST_UP), ("down", LEAST_DOWN)):
         ratio = found[f"{way}-raw", mb]["seconds"] / found[way, mb]["seconds"]
-        growth, small = found[way, mb]["growth"], found[way, SMALL_MB]["growth"]
+        growth = found[way, mb]["growth"]
+        small = found[way, SMALL_MB]["growth"]
         promises.append((f"{way}: {ratio:.2f} × the driver's speed (at least {least})", ratio >= least))
         promises.append((f"{way}: +{growth:.0f} MiB (at most {MOST_GROWTH})", growth <= MOST_GROWTH))
         text = f"{way}: {growth - small:+.0f} MiB against {SMALL_MB} MB (at most {MOST_MORE_THAN_SMALL})"
@@ -110,7 +115,8 @@ def _peak() -> float:
 
 
 def _measure(work: Callable[[], object]) -> dict[str, float]:
-    before, began = _peak(), time.perf_counter()
+    before = _peak()
+    began = time.perf_counter()
     work()
     return {"seconds": time.perf_counter() - began, "growth": _peak() - before, "peak": _peak()}
 
@@ -177,7 +183,8 @@ def down_raw(mb: int) -> dict[str, float]:
     from marginalia.mongo.connection import database
 
     def work() -> None:
-        stream, total = GridFSBucket(database(), "cms.assets").open_download_stream_by_name(f"{mb}.bin"), 0
+        stream = GridFSBucket(database(), "cms.assets").open_download_stream_by_name(f"{mb}.bin")
+        total = 0
         while chunk := stream.readchunk():
             total += len(chunk)
         assert total == mb * MIB
@@ -200,7 +207,8 @@ def picture(megapixels: int) -> dict[str, float]:
     from photos.assets.limits import limits
     from tests.support.nodes.photo_build import gallery
 
-    client, parent = Client(), gallery(f"benchmark-{os.getpid()}")
+    client = Client()
+    parent = gallery(f"benchmark-{os.getpid()}")
     client.force_login(User.objects.create_superuser(f"benchmark-{os.getpid()}"))
 
     def work() -> None:

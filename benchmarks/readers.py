@@ -48,7 +48,8 @@ def read(port: int, paths: Sequence[str], seconds: float, connections: int) -> R
         except Exception as error:  # noqa: BLE001 - told once all have ended
             wrong.append(repr(error))
 
-    begun, before = time.perf_counter(), time.process_time()
+    begun = time.perf_counter()
+    before = time.process_time()
     threads = [threading.Thread(target=work, args=(number,)) for number in range(connections)]
     for thread in threads:
         thread.start()
@@ -56,14 +57,16 @@ def read(port: int, paths: Sequence[str], seconds: float, connections: int) -> R
         thread.join()
     if wrong:
         raise RuntimeError(wrong[0])
-    spent, took = time.process_time() - before, time.perf_counter() - begun
+    spent = time.process_time() - before
+    took = time.perf_counter() - begun
     every = sorted(one for some in times for one in some)
     p50, p99 = (every[int(len(every) * part)] * 1_000 for part in (0.5, 0.99))
     return Readings(len(every), took, p50, p99, spent * 1_000 / len(every))
 
 
 def _ask(port: int, paths: Sequence[str], end: float, times: list[float]) -> None:
-    stream, turn = None, 0
+    stream = None
+    turn = 0
     while (began := time.perf_counter()) < end:
         path = paths[turn % len(paths)]
         turn += 1
@@ -73,7 +76,9 @@ def _ask(port: int, paths: Sequence[str], end: float, times: list[float]) -> Non
             stream = connection.makefile("rwb")
         stream.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         stream.flush()
-        status, length, is_last = stream.readline(), -1, False
+        status = stream.readline()
+        length = -1
+        is_last = False
         chunked = False
         while (line := stream.readline().lower()).strip():
             if line.startswith(b"content-length:"):

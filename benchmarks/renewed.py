@@ -42,7 +42,9 @@ class Series:
 
     def forget(self) -> None:
         """Begin anew."""
-        self.waits, self.web, self.mongod = [], 0.0, 0.0
+        self.waits = []
+        self.web = 0.0
+        self.mongod = 0.0
 
     def row(self) -> list[object]:
         """Return the line of the table."""
@@ -63,11 +65,13 @@ def main() -> None:
 
         post = stored_nodes.whole_by_ids(busy_site.ranked()[0][:1], now())[0]
         content.discuss(post, COMMENTS)
-        path, packed = post.get_absolute_url(), {"Accept-Encoding": "gzip"}
+        path = post.get_absolute_url()
+        packed = {"Accept-Encoding": "gzip"}
         bare = servers.enter_context(web.started("benchmarks.bare:application", folder))
         kept, counts = servers.enter_context(web.watched(folder))
         cold = servers.enter_context(web.started("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
-        size, target = len(kept.get(path)[2]), Target("nodes.node", str(post.pk))
+        size = len(kept.get(path)[2])
+        target = Target("nodes.node", str(post.pk))
         reads = f"/read-all/{size}?discussion={quote(target.id)}"
         every = [
             Series(RENEWED, lambda: kept.get(path, packed), kept),

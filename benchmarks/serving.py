@@ -18,7 +18,9 @@ ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 2)
 NODES = 100
 # For each core: more than a worker has threads, so that their number shows.
 CONNECTIONS = 16
-BARE, KEPT, COLD = "bare view", "kept page", "cold page"
+BARE = "bare view"
+KEPT = "kept page"
+COLD = "cold page"
 APPLICATIONS = {
     BARE: ("benchmarks.bare:application", {}),
     KEPT: ("cms.wsgi:application", {}),

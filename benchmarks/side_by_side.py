@@ -78,5 +78,6 @@ class Steal:
         self._before = psutil.cpu_times()
 
     def __str__(self) -> str:
-        after, before = psutil.cpu_times(), self._before
+        after = psutil.cpu_times()
+        before = self._before
         return f"{(getattr(after, 'steal', 0) - getattr(before, 'steal', 0)) / (sum(after) - sum(before)):.0%}"

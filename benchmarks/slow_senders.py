@@ -74,7 +74,8 @@ def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int
     """Serve an application; yield the port to ask, and the server's process."""
     from marginalia.local.ports import free_port
 
-    back, front = free_port(), free_port()
+    back = free_port()
+    front = free_port()
     environment = {**os.environ, "WEB_CONCURRENCY": "2", **server.environment}
     commands = [server.command(application, back)]
     if server.has_front:
@@ -103,7 +104,8 @@ def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int
 
 def asked(port: int, path: str, patience: float = PATIENCE) -> tuple[int, float]:
     """Return the status of an answer on a connection of its own (599 if there is none), and the seconds that it took."""
-    began, answer = time.monotonic(), b""
+    began = time.monotonic()
+    answer = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=patience) as opened:
         opened.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         while part := opened.recv(65_536):
@@ -120,7 +122,9 @@ def _read(port: int, path: str) -> str:
 
 def slow_senders(port: int, path: str) -> tuple[str, str]:
     """Return what a reader meets alone, and beside senders of a byte a second."""
-    alone, over, opened = _read(port, path), threading.Event(), []
+    alone = _read(port, path)
+    over = threading.Event()
+    opened = []
     for _ in range(SENDERS):
         with suppress(OSError):
             opened.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
@@ -145,7 +149,8 @@ def slow_senders(port: int, path: str) -> tuple[str, str]:
 
 def upload(port: int, process: psutil.Process) -> str:
     """Return by how many MiB the peak resident set of the server's processes grows when a body of UPLOAD_MB comes."""
-    before, block = _peaks(process), b"x" * (1 << 20)
+    before = _peaks(process)
+    block = b"x" * (1 << 20)
     with socket.create_connection(("127.0.0.1", port), timeout=120) as opened:
         head = HEADER.replace(b"/comments/post", b"/admin/nodes/photo/take") + b"Connection: close\r\n"
         opened.sendall(head + b"Content-Length: %d\r\n\r\n" % (UPLOAD_MB << 20))
@@ -237,7 +242,8 @@ def main() -> None:
         from benchmarks.web import require_wrk
 
         require_wrk()
-        path, rows = "/", []
+        path = "/"
+        rows = []
         kept: dict[str, list[float]] = {}
         bare: dict[str, list[float]] = {}
         servers = list(_servers())

@@ -42,7 +42,8 @@ def main() -> int:
     print(f"seed {options.seed}: {trials} trials of {seconds / 60:.1f} minutes, {kinds}", flush=True)
     wrong = 0
     for number in range(trials):
-        began, said = time.monotonic(), list[str]()
+        began = time.monotonic()
+        said = list[str]()
         if options.site:
             ledger, found = _behind_varnish(seconds, options.seed)
             said = found.report()
@@ -70,7 +71,8 @@ def _trial(kind: type[OnEmbedded] | type[OnReplicaSet], seconds: float, seed: in
 
 def _behind_varnish(seconds: float, seed: int) -> tuple[Ledger, cdn_run.Findings]:
     """Break each part in turn, in another order each time."""
-    dice, chosen = random.Random(seed), list[str]()
+    dice = random.Random(seed)
+    chosen = list[str]()
     with running(OnCdn) as place:
         known = CdnFaults.names(place)
         while len(chosen) < seconds / FAULT_SECONDS:

@@ -14,7 +14,8 @@ from tests.markup import worst
 
 SIZE = 100_000 if site.QUICK else 1_000_000
 # Seconds that no text of SIZE may take, and how many of the slowest are shown.
-MOST, SHOWN = 5.0, 12
+MOST = 5.0
+SHOWN = 12
 
 
 def main() -> int:

@@ -59,7 +59,8 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     from nodes.services import editing
     from nodes.types import Actor
 
-    actor, backend = Actor(None, "Ann"), MongoBackend()
+    actor = Actor(None, "Ann")
+    backend = MongoBackend()
     blog = editing.create(actor, type="blog", parent_id=None, slug="blog", title="Blog").id
 
     def node(text: str) -> Any:

@@ -19,7 +19,8 @@ from pymongo import monitoring
 
 COUNTS: Counter[str] = Counter(pages=0, kept=0, renewed=0, commands=0)
 CLOSELY = bool(os.environ.get("WATCHED_CLOSELY"))
-SAMPLE_SECONDS, WRITTEN_EVERY = 0.005, 100
+SAMPLE_SECONDS = 0.005
+WRITTEN_EVERY = 100
 # By a piece of a file's path, the innermost frame first: what of the code is at work.
 PARTS = (
     ("/pymongo/", "MongoDB, and its driver"),
@@ -81,7 +82,9 @@ _counted.note = _noted  # type: ignore[attr-defined]
 
 
 def _watch() -> None:
-    file, pause, turn = Path(os.environ["WATCHED"]) / f"{os.getpid()}.json", threading.Event(), 0
+    file = Path(os.environ["WATCHED"]) / f"{os.getpid()}.json"
+    pause = threading.Event()
+    turn = 0
     while not pause.wait(SAMPLE_SECONDS if CLOSELY else SAMPLE_SECONDS * WRITTEN_EVERY):
         turn += 1
         if CLOSELY:
@@ -94,7 +97,8 @@ def _watch() -> None:
 
 def _part(frame: FrameType | None) -> str:
     """Return which part of the code a thread is in; "" for one that answers no request."""
-    files, answers = [], False
+    files = []
+    answers = False
     while frame is not None:
         files.append(frame.f_code.co_filename)
         answers = answers or frame.f_code is application.__code__

@@ -43,7 +43,9 @@ class Web:
     """gunicorn on a port of its own."""
 
     def __init__(self, port: int, process: psutil.Process, mongod: psutil.Process) -> None:
-        self.port, self.process, self.mongod = port, process, mongod
+        self.port = port
+        self.process = process
+        self.mongod = mongod
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers and body of one request."""

@@ -63,7 +63,8 @@ def _links_at_top() -> list[MenuLink]:
 def _menu(request: HttpRequest) -> dict[str, Any]:
     """Return {entries, inside}: what the settings name or else the live sections of the top level, and those in the one that
     the reader is in."""
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     named = stored_site.current().settings.menu
     entries = _marked(menus.arranged(named, moment) if named else sections.live_children(None, moment), request)
     current = next((entry for entry in entries if entry["current"]), None)
@@ -75,11 +76,13 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
     """Return {title, url, current, entries}: all that stands in the section of the top level that the reader is in."""
     if stored_site.current().settings.theme != DOCUMENTATION:
         return None
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     section = sections.child(None, slugs.normalized(request.path.split("/")[1]))
     if section is None or not section.is_live(moment):
         return None
-    url, here = sections.url(None, section.slug), quote(request.path)
+    url = sections.url(None, section.slug)
+    here = quote(request.path)
     entries = [{"entry": one, "current": one.url == here} for one in outline(section.id, moment)]
     return {"title": section.title, "url": url, "current": url == here, "entries": entries} if entries else None
 

@@ -110,8 +110,10 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        id_token, trace_token = request_id.set(given_id(request) or secrets.token_hex(8)), trace_id.set(traced(request))
-        started, sent_before = time.perf_counter(), commands.of_this_thread()
+        id_token = request_id.set(given_id(request) or secrets.token_hex(8))
+        trace_token = trace_id.set(traced(request))
+        started = time.perf_counter()
+        sent_before = commands.of_this_thread()
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id.get()
@@ -124,7 +126,8 @@ class RequestIdMiddleware:
             trace_id.reset(trace_token)
 
     def _log(self, request: HttpRequest, response: HttpResponse, ms: float, sent: int) -> None:
-        path, status = public_path(request), response.status_code
+        path = public_path(request)
+        status = response.status_code
         fields = {
             "method": request.method,
             "path": path,

@@ -102,7 +102,8 @@ def resolve_many(wanted: Iterable[Target]) -> dict[Target, Model]:
 def _keys(wanted: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
     for target in wanted:
         try:
-            model, key = model_of(target.label), key_of(target)
+            model = model_of(target.label)
+            key = key_of(target)
         except TargetNotFound:
             continue
         if model in _registered:

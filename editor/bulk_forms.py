@@ -23,7 +23,12 @@ from nodes.services import bulk_actions
 from nodes.services.bulk_actions import Chosen, Refused, Summary
 from nodes.types import TagChange
 
-PUBLISH, UNPUBLISH, TAG, UNTAG, MOVE, TRASH = "publish", "unpublish", "tag", "untag", "move", "trash"
+PUBLISH = "publish"
+UNPUBLISH = "unpublish"
+TAG = "tag"
+UNTAG = "untag"
+MOVE = "move"
+TRASH = "trash"
 LABELS = {
     PUBLISH: gettext_lazy("Publish"),
     UNPUBLISH: gettext_lazy("Unpublish"),
@@ -70,7 +75,8 @@ class BulkForm(forms.Form):
 
 def run(request: HttpRequest) -> HttpResponse:
     """Do what the list's form asks for; return to the list."""
-    form, back = BulkForm(request.user, request.POST), HttpResponseRedirect(request.get_full_path())
+    form = BulkForm(request.user, request.POST)
+    back = HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
@@ -97,7 +103,8 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     """
     if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
-    ids, count = [one.id for one in chosen], len(chosen)
+    ids = [one.id for one in chosen]
+    count = len(chosen)
     used = uses.of_leaving(request.user, ids, NAMED)
     if action == UNPUBLISH and not used.is_used:
         return None
@@ -115,7 +122,8 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
 
 def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Refused]]:
     """Return the nodes that are ticked, each under the nonce that its row showed, and those that the user may not change."""
-    found, denied = [], []
+    found = []
+    denied = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
@@ -133,7 +141,8 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
 
 
 def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Summary:
-    who, typed = actor(request), frozenset(tags.parse(said["tags"]))
+    who = actor(request)
+    typed = frozenset(tags.parse(said["tags"]))
     bound = access.changes_unpublished_only(request.user)
     match said["action"]:
         case "publish":

@@ -26,7 +26,9 @@ from photos import addresses, texts
 
 # What is offered at once of pages, posts and sections, and of photos; of a link's targets there are some of each kind.
 OFFERED = 12
-PAGES, PHOTOS, TAGS = 8, 4, 4
+PAGES = 8
+PHOTOS = 4
+TAGS = 4
 LONGEST = 2_000
 
 
@@ -55,7 +57,8 @@ def choose(request: HttpRequest) -> JsonResponse:
     user = request.user
     if not access.may_write(user):
         raise PermissionDenied
-    typed, wanted = request.GET.get("q", "")[:LONGEST].strip(), request.GET.get("for", "link")
+    typed = request.GET.get("q", "")[:LONGEST].strip()
+    wanted = request.GET.get("for", "link")
     pages, pictures, tags = {"node": (OFFERED, 0, 0), "photo": (0, OFFERED, 0)}.get(wanted, (PAGES, PHOTOS, TAGS))
     if _is_address(request, typed):
         one = addressed(request, typed)
@@ -78,7 +81,9 @@ def may_choose(user: Any, node: Node | Photo) -> bool:
 
 def choice(node: Node | Photo) -> Choice:
     """Return how a node or photo is offered."""
-    is_photo, path, is_live = isinstance(node, Photo), node.get_absolute_url(), is_public(node, tree.current(), now())
+    is_photo = isinstance(node, Photo)
+    path = node.get_absolute_url()
+    is_live = is_public(node, tree.current(), now())
     ref = f"{references.PHOTO if is_photo else references.NODE}:{node.pk}"
     return Choice(
         ref=ref,
@@ -114,7 +119,8 @@ def at(address: str) -> Node | Photo | None:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
         return None
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     return stored_nodes.resolve(sections, path, moment) if path else stored_nodes.front_page(sections, moment)
 
 

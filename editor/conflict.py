@@ -20,7 +20,9 @@ from nodes.errors import EditConflict
 from nodes.selectors.editable_nodes import Version
 
 # What can be chosen; mine and theirs are also the prefixes of the hidden fields that keep either side as it was shown.
-MINE, THEIRS, EDIT = "mine", "theirs", "edit"
+MINE = "mine"
+THEIRS = "theirs"
+EDIT = "edit"
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,11 @@ class Decided:
 def decide(posted: QueryDict, form: type[NodeForm]) -> Decided:
     """Read a posted form of this class; one that is no conflict page comes back as it is."""
     names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
-    data, undecided = posted.copy(), []
+    data = posted.copy()
+    undecided = []
     for name in names:
-        choice, typed = posted.get(f"choice-{name}"), _said(posted, form, name)
+        choice = posted.get(f"choice-{name}")
+        typed = _said(posted, form, name)
         sides = {side: _said(posted, form, name, f"{side}-") for side in (MINE, THEIRS)}
         if choice in sides and typed in (sides[MINE], sides[choice]):
             for key in _keys(posted, form, name):
@@ -87,7 +91,10 @@ class Deciding:
     """The forms of a conflict page: the one to decide in, and either side as it was, hidden."""
 
     def __init__(self, form: NodeForm, mine: NodeForm, theirs: NodeForm, names: Sequence[str]) -> None:
-        self.form, self.mine, self.theirs, self.names = form, mine, theirs, names
+        self.form = form
+        self.mine = mine
+        self.theirs = theirs
+        self.names = names
 
     @classmethod
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
@@ -126,12 +133,14 @@ class Deciding:
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:
-        path, type = self.form.paths[name], self.form.type
+        path = self.form.paths[name]
+        type = self.form.type
         mine, theirs = (
             side.cleaned_data.get(name) if side.is_bound else side.initial.get(name)
             for side in (self.mine, self.theirs)
         )
-        lines, is_text = differences.sides(path, theirs, mine, type), differences.is_text(path, type)
+        lines = differences.sides(path, theirs, mine, type)
+        is_text = differences.is_text(path, type)
         kept = self.mine[name].as_hidden(), self.theirs[name].as_hidden()
         return Clash(name, str(self.form[name].label), lines, is_text, choice, self.form[name], kept)
 

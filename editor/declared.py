@@ -54,7 +54,8 @@ class LinesField(forms.CharField):
 def form_field(field: models.Field) -> forms.Field:
     """Return the field of a form in which editors fill in a declared one, with the admin's widgets."""
     if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
-        part, many = field.embedded_model, isinstance(field, EmbeddedModelArrayField)
+        part = field.embedded_model
+        many = isinstance(field, EmbeddedModelArrayField)
         fields = {one.attname: form_field(one) for one in values.stored_fields(part) if one.editable}
         label = capfirst(field.verbose_name)
         return PartsField(part, fields, many=many, label=label, required=not field.blank, help_text=field.help_text)

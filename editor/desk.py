@@ -51,7 +51,8 @@ class Bar:
 
 def standing(node: Node, moment: datetime) -> Standing:
     """Return how a node stands towards readers at `moment`."""
-    published, expires = node.metadata.published, node.metadata.expires
+    published = node.metadata.published
+    expires = node.metadata.expires
     if published is None:
         return Standing.DRAFT
     if published > moment:
@@ -106,11 +107,14 @@ def bar_of_new(*, may_publish: bool, is_gone: bool = False) -> Bar:
     """Return the bar of a page that is not saved yet. `is_gone`: it was, and went while it was being edited."""
     told = _("Gone · not public") if is_gone else _("New · not public")
     if is_gone:
-        save, primary = None, Button("_continue", _("Save as a new page"))
+        save = None
+        primary = Button("_continue", _("Save as a new page"))
     elif may_publish:
-        save, primary = _save_draft("_continue"), _publish()
+        save = _save_draft("_continue")
+        primary = _publish()
     else:
-        save, primary = None, _save_draft("_continue")
+        save = None
+        primary = _save_draft("_continue")
     return Bar(Standing.NEW, told, _("Not saved"), save, primary)
 
 
@@ -122,7 +126,8 @@ def bar(
     `publishing`: what it says is about to be published, or scheduled if `due`. `unsaved`: the form shows what is not stored.
     """
     moment = now()
-    name, told = standing(found.node, moment), state(found.node, moment)
+    name = standing(found.node, moment)
+    told = state(found.node, moment)
     if found.draft and (at := found.draft.due):
         words = _("%(state)s · changes appear %(when)s") if at > moment else _("%(state)s · changes appeared %(when)s")
         told = words % {"state": told, "when": point(at, moment)}
@@ -167,7 +172,8 @@ def _buttons(name: Standing, can: Mapping[str, bool], *, drafting: bool, publish
         return Button("_continue", _("Save")), _publish(_("Publish again")), ()
     if name is Standing.DRAFT:
         return _save_draft("_continue"), _publish(), ()
-    asks, schedule = _("Readers see the changes at once."), _("Schedule changes…")
+    asks = _("Readers see the changes at once.")
+    schedule = _("Schedule changes…")
     return _save_draft("_draft"), Button("_continue", _("Update"), asks, schedule), ()
 
 

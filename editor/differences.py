@@ -70,9 +70,11 @@ class Difference:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
     """Return the fields by path that differ between two versions of a node of a type, with the photos that `user` may see."""
-    budget, found = Budget(), []
+    budget = Budget()
+    found = []
     for path in {**old, **new}:
-        before, after = old.get(path), new.get(path)
+        before = old.get(path)
+        after = new.get(path)
         if display(path, before, type) != display(path, after, type):
             found.append((path, _rows(path, before, after, type, budget)))
     seen = _photos([name for _path, rows in found for row in rows for side in row.names for name in side], user)
@@ -130,7 +132,8 @@ class _Item:
 
 def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Named]:
     olds, news = (list(_items(path, value, type)) for value in (old, new))
-    field, way = declared_fields.declared(type).get(path), declared_fields.way(type, path)
+    field = declared_fields.declared(type).get(path)
+    way = declared_fields.way(type, path)
     if is_text(path, type) or way == ITEMS:
         rows = alignment.item_rows([one.text for one in olds], [one.text for one in news], budget)
     elif way in (PART, PARTS) or path == "tags":
@@ -160,11 +163,9 @@ def _single_spaced(text: str | None) -> str:
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
     """Yield the parts of a stored value of a field."""
-    field, way, text = (
-        declared_fields.declared(type).get(path),
-        declared_fields.way(type, path),
-        display(path, value, type),
-    )
+    field = declared_fields.declared(type).get(path)
+    way = declared_fields.way(type, path)
+    text = display(path, value, type)
     if way == TEXT:
         for part in diff.paragraphs(text, alignment.MOST_PARAGRAPHS):
             yield _Item(part, part, tuple(dict.fromkeys(_PHOTO.findall(part))))
@@ -194,7 +195,8 @@ def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Bud
     if before.fields is None and after.fields is None:
         return alignment.row(pair, alignment.replaced(before.text, after.text))
     pieces: list[Change] = []
-    old, new = before.fields or {}, after.fields or {}
+    old = before.fields or {}
+    new = after.fields or {}
     for name in {**old, **new}:
         if old.get(name) or new.get(name):
             said = diff.words(old.get(name, ""), new.get(name, ""), budget)
@@ -225,7 +227,8 @@ def _photos(names: Sequence[str], user: Any) -> dict[str, Photo]:
     found = stored_photos.named(list(dict.fromkeys(names))[:MOST_NAMED])
     if access.may_see_photos(user):
         return found
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     return {name: photo for name, photo in found.items() if is_public(photo, sections, moment)}
 
 

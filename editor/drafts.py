@@ -169,7 +169,8 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     of its text is marked."""
     found = access.node(request.user, node_id, Action.VIEW)
     shown = found.node if request.GET.get("version") == "live" else found.drafted()
-    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    sees_photos = access.may_see_photos(request.user)
+    sees_all = access.sees_all(request.user)
     return previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
 
 

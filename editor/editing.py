@@ -240,9 +240,15 @@ def _drafted(form: NodeForm, drafting: bool) -> NodeForm:
 
 def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
     """Do what the button says. Raises NodeError."""
-    mine, node_id, data, tags = _said(request, form, found), found.node.pk, form.cleaned_data, form.tag_change()
-    seen, who, due = data["nonce"] or ObjectId(), actor(request), desk.ahead(found.node, mine.get("published"))
-    publishing, draft_sent = _id_or_none(request.POST.get("publishing", "")), _is_draft_sent(request, found)
+    mine = _said(request, form, found)
+    node_id = found.node.pk
+    data = form.cleaned_data
+    tags = form.tag_change()
+    seen = data["nonce"] or ObjectId()
+    who = actor(request)
+    due = desk.ahead(found.node, mine.get("published"))
+    publishing = _id_or_none(request.POST.get("publishing", ""))
+    draft_sent = _is_draft_sent(request, found)
     if publishing:
         access.node(request.user, node_id, Action.PUBLISH)
         due = sent_forms.due(request.POST) or due
@@ -304,7 +310,8 @@ def _done(
     *,
     drafted: bool = False,
 ) -> HttpResponse:
-    seen, slug = form.cleaned_data["nonce"], form.data.get("slug")
+    seen = form.cleaned_data["nonce"]
+    slug = form.data.get("slug")
     outcomes.tell(request, saved, before, act, drafted=drafted, seen=seen, slug=slug)
     return HttpResponseRedirect(admin_url("preview_frame" if "_preview" in request.POST else "change", saved.id))
 
@@ -346,7 +353,8 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
     sent = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and sent and found.draft and found.draft.nonce == sent:
         context |= {"publishing": sent, "due": sent_forms.due(request.POST)}
-    unsaved, publishing = form.is_bound or "clashes" in context, "publishing" in context
+    unsaved = form.is_bound or "clashes" in context
+    publishing = "publishing" in context
     due = context.get("due") is not None
     bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)
     return _desk(
@@ -359,7 +367,8 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
 def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
     """Show a form in its page: what is written, the panel beside it, the bar above."""
     elsewhere = [clash.name for clash in context.get("clashes", ())]
-    main, groups = form.main(elsewhere), list(form.groups(elsewhere))
+    main = form.main(elsewhere)
+    groups = list(form.groups(elsewhere))
     shared = sharing.preview(request, form, context["found"].node if "found" in context else None)
     typed = working_copies.context(request, form.type, context["found"].node.pk if "found" in context else None)
     shown = {**typed, **context, "main": main, "groups": groups, "shared": shared, "new_photo": RowForm()}
@@ -370,7 +379,8 @@ def _show_kept(request: HttpRequest, found: Editable) -> HttpResponse:
     """Show what is stored of a node that cannot be written: its fields are not known, or not all of them."""
     if request.method == "POST":
         raise PermissionDenied
-    type, can_trash = found.node.metadata.type, access.allowed(request.user, found.node, Action.TRASH)
+    type = found.node.metadata.type
+    can_trash = access.allowed(request.user, found.node, Action.TRASH)
     said = [
         (differences.label(path, type), differences.display(path, value, type))
         for path, value in {**found.live.fields, "tags": found.live.tags}.items()

@@ -218,7 +218,8 @@ class ReferenceField(forms.CharField):
     """A node or a photo, by its address or its id. What readers do not see (any more) is written `node:ID`."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
-        self.photos, self.prefix = photos, "photo:" if photos else "node:"
+        self.photos = photos
+        self.prefix = "photo:" if photos else "node:"
         kwargs["help_text"] = kwargs.get("help_text") or _("Its address on this site.")
         super().__init__(max_length=1_000, widget=ReferenceInput(photos=photos), **kwargs)
 

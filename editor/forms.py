@@ -145,7 +145,9 @@ class NodeForm(forms.Form):
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
         super().__init__(data, initial={**shown, **(initial or {})}, label_suffix="", **kwargs)
-        self.type, self.seen, self.user = type, seen, user
+        self.type = type
+        self.seen = seen
+        self.user = user
         self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
         # After a clash of slugs: one that was free.
         self.free_slug = ""
@@ -171,13 +173,15 @@ class NodeForm(forms.Form):
         )
         for name, field in self.fields.items() if self.is_of_another_version else ():
             if not any(self._is_of(key, name) for key in self.data):
-                field.required, field.bound_data = False, _initial
+                field.required = False
+                field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
         """Refuse an end before the beginning, and what another release's form says, naming what it says of former fields."""
         if not self.is_of_another_version:
             said: dict[str, Any] = super().clean() or self.cleaned_data
-            published, expires = said.get("published"), said.get("expires")
+            published = said.get("published")
+            expires = said.get("expires")
             if published and expires and now() < published >= expires:
                 self.add_error("expires", _("It would expire before it appears."))
             return said
@@ -214,14 +218,16 @@ class NodeForm(forms.Form):
 
     def _said(self, name: str) -> Any:
         """Return what the form says of a field; what was left alone with all of it that the widget does not show."""
-        field, sent = self.fields[name], self[name].data
+        field = self.fields[name]
+        sent = self[name].data
         if name in self._shown and not isinstance(field, PartsField) and is_left_alone(field, sent, self._shown[name]):
             return self._shown[name]
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
         """Return what the (valid) form says, public from now on. A date that was typed into it stays, also one ahead."""
-        mine, seen = self.mine(), self.seen.fields if self.seen else {}
+        mine = self.mine()
+        seen = self.seen.fields if self.seen else {}
         for name, date in made_public({**seen, **mine}, now()).items():
             if not mine.get(name) or mine[name] == seen.get(name):
                 mine[name] = date
@@ -252,7 +258,8 @@ class NodeForm(forms.Form):
         """Return what the text, as the form shows it, names that readers cannot see."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = newlines(source)
-        sees_photos, sees_all = access.may_see_photos(self.user), access.sees_all(self.user)
+        sees_photos = access.may_see_photos(self.user)
+        sees_all = access.sees_all(self.user)
         render = partial(rendering.to_html, source, format)
         return texts.broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
 

@@ -52,7 +52,8 @@ def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 def saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
     """Return what a page shows of the saves that led to the nonce `present`, from ?after= on, the newest first."""
-    after, each = request.GET.get("after", ""), "each" in request.GET
+    after = request.GET.get("after", "")
+    each = "each" in request.GET
     skip_until = ObjectId(after) if ObjectId.is_valid(after) else None
     revisions, has_older = history.newest(node_id, present, skip_until=skip_until)
     sittings = [history.Sitting((r,)) for r in revisions] if each else history.sittings(revisions)
@@ -93,7 +94,8 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     kept = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
     wanted = {path: value for path, value in known.items() if path not in kept}
     if request.method == "POST" and form.is_valid():
-        found, seen = access.node(request.user, node_id, Action.EDIT), form.cleaned_data["nonce"]
+        found = access.node(request.user, node_id, Action.EDIT)
+        seen = form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
         try:
             bound = access.changes_unpublished_only(request.user)

@@ -49,7 +49,8 @@ class RowsInput(forms.Widget):
         context: dict[str, Any] = super().get_context(name, value, attrs)
         rows = _told(value or [])
         usual = [] if rows else [{"label": "", "target": unquote(one.url), "title": one.title} for one in self.usual()]
-        rows, usual = (rows or usual)[:MOST], usual[:MOST]
+        rows = (rows or usual)[:MOST]
+        usual = usual[:MOST]
         blank = [{"label": "", "target": ""}] * min(BLANK, MOST - len(rows))
         return {**context, "rows": [*rows, *blank], "usual": json.dumps(_plain(usual)) if usual else ""}
 
@@ -119,7 +120,8 @@ def _id(target: str) -> ObjectId | None:
 
 
 def _checked(row: dict[str, str]) -> dict[str, str]:
-    label, target = row["label"], row["target"]
+    label = row["label"]
+    target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
     ProhibitNullCharactersValidator()(label + target)
     if len(target) > LONGEST_TARGET or not target:

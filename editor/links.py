@@ -30,11 +30,13 @@ def broken(request: HttpRequest) -> HttpResponse:
     if not access.may_list(request.user):
         raise PermissionDenied
     rows: list[dict[str, Any]] = []
-    looked, after = 0, ""
+    looked = 0
+    after = ""
     try:
         for look in references.looks(tree.current(), now(), request.GET.get("from", "")):
             rows += [_row(request, one) for one in look.broken if access.allowed(request.user, one.node, Action.VIEW)]
-            looked, after = looked + look.looked, look.after
+            looked = looked + look.looked
+            after = look.after
             if len(rows) >= SIZE or looked >= LOOKED_THROUGH:
                 break
     except ValueError as error:

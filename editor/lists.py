@@ -113,7 +113,8 @@ class FilterForm(forms.Form):
 
 def _facet(field: models.Field) -> forms.Field:
     """Return the filter by a field: one of its values, or what is typed."""
-    labels, label = facets.labels(field), capfirst(field.verbose_name)
+    labels = facets.labels(field)
+    label = capfirst(field.verbose_name)
     if labels:
         return forms.ChoiceField(label=label, required=False, choices=[("", _("All")), *labels.items()])
     return forms.CharField(label=label, required=False, max_length=facets.LONGEST)
@@ -139,7 +140,9 @@ def changelist(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         return bulk_forms.run(request)
-    form, moment, version = FilterForm(request.GET, user), now(), stored_site.current().version
+    form = FilterForm(request.GET, user)
+    moment = now()
+    version = stored_site.current().version
     filters = form.filters(user)
     try:
         found = lists.page(filters, moment, cursor=request.GET.get("from", ""))
@@ -167,7 +170,8 @@ def total(filters: Filters, found: lists.Page, version: ObjectId | None, moment:
 
 
 def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
-    metadata, sections_now = row.node.metadata, tree.current()
+    metadata = row.node.metadata
+    sections_now = tree.current()
     chain = sections_now.ancestors(metadata.parent_id)
     hidden = chain is None or not all(section.is_live(moment) for section in chain)
     return {

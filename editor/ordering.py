@@ -22,7 +22,10 @@ from nodes.services import ordering
 
 # Rows of one page: what is beyond is reached by the buttons to the start and to the end.
 SIZE = 300
-UP, DOWN, START, END = "up", "down", "start", "end"
+UP = "up"
+DOWN = "down"
+START = "start"
+END = "end"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -34,7 +37,8 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         return HttpResponseRedirect(admin_url("change", node_id))
     if request.method == "POST":
         return _arrange(request, node_id)
-    moment, cursor = now(), request.GET.get("from", "")
+    moment = now()
+    cursor = request.GET.get("from", "")
     try:
         nodes, after = by_hand.everything(node_id, size=SIZE, cursor=cursor)
     except ValueError as error:
@@ -51,7 +55,8 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     """Do what the form says, and go back to the list, at the node that a button moved."""
-    said, moved = request.POST, ""
+    said = request.POST
+    moved = ""
     seen = [_id(text) for text in said.get("seen", "").split(",")[:SIZE] if text]
     try:
         missed = ordering.arrange(section_id, seen, _wanted(said, seen))

@@ -76,8 +76,10 @@ def _is_at(node: Node, slug: str) -> bool:
 
 def _warn(request: HttpRequest, node: Node, said: Version) -> None:
     """Say what a text that readers see, or are to see, leads to that they cannot."""
-    text, format = said.fields.get("detail.text") or "", said.fields.get("detail.format") or MARKDOWN
-    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    text = said.fields.get("detail.text") or ""
+    format = said.fields.get("detail.format") or MARKDOWN
+    sees_photos = access.may_see_photos(request.user)
+    sees_all = access.sees_all(request.user)
     render = partial(rendering.to_html, text, format)
     found = texts.broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
     if not found:
@@ -93,7 +95,8 @@ def _warn(request: HttpRequest, node: Node, said: Version) -> None:
 
 def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
     moment = now()
-    name, was = desk.standing(after, moment), desk.standing(before, moment) if before else Standing.NEW
+    name = desk.standing(after, moment)
+    was = desk.standing(before, moment) if before else Standing.NEW
     if act is Act.MOVED:
         return _("Moved to %(address)s. The old address leads there.") % {"address": after.get_absolute_url()}
     if drafted:

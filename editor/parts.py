@@ -32,7 +32,8 @@ class PartsWidget(forms.Widget):
 
     def __init__(self, fields: Mapping[str, forms.Field], *, many: bool) -> None:
         super().__init__()
-        self.fields, self.many = fields, many
+        self.fields = fields
+        self.many = many
 
     def empty(self) -> Row:
         """Return the row of a part of which nothing was typed."""
@@ -95,7 +96,9 @@ class PartsField(forms.Field):
     hidden_widget = HiddenParts
 
     def __init__(self, model: Any, fields: Mapping[str, forms.Field], *, many: bool, **kwargs: Any) -> None:
-        self.model, self.fields, self.many = model, fields, many
+        self.model = model
+        self.fields = fields
+        self.many = many
         # What the form was rendered with: what was left alone of it needs no reading.
         self.seen: Any = None
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
@@ -117,7 +120,9 @@ class PartsField(forms.Field):
     def clean(self, value: Any) -> Any:
         if value is None:
             raise ValidationError(_("These rows cannot be read. Load the page again."))
-        found, wrong, seen = [], [], self._seen()
+        found = []
+        wrong = []
+        seen = self._seen()
         if len(value) > (most := max(MOST, len(seen))):
             raise ValidationError(_("At most %(most)d rows."), params={"most": most})
         for number, row in enumerate(value, 1):

@@ -43,9 +43,12 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
     """Put back what was thrown away, but for what was changed since; go to the list of what it was."""
-    done, was_photo, was_due = 0, False, False
+    done = 0
+    was_photo = False
+    was_due = False
     # What stands in a section that comes back as well waits for that.
-    items, waiting = deque(_items(request.POST.get("items", ""))), set[ObjectId]()
+    items = deque(_items(request.POST.get("items", "")))
+    waiting = set[ObjectId]()
     while items:
         node_id, nonce = items.popleft()
         try:

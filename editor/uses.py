@@ -79,7 +79,8 @@ def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping
     moment = now()
     if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:
         return None
-    published, expires = form.cleaned_data["published"], form.cleaned_data.get("expires") or NEVER
+    published = form.cleaned_data["published"]
+    expires = form.cleaned_data.get("expires") or NEVER
     if published and published <= moment < expires or "_publish" in sent:
         return None
     uses = of_leaving(user, [node.pk])
@@ -88,7 +89,8 @@ def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping
 
 def _named(user: Any, use: references.Use) -> Named | None:
     """Return how a user is told of a use; None if it is not his to know."""
-    node, drafted = use.node, not use.live
+    node = use.node
+    drafted = not use.live
     if access.allowed(user, node, Action.VIEW):
         return Named(str(node), admin_url("change", node.pk), drafted)
     if not drafted and is_public(node, tree.current(), now()):

@@ -100,7 +100,8 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
     unsaved = _unsaved(request.user, copy)
     title = _("What you have not saved")
     if copy.node_id is None and not any(unsaved.old.values()):
-        labels, display = differences.label, differences.display
+        labels = differences.label
+        display = differences.display
         said = [(labels(path, copy.type), display(path, value, copy.type)) for path, value in unsaved.new.items()]
         return page(request, "typed", title, copy=unsaved, said=said)
     changes = differences.changes(unsaved.old, unsaved.new, copy.type, request.user)
@@ -124,7 +125,8 @@ def put_back(request: HttpRequest, node_id: ObjectId | None) -> None:
     if copy.node_id != node_id:
         raise Http404
     posted = _posted(copy)
-    posted[sent_forms.KEPT], posted["_continued"] = "1", f"{copy.id}:{copy.seq}"
+    posted[sent_forms.KEPT] = "1"
+    posted["_continued"] = f"{copy.id}:{copy.seq}"
     request.POST = posted
 
 
@@ -205,14 +207,17 @@ def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str,
     """Return what differs from what is stored if a copy is saved: as it is stored, and as it would be, by path; and whether
     there is more in it, that no field takes as it is."""
     posted = conflict.decide(_posted(copy), _form_class(copy.type)).data
-    node_id, drafting = _node_of(copy, posted), posted.get("version") == "draft"
+    node_id = _node_of(copy, posted)
+    drafting = posted.get("version") == "draft"
     stored = _stored(user, copy.type, node_id, drafting=drafting) if node_id else None
     seen = sent_forms.seen(posted, node_id) if node_id and stored else None
     form = _form(user, copy.type, posted, seen or stored)
     for path in NOT_DRAFTED if drafting else ():
         form.fields.pop(FIELDS[path], None)
     form.is_valid()
-    mine, theirs, present = form.mine(), stored.fields if stored else {}, stored.tags if stored else ()
+    mine = form.mine()
+    theirs = stored.fields if stored else {}
+    present = stored.tags if stored else ()
     if copy.node_id is None:
         # Of a new one what is empty says nothing, as a slug that is made from the title; nor what its form begins with.
         begun = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}

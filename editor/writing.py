@@ -39,7 +39,8 @@ def show_typed(request: HttpRequest) -> JsonResponse:
     they do not see of its text marked; and the list of that. Saves nothing."""
     if not access.may_write(request.user):
         raise PermissionDenied
-    type, node = request.POST.get("type", ""), request.POST.get("_node", "")
+    type = request.POST.get("type", "")
+    node = request.POST.get("_node", "")
     if not content.get(type).is_installed or content.get(type).is_file:
         return JsonResponse({}, status=400)
     node_id = ObjectId(node) if ObjectId.is_valid(node) else None
@@ -48,9 +49,11 @@ def show_typed(request: HttpRequest) -> JsonResponse:
     if not _may_preview(request.user, sent):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     shown = _typed(request, type, node_id)
-    sees_photos, sees_all = access.may_see_photos(request.user), access.sees_all(request.user)
+    sees_photos = access.may_see_photos(request.user)
+    sees_all = access.sees_all(request.user)
     page = previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
-    text, nonce = getattr(shown.metadata.detail, "text", ""), shown.metadata.nonce
+    text = getattr(shown.metadata.detail, "text", "")
+    nonce = shown.metadata.nonce
     broken = texts.broken(
         text,
         lambda: rendering.saved(nonce, text, shown.metadata.detail.format),
@@ -118,7 +121,8 @@ def propose_slug(request: HttpRequest) -> JsonResponse:
     section = ObjectId(given) if ObjectId.is_valid(given) else None
     if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
         raise PermissionDenied
-    title, among = request.GET.get("title", "")[:300], access.seen_by(request.user)
+    title = request.GET.get("title", "")[:300]
+    among = access.seen_by(request.user)
     return JsonResponse({"slug": slugs.free(title, section, among=among) if title.strip() else ""})
 
 

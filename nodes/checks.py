@@ -65,7 +65,9 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
 
 
 def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
-    most, size, policy = content_type.most, content_type.page_size, content_type.comment_policy
+    most = content_type.most
+    size = content_type.page_size
+    policy = content_type.comment_policy
     numbers = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
     ways = tuple(LISTED_BY) if content_type.is_section else ("",)
     for name, value, is_sound, hint in (
@@ -90,7 +92,8 @@ def _named(content_type: type[Content]) -> Iterator[CheckMessage]:
 
 
 def _date(content_type: type[Content]) -> Iterator[CheckMessage]:
-    name, known = content_type.date_field, {field.name: field for field in values.stored_fields(content_type)}
+    name = content_type.date_field
+    known = {field.name: field for field in values.stored_fields(content_type)}
     if name and not isinstance(known.get(name), models.DateField):
         message = f"{_name(content_type)}.date_field names “{name}”, which is no field with a date."
         hint = "Name a DateField or DateTimeField of the type."
@@ -103,7 +106,8 @@ def _name(content_type: type[Content]) -> str:
 
 def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
     counted = Counter(taken for taken, _upgrader in content_type.upgraders)
-    name, present = _name(content_type), content_type.schema_version
+    name = _name(content_type)
+    present = content_type.schema_version
     for number in range(FIRST, present):
         if counted[number] != 1:
             message = f"{name} has {counted[number] or 'no'} upgraders from version {number} to {number + 1}."

@@ -45,7 +45,8 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
             {"$match": standing(name)},
             {"$project": damage.FIELDS},
         ]
-        bad, parents = [], {}
+        bad = []
+        parents = {}
         for document in examination.db[name].aggregate(looked):
             bad += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:

@@ -82,7 +82,10 @@ class EditConflict(NodeError):
     def __init__(
         self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge", tags: TagChange = NO_TAGS
     ) -> None:
-        self.base, self.theirs, self.merge, self.tags = base, theirs, merge, tags
+        self.base = base
+        self.theirs = theirs
+        self.merge = merge
+        self.tags = tags
         super().__init__(_("Another editor changed this page while you were editing it."))
 
 
@@ -90,7 +93,8 @@ class SlugTaken(NodeError):
     """The slug is in use in that section; `free` is one like it that was free when this was raised."""
 
     def __init__(self, slug: str, free: str) -> None:
-        self.slug, self.free = slug, free
+        self.slug = slug
+        self.free = free
         super().__init__(
             _("“%(slug)s” is already in use in this section. “%(free)s” is free.") % {"slug": slug, "free": free}
         )

@@ -161,7 +161,8 @@ def _part(base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mappi
     """Merge one part field by field; of what one side has not, it is what the other has."""
     if mine is None or theirs is None:
         return mine or theirs, mine or theirs
-    ours, others = dict(theirs), dict(theirs)
+    ours = dict(theirs)
+    others = dict(theirs)
     for name in {**mine, **theirs}:
         if same(theirs.get(name), base.get(name)):
             ours[name] = others[name] = mine.get(name)

@@ -77,10 +77,13 @@ class _Code:
     """Returns what takes the place of each formula and of each block of code of one text, as long as its bounds last."""
 
     def __init__(self) -> None:
-        self._maths, self._code = MOST_MATHS, MOST_CODE
+        self._maths = MOST_MATHS
+        self._code = MOST_CODE
 
     def __call__(self, found: re.Match[str]) -> str:
-        is_block, language, typed = bool(found[1]), found[2], unescape(found[3])
+        is_block = bool(found[1])
+        language = found[2]
+        typed = unescape(found[3])
         if language == "math":
             self._maths -= len(typed)
             formula = maths.mathml(typed.strip(), is_block=is_block) if self._maths >= 0 else None

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 def day(when: datetime, moment: datetime) -> str:
     """Return a day, without the year if it is that of `moment`."""
-    local, today = timezone.localtime(when), timezone.localtime(moment)
+    local = timezone.localtime(when)
+    today = timezone.localtime(moment)
     return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")
 
 

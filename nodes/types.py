@@ -92,7 +92,8 @@ class TagChange:
     @classmethod
     def between(cls, rendered: Any, wanted: Any) -> Self:
         """Return what turns the tags `rendered` into the tags `wanted`."""
-        before, after = frozenset(rendered), frozenset(wanted)
+        before = frozenset(rendered)
+        after = frozenset(wanted)
         return cls(after - before, before - after, after)
 
     def applied(self, present: Iterable[str]) -> list[str]:

@@ -163,7 +163,8 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
 
 
 # How many times as wide as high lists show photos at most, and how wide (pixels) the widest copy is that they need.
-WIDEST_IN_LISTS, LARGEST_IN_LISTS = 1.5, 1280
+WIDEST_IN_LISTS = 1.5
+LARGEST_IN_LISTS = 1280
 # Where pictures are cropped around when they have no focal point, in tenths.
 MIDDLE_TENTH = 5
 # Shapes for which the style sheet has a class: width to height, in hundredths.

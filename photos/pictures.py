@@ -48,7 +48,8 @@ def shared(node: Placed, listed: Sequence[Photo] = ()) -> Photo | None:
 
 def usual(node: Placed) -> Photo | None:
     """Return the photo that stands for a node for which editors chose none: of another field of its type, or of its text."""
-    detail, fields = node.metadata.detail, (field for _path, field in declared_fields.own(node.metadata.type))
+    detail = node.metadata.detail
+    fields = (field for _path, field in declared_fields.own(node.metadata.type))
     named = [getattr(detail, one.attname, None) for one in fields if isinstance(one, PhotoField)]
     ids = [one for one in named if one and one != getattr(detail, "picture", None)]
     found = _public(ids)

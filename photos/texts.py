@@ -104,10 +104,12 @@ def first(html: str) -> Photo | None:
 def named(inserts: Inserts) -> Names:
     """Return what a clean text names, that of its inserts last, as far as it is looked up."""
     most = reference_selectors.MOST_NAMED
-    named, used = references.names(inserts.html, most), inserts.references
+    named = references.names(inserts.html, most)
+    used = inserts.references
     if not used:
         return named
-    photos, nodes = sorted(map(str, used.photos)), sorted(map(str, used.nodes))
+    photos = sorted(map(str, used.photos))
+    nodes = sorted(map(str, used.nodes))
     return Names(
         tuple(dict.fromkeys((*named.photos, *photos)))[:most],
         tuple(dict.fromkeys((*named.nodes, *nodes)))[:most],
@@ -117,7 +119,8 @@ def named(inserts: Inserts) -> Names:
 
 def readable(names: Names) -> Targets:
     """Return what readers may see now of what these names stand for. Kept in process."""
-    moment, sections = now(), tree.current()
+    moment = now()
+    sections = tree.current()
 
     def read() -> tuple[Targets, datetime | None]:
         photos = stored_photos.named(names.photos)
@@ -193,7 +196,8 @@ def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_al
         words.setdefault(mention.name, []).append(mention.words)
     found = []
     for name, reason in marks.items():
-        at, said = lines.get(name) or [0], words.get(name, [])
+        at = lines.get(name) or [0]
+        said = words.get(name, [])
         # An insert has no words. Of words more often than lines the last are on the last line.
         places = [(at[min(number, len(at) - 1)], one) for number, one in enumerate(said)] or [(line, "") for line in at]
         title = titles.get(ids[name], "") if name in ids else ""
@@ -229,7 +233,8 @@ class Readers:
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
         """Return what is newest with a tag, of all posts without one."""
-        moment, wanted = now(), tags.normalized(tag)
+        moment = now()
+        wanted = tags.normalized(tag)
 
         def read() -> tuple[Sequence[Any], datetime | None]:
             sections = tree.current()
@@ -248,7 +253,8 @@ def _resolved(html: str, targets: Targets) -> str:
         return None if photo is None else _picture(ref, photo, targets.marks.get(ref.slug, ""))
 
     def link(ref: LinkRef) -> tuple[str, str]:
-        address, mark = _address(ref, targets), targets.marks.get(ref.name)
+        address = _address(ref, targets)
+        mark = targets.marks.get(ref.name)
         if mark:
             return '<span class="broken-link">', format_html(" <small>({})</small></span>", mark)
         return ref.to(address) if address else WORDS_ALONE

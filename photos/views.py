@@ -79,7 +79,8 @@ def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[con
 
     Raises Http404, and what renditions.get raises.
     """
-    source, detail = contents.find(photo.pk, content_id, photo.parent_id), photo.metadata.detail
+    source = contents.find(photo.pk, content_id, photo.parent_id)
+    detail = photo.metadata.detail
     if source is None:
         raise Http404
     original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
@@ -89,7 +90,8 @@ def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[con
     if wanted is None:
         raise Http404
     try:
-        made, shown = renditions.get(source, detail.content_type, wanted), wanted
+        made = renditions.get(source, detail.content_type, wanted)
+        shown = wanted
     except TooBusy:
         nearest = renditions.nearest(source, wanted)
         is_light = source.length <= IN_PLACE_OF_COPIES and detail.content_type in SHOWN_EVERYWHERE

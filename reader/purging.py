@@ -31,7 +31,9 @@ from reader.change_stream import DISCUSSIONS, ENDS, LOST, PIPELINE
 from reader.collections import PURGES
 
 # What every page has, so that it stands for all; what a page has that shows any tag of other nodes, or any text.
-LISTS, TAGS, TEXTS = "lists", "tags", "texts"
+LISTS = "lists"
+TAGS = "tags"
+TEXTS = "texts"
 # Seconds. A page may take SLOWEST from the cache's question to its answer; what took longer is not kept there.
 SLOWEST = 0.6
 AGAIN = 0.75
@@ -62,8 +64,10 @@ def outdated(event: Document) -> set[str]:
     """Return the keys of the pages that an event of the change stream makes old."""
     if event["operationType"] in ENDS:
         return {LISTS}
-    is_whole, collection = event["operationType"] != "update", event["ns"]["coll"]
-    id, fields = event["documentKey"]["_id"], event["fields"]
+    is_whole = event["operationType"] != "update"
+    collection = event["ns"]["coll"]
+    id = event["documentKey"]["_id"]
+    fields = event["fields"]
     if collection == SITE:
         slots = {name.removeprefix("tags.") for name in fields if name.startswith("tags.")}
         tags = {TAGS, *map(_of_slot, slots)} if slots else set()
@@ -139,7 +143,9 @@ class Purger:
         again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
         # What was told once: when, which keys, and where it goes on after them.
         told: deque[tuple[float, set[str], Document]] = deque()
-        found, marked, is_alive = set() if stored else {LISTS}, time.monotonic(), True
+        found = set() if stored else {LISTS}
+        marked = time.monotonic()
+        is_alive = True
         while is_alive and not stopping.is_set():
             primary = database().client.primary
             with _watched(start) as stream:
@@ -156,7 +162,8 @@ class Purger:
                         self._store(position)
                         marked = time.monotonic()
                     found = _gathered(stream)
-                start, is_alive = _position(stream), stream.alive
+                start = _position(stream)
+                is_alive = stream.alive
 
     def _tell(self, found: set[str]) -> None:
         import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in found else found)
@@ -193,7 +200,8 @@ def _watched(start: Document | None) -> Iterator[ChangeStream[Document]]:
 
 def _gathered(stream: ChangeStream[Document]) -> set[str]:
     """Return the keys of what changed: waits for the first, and briefly for those after it."""
-    found, until = set[str](), time.monotonic() + GATHERED
+    found = set[str]()
+    until = time.monotonic() + GATHERED
     while (event := _next(stream)) is not None:
         found |= outdated(event)
         if time.monotonic() > until:

@@ -27,7 +27,9 @@ SECTIONS = "sections"
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """List the pages of the sitemap."""
-    sections, moment, origin = tree.current(), now(), links.origin(request)
+    sections = tree.current()
+    moment = now()
+    origin = links.origin(request)
     names = [(SECTIONS, 1)]
     names += [(type, n + 1) for type in registry.leaves() for n in range(len(sitemap.starts(sections, type, moment)))]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)

@@ -25,7 +25,8 @@ from bson import ObjectId
 
 from transfer.lines import BadLine, decoded
 
-FORMAT, VERSION = "marginalia-site", 1
+FORMAT = "marginalia-site"
+VERSION = 1
 MANIFEST = "manifest.json"
 # In the order in which they are taken in: each refers to what stands before it.
 FILES = (
@@ -54,7 +55,8 @@ PIECE = 1 << 20
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
 # A zip that says it grows by more was made to fill a memory or a disk. Lines of text shrink to a tenth.
-MOST_GROWTH, SMALL = 200, 1 << 20
+MOST_GROWTH = 200
+SMALL = 1 << 20
 _PICTURE = re.compile("photos/[0-9a-f]{24}")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -85,7 +87,8 @@ class Writer:
         self._check_free()
         if not path.parent.is_dir():
             raise NotADirectoryError(path.parent)
-        is_zip, prefix = path.suffix == ".zip", f".{path.name}."
+        is_zip = path.suffix == ".zip"
+        prefix = f".{path.name}."
         # Drafts are in it: what tempfile makes is its owner's alone.
         if is_zip:
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
@@ -170,7 +173,8 @@ class Lines:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Keep the lines that are added in the block, none of them if it raises."""
-        at, records = self._file.tell(), self.records
+        at = self._file.tell()
+        records = self.records
         try:
             yield
         except Exception:
@@ -184,7 +188,8 @@ class Archive:
     """An archive that is read. Raises BadArchive for what no export wrote; `check` before anything is done with it."""
 
     def __init__(self, path: Path, file: zipfile.ZipFile | None) -> None:
-        self.path, self._zip = path, file
+        self.path = path
+        self._zip = file
         self._sizes = dict(self._in_zip() if self._zip else self._in_folder())
         self.manifest = self._manifest()
         if missing := set(FILES) - set(self._sizes):
@@ -202,7 +207,9 @@ class Archive:
 
         `step` is called for each document."""
         for name in FILES:
-            said, sha256, records = self.manifest.files[name], hashlib.sha256(), 0
+            said = self.manifest.files[name]
+            sha256 = hashlib.sha256()
+            records = 0
             for number, line in enumerate(self.lines(name), start=1):
                 sha256.update(line)
                 _document(name, number, line)
@@ -218,7 +225,8 @@ class Archive:
 
     def _check_picture(self, record: Mapping[str, Any]) -> None:
         """Compare the bytes of a photo with what photos.jsonl says of them. Raises BadArchive."""
-        name, sha256 = f"photos/{record['_id']}", hashlib.sha256()
+        name = f"photos/{record['_id']}"
+        sha256 = hashlib.sha256()
         if name not in self._sizes:
             raise BadArchive(f"it lacks {name}")
         for piece in self.picture(record["_id"]):
@@ -276,7 +284,8 @@ class Archive:
 
     def _in_zip(self) -> Iterator[tuple[str, int]]:
         assert self._zip
-        seen, entries = set(), self._zip.infolist()
+        seen = set()
+        entries = self._zip.infolist()
         # What it says of itself is believed no further than it is long.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
             raise BadArchive("it says that it holds more than it is long")

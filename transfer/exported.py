@@ -20,7 +20,8 @@ BATCH = 200
 # A revision is stored a moment before what it is of.
 BEFORE = timedelta(minutes=1)
 # What an id can tell of.
-_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 1, 1, tzinfo=UTC)
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(2106, 1, 1, tzinfo=UTC)
 _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
 # Worked out of the draft.
@@ -45,7 +46,8 @@ class Part:
         back, and an upload that was begun before, is found by that."""
         if self.since is None:
             return {}
-        moment, nonce = {"$gte": self.since}, ObjectId.from_datetime(min(max(self.since, _FIRST), _LAST))
+        moment = {"$gte": self.since}
+        nonce = ObjectId.from_datetime(min(max(self.since, _FIRST), _LAST))
         return {"$or": [{"metadata.updated": moment}, {"draft.saved_at": moment}, {"metadata.nonce": {"$gte": nonce}}]}
 
 
@@ -57,7 +59,8 @@ def below(section_id: ObjectId) -> frozenset[ObjectId]:
     sections = tree.fresh()
     inner = [section_id, *(section.id for section in sections.descendants(section_id))]
     inside = {"metadata.parent_id": {"$in": inner}}
-    found, refs = set(inner), set[ObjectId]()
+    found = set(inner)
+    refs = set[ObjectId]()
     for node in database()[NODES].find({"$or": [inside, {"_id": {"$in": inner}}]}, _REFS):
         found.add(node["_id"])
         refs |= {ref for part in ("derived", "draft") for ref in node.get(part, {}).get("refs", ())}
@@ -145,7 +148,9 @@ def as_exported(document: Mapping[str, Any]) -> Document:
 
 def _selected(collection: str, part: Part, wanted: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Document]:
     """Yield those that are somewhere, by id. Each batch is a query of its own: a cursor would not outlive slow pictures."""
-    known, home, query = tree.fresh(), database()[collection], {"$and": [dict(wanted), part.changed()]}
+    known = tree.fresh()
+    home = database()[collection]
+    query = {"$and": [dict(wanted), part.changed()]}
     for batch in _batches(home, query) if part.ids is None else batched(sorted(part.ids), BATCH):
         for one in home.find({"_id": {"$in": batch}, **query}, _fields(fields)).sort("_id", 1):
             if known.ancestors(one["metadata"]["parent_id"]) is not None:

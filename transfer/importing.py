@@ -187,8 +187,11 @@ class Import:
         return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
 
     def _setting(self, record: dict[str, Any]) -> Arrival:
-        name, value = record["setting"], record.get("value")
-        about, usual, present = f"the setting {name[:40]}", asdict(SiteSettings()), asdict(stored_site.read().settings)
+        name = record["setting"]
+        value = record.get("value")
+        about = f"the setting {name[:40]}"
+        usual = asdict(SiteSettings())
+        present = asdict(stored_site.read().settings)
         if name not in usual:
             return Arrival(Outcome.LEFT, about, "this release has none of this name")
         if present[name] == value:
@@ -232,7 +235,8 @@ class Import:
         # A discussion may be larger than memory, of which /tmp is a part in a container.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
-                here, wanted = transfer.read(target, _digests, addresses=addresses), 0
+                here = transfer.read(target, _digests, addresses=addresses)
+                wanted = 0
                 for row in chain([head], rows):
                     lines.write(json.dumps(row).encode() + b"\n")
                     wanted += _compared(target, row, here).outcome in (Outcome.NEW, Outcome.NEWER)
@@ -270,7 +274,8 @@ class Import:
 def _compared(target: Target, row: dict[str, Any], here: dict[str, bytes]) -> Arrival:
     """Return what is to come of a line of a discussion: of itself, or of a comment."""
     slug = str(row.get("comment", ""))
-    about, stored = f"{str(target)[:80]} {slug}".strip()[:200], here.get(slug)
+    about = f"{str(target)[:80]} {slug}".strip()[:200]
+    stored = here.get(slug)
     if stored == _digest(row):
         return Arrival(Outcome.SAME, about)
     if "discussion" in row:

@@ -107,7 +107,8 @@ def node(record: Mapping[str, Any], *, dry_run: bool = False, coming: Coming | N
 
 def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> Arrival:
     """Return what is to become of a node or photo, of which `stored` is here. Raises what a malformed document raises."""
-    name, said = about(record), {k: v for k, v in record.items() if k not in ("history", "sha256")}
+    name = about(record)
+    said = {k: v for k, v in record.items() if k not in ("history", "sha256")}
     if stored is None:
         if database()[TRASH].find_one({"_id": record["_id"]}, {"_id": 1}):
             return left(record, "it is in the trash here")
@@ -223,7 +224,8 @@ def redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
 
 def _address(place: Mapping[str, Any]) -> str:
     """Return a place as an address, or, if its section is not here, as slug and section."""
-    parent_id, slug = place.get("parent_id"), str(place.get("slug"))
+    parent_id = place.get("parent_id")
+    slug = str(place.get("slug"))
     is_known = parent_id is None or isinstance(parent_id, ObjectId)
     return (tree.current().url(parent_id, slug) if is_known else "") or f"{slug!r} in {parent_id}"
 
@@ -300,7 +302,8 @@ def _insert(whole: Document) -> None:
 def _replace(stored: Document, whole: Document) -> None:
     """Write a node over the earlier version that is stored. Raises Refused if it was changed in between, InvalidPlace."""
     check_past(whole)
-    seen, metadata = Expected.of(stored), whole["metadata"]
+    seen = Expected.of(stored)
+    metadata = whole["metadata"]
     unchanged = {**seen.as_filter(), "metadata.tags": stored["metadata"]["tags"], "draft.nonce": _draft(stored)}
     update = _update(stored, whole)
 

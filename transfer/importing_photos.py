@@ -95,7 +95,8 @@ def is_whole(record: Mapping[str, Any]) -> bool:
     picture, whose first one may be swept: whether that is here."""
     if shown := _replaced_by(record):
         return contents.find(record["_id"], shown) is not None
-    sha256, length = hashlib.sha256(), 0
+    sha256 = hashlib.sha256()
+    length = 0
     try:
         for piece in pieces(record["_id"]):
             sha256.update(piece)
@@ -147,7 +148,8 @@ def _compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Ar
 
 def _check(record: Mapping[str, Any], coming: Coming) -> None:
     """Raise NodeError for what no editor could have uploaded here."""
-    metadata, id = record["metadata"], record["_id"]
+    metadata = record["metadata"]
+    id = record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
         raise Refused(f"it has a field {min(unknown)!r}")
     if not isinstance(id, ObjectId) or metadata["type"] not in (PHOTO, CONTENT):
@@ -160,7 +162,8 @@ def _check(record: Mapping[str, Any], coming: Coming) -> None:
         place = {"type": CONTENT, **contents.place(metadata["parent_id"], id)}
         if metadata != {name.removeprefix("metadata."): value for name, value in place.items()}:
             raise Refused("it is no picture of a photo")
-        photo_id, photos = metadata["parent_id"], database()[ASSET_FILES]
+        photo_id = metadata["parent_id"]
+        photos = database()[ASSET_FILES]
         if photo_id not in coming.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
             raise Refused("its photo is not here")
         return
@@ -172,7 +175,8 @@ def _check(record: Mapping[str, Any], coming: Coming) -> None:
 
 def _clear(stored: Mapping[str, Any]) -> None:
     """Clear away what an import that was stopped left of a file. One that is under way loses its lock, and says so."""
-    files, mine = database()[ASSET_FILES], now()
+    files = database()[ASSET_FILES]
+    mine = now()
     seen = {"_id": stored["_id"], **_place(stored["metadata"])}
     taken = {"$set": {"metadata.locked": mine, "metadata.doomed": mine}}
     if files.update_one({**seen, "metadata.locked": stored["metadata"]["locked"]}, taken).matched_count:
@@ -182,7 +186,8 @@ def _clear(stored: Mapping[str, Any]) -> None:
 
 def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     """Write a file that is not here. Raises BadPicture, DecoderBusy, UploadLost, Refused, DuplicateKeyError."""
-    metadata, is_photo = dict(record["metadata"]), record["metadata"]["type"] == PHOTO
+    metadata = dict(record["metadata"])
+    is_photo = record["metadata"]["type"] == PHOTO
     changes: Document = {"uploadDate": record["uploadDate"]}
     if is_photo:
         changes |= {"metadata.content_id": metadata["content_id"], "derived": derived.of(writable(metadata))}
@@ -241,7 +246,8 @@ def _received(photo_id: ObjectId, content_id: ObjectId) -> Received:
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Write a photo over the earlier version that is stored. Raises Refused if it was changed in between."""
     check_past(record)
-    before, after = stored["metadata"], record["metadata"]
+    before = stored["metadata"]
+    after = record["metadata"]
     shown = [(one["content_id"], [one["detail"].get(name) for name in _OF_PICTURE]) for one in (before, after)]
     if shown[0] != shown[1]:
         _check_detail(after["detail"], _received(record["_id"], after["content_id"]))

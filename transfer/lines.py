@@ -11,10 +11,12 @@ from bson.int64 import Int64
 _WRITTEN = json_util.CANONICAL_JSON_OPTIONS
 _READ = _WRITTEN.with_options(tz_aware=True, tzinfo=UTC)
 # The server's own bounds, of bytes and of documents in documents.
-LARGEST, DEEPEST = 16 << 20, 90
+LARGEST = 16 << 20
+DEEPEST = 90
 # Each value beyond the first has one of these signs before it. A document of LARGEST has room for at most 2,600,000 of them,
 # one of a site for a few, but for what its texts have; read, a value takes up to forty times the memory of its sign.
-_SIGNS, MOST_SIGNS = (b"{", b"[", b","), 1_000_000
+_SIGNS = (b"{", b"[", b",")
+MOST_SIGNS = 1_000_000
 # These alone, none made of them: code is a str too.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 

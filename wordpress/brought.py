@@ -51,7 +51,8 @@ def load(export: Export, media: Path | None) -> None:
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
-        number, record = item["number"], item["record"]
+        number = item["number"]
+        record = item["record"]
         if item["kind"] == "attachment":
             if number not in attachments:
                 # The report counts what this file has.

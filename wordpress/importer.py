@@ -80,8 +80,10 @@ class Importer:
         begin: Callable[[int, str], object] = lambda total, unit: None,
         step: Callable[[int], object] = lambda number: None,
     ) -> None:
-        self.path, self.options = path, options
-        self.begin, self.step = begin, step
+        self.path = path
+        self.options = options
+        self.begin = begin
+        self.step = step
         self.report = Report()
         self.moment = now()
         self.actors: dict[str, Actor] = {}
@@ -119,7 +121,8 @@ class Importer:
     def _pictures(self, export: Export, sections: Sections, top: Home) -> None:
         """Make photos of the pictures, in a gallery of their own: before the texts that show them."""
         there = pictures.show_known(export, self.report, self.moment)
-        local, distant = pictures.local(export), pictures.absent(export) if self.options.download else []
+        local = pictures.local(export)
+        distant = pictures.absent(export) if self.options.download else []
         distant = [attachment for attachment in distant if attachment.id not in there]
         if not local and not distant:
             return

@@ -35,7 +35,8 @@ def keep(export: Export, found: Iterable[tuple[int, str, ObjectId]]) -> None:
 
     A node need not be there yet: what is not, or is not live, is answered as any wrong address is.
     """
-    host, base = host_of(export.site.url), _path(export.site.url)
+    host = host_of(export.site.url)
+    base = _path(export.site.url)
     for some in batched(found, BATCH):
         writes = [
             UpdateOne(

@@ -28,7 +28,8 @@ def moved(request: HttpRequest) -> HttpResponse | None:
     """
     if request.method not in ("GET", "HEAD"):
         return None
-    path, asked = request.path_info, request.GET.get("feed")
+    path = request.path_info
+    asked = request.GET.get("feed")
     # Sites without permalinks asked for feeds so.
     address = _address(request, path, _feed) or _site_feed(path, asked) if asked else _address(request, path)
     if not address and (feed := FEED.search(path)):

@@ -62,10 +62,13 @@ def ends_unversioned(events: Iterable[Document]) -> bool:
 
 
 def _change(event: Document) -> Change | None:
-    token, operation = event["_id"], event["operationType"]
+    token = event["_id"]
+    operation = event["operationType"]
     if operation in ENDS:
         return Change(token, RESET, "")
-    key, collection, fields = event["documentKey"]["_id"], event["ns"]["coll"], event["fields"]
+    key = event["documentKey"]["_id"]
+    collection = event["ns"]["coll"]
+    fields = event["fields"]
     if collection == SITE:
         is_told = operation != "update" or any(name.startswith("settings") for name in fields)
         return Change(token, SETTINGS, key) if is_told else None
@@ -75,7 +78,8 @@ def _change(event: Document) -> Change | None:
 
 
 def _of_node(token: Document, operation: str, collection: str, key: ObjectId, event: Document) -> Change | None:
-    nonce, metadata = event.get("nonce"), event.get("metadata") or {}
+    nonce = event.get("nonce")
+    metadata = event.get("metadata") or {}
     if collection == TRASH:
         if operation != "insert":
             return None

@@ -70,7 +70,8 @@ def changes(
         how = "Begin anew: ask without `since` for a number, read all once, and go on from that number."
         raise Problem("gone", f"The list of changes does not lead on from {since}. {how}")
     found = stored.since(since, limit + 1, public_only=public_only)
-    shown, more = found[:limit], len(found) > limit
+    shown = found[:limit]
+    more = len(found) > limit
     following = shown[-1]["number"] if more else max(last, *(one["number"] for one in found), since)
     return answers.told(request, {"changes": list(map(_told, shown)), "next": following, "more": more})
 

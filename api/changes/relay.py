@@ -37,10 +37,13 @@ def relay(moment: datetime | None = None) -> int:
 
     Raises PyMongoError, as where the server is a standalone, which has no change streams.
     """
-    given, moment, appended = moment, moment or now(), 0
+    given = moment
+    moment = moment or now()
+    appended = 0
     with suppress(Overtaken):
         last = _begun(moment)
-        start, is_more = last.resume, True
+        start = last.resume
+        is_more = True
         while is_more:
             try:
                 found, resume = _read(start)
@@ -52,7 +55,8 @@ def relay(moment: datetime | None = None) -> int:
                 last = _begun(moment)
                 start = last.resume
                 continue
-            start, is_more = resume, len(found) == BATCH
+            start = resume
+            is_more = len(found) == BATCH
             if told := visibility.entries(events.changes(found), last.until, given or now()):
                 if events.ends_unversioned(found):
                     # Its writer is about to do so, or has died. Who reads what is told must not get what was kept before.

@@ -21,7 +21,12 @@ from api.collections import CHANGES
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database, refused
 
-NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET = "node", "photo", "subtree", "settings", "comments", "reset"
+NODE = "node"
+PHOTO = "photo"
+SUBTREE = "subtree"
+SETTINGS = "settings"
+COMMENTS = "comments"
+RESET = "reset"
 KINDS = (NODE, PHOTO, SUBTREE, SETTINGS, COMMENTS, RESET)
 FIRST = 1
 
@@ -67,11 +72,14 @@ def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) 
 
     Raises Overtaken if the list goes on behind what was seen: some of the entries may be stored by then, in their order.
     """
-    moment, first, shown = now(), number, number - 1
+    moment = now()
+    first = number
+    shown = number - 1
     if seen:
         # What is older ends first, whatever the clocks of two machines say.
         moment = max(moment, seen.at, seen.marked)
-        first, shown = max(number, seen.number + 1), max(shown, seen.shown)
+        first = max(number, seen.number + 1)
+        shown = max(shown, seen.shown)
     shown_numbers = accumulate((int(entry.is_public) for entry in entries), initial=shown)
     next(shown_numbers)
     documents = [

@@ -41,7 +41,9 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
     }
     found = []
     for change in changes:
-        shown, kind, nonce = True, change.kind, change.nonce
+        shown = True
+        kind = change.kind
+        nonce = change.nonce
         if change.kind == stored.COMMENTS:
             shown = change.id in discussed
         elif change.home:
@@ -60,7 +62,8 @@ def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> lis
 
 def due(found: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
     """Return what is told of a node or photo that appeared, changed as scheduled or expired at `at`, in these sections."""
-    home, at = found["home"], found["at"]
+    home = found["home"]
+    at = found["at"]
     kind = kind_of(found["metadata"].get("type", ""), home, is_placed=True)
     # Of what has expired: whether readers saw it until then.
     shown = _is_seen(found, home, sections, at - _MILLISECOND if found["what"] == "expires" else moment)
@@ -116,7 +119,8 @@ def _before(changes: Iterable[Change]) -> dict[ObjectId | None, Document]:
     nonces = {nonce: change.id for change in changes for nonce in change.left if nonce}
     if not nonces:
         return {}
-    revisions, of_these = database()[REVISIONS], {"node_id": {"$in": list(set(nonces.values()))}}
+    revisions = database()[REVISIONS]
+    of_these = {"node_id": {"$in": list(set(nonces.values()))}}
     saved = list(revisions.find({**of_these, "_id": {"$in": list(nonces)}}, {"parent": 1}))
     wanted = [one["parent"] for one in saved if one["parent"]]
     found = {one["_id"]: one for one in revisions.find({**of_these, "_id": {"$in": wanted}}, falling_due.SHOWN)}

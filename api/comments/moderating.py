@@ -79,7 +79,8 @@ def decide(request: HttpRequest, said: shapes.Decisions) -> HttpResponse:
 @refusals.told()
 def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Give a removed comment its text and author back. If-Match names the removed one as it was seen. Safe to send again."""
-    moderator, rev = _moderator(request), seen_rev(request)
+    moderator = _moderator(request)
+    rev = seen_rev(request)
     target, obj = discussed(node_id)
     restored = services.restore(target, slug, rev=rev, by=user_key(moderator))
     flags.settle(target, slug)

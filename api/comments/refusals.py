@@ -67,7 +67,8 @@ def told() -> Iterator[None]:
 
 def of(refused: Refused) -> Problem:
     """Return the problem that a refusal is."""
-    kind, sentence = _KINDS.get(refused.rule, "forbidden"), str(refused.sentence)
+    kind = _KINDS.get(refused.rule, "forbidden")
+    sentence = str(refused.sentence)
     if kind == "key-reused":
         # The sentence of the form offers to send it again.
         sentence = KINDS[kind][1]

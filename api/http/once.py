@@ -19,7 +19,8 @@ from api.rights import principals
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 
-HEADER, LONGEST = "Idempotency-Key", 255
+HEADER = "Idempotency-Key"
+LONGEST = 255
 # The header in the schema.
 KEY = {
     "name": HEADER,
@@ -42,7 +43,8 @@ def once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) 
     key = key_of(request)
     if key is None:
         return work(None)
-    owned, asked = f"{principals.of(request).pk}:{key}", _digest(request)
+    owned = f"{principals.of(request).pk}:{key}"
+    asked = _digest(request)
     kept_as = made_of(owned)
     kept = _begun(kept_as, asked)
     if "answer" in kept:

@@ -126,7 +126,8 @@ class Api(ninja.NinjaAPI):
 def _served(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     @wraps(view)
     def served(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        method, request.method = request.method, "GET" if request.method == "HEAD" else request.method
+        method = request.method
+        request.method = "GET" if request.method == "HEAD" else request.method
         try:
             response = view(request, *args, **kwargs)
         finally:

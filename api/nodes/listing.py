@@ -71,7 +71,8 @@ def listed(filters: Filters) -> Found:
 
 
 def _across(filters: Filters) -> Found:
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     page: dict[str, Any] = {"size": filters.limit, "cursor": filters.cursor or None}
     if filters.q:
         return _searched(filters)
@@ -118,8 +119,10 @@ def _section(filters: Filters) -> Section:
 
 
 def _of_section(filters: Filters) -> Found:
-    section, moment = _section(filters), now()
-    size, cursor = filters.limit, filters.cursor
+    section = _section(filters)
+    moment = now()
+    size = filters.limit
+    cursor = filters.cursor
     lists_by = content.get(section.type).lists
     if lists_by == content.UPCOMING:
         wanted = _facets(filters, section)

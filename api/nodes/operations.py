@@ -72,7 +72,9 @@ def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any])
     who = Actor.of(principal)
     signed = {"author": who.as_document()}
     fields = signed | patches.fields(principal, type, {"section": None, **said}, signed, form)
-    title, slug, parent_id = fields.pop("title"), fields.pop("slug", ""), fields.pop("parent_id")
+    title = fields.pop("title")
+    slug = fields.pop("slug", "")
+    parent_id = fields.pop("parent_id")
     made = editing.create(
         who, type=type, parent_id=parent_id, slug=slug, title=title, fields=fields, tags=_tags(said.get("tags")),
         node_id=form, only_unpublished=access.changes_unpublished_only(principal),
@@ -161,7 +163,8 @@ def move(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
     found = _standing(principal, node_id, Action.EDIT, describes=True)
-    tags, type = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove))), found.node.metadata.type
+    tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
+    type = found.node.metadata.type
     editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, found))
 
 
@@ -232,7 +235,8 @@ def _seen(asked: Asked, found: Editable) -> Version:
 
 
 def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
-    node_id, principal = found.node.pk, asked.principal
+    node_id = found.node.pk
+    principal = asked.principal
     bound = _only_unpublished(principal, found)
     try:
         if found.node.content_type.is_file:
@@ -274,12 +278,14 @@ def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Ite
 
 def _is_out(asked: Asked, node_id: ObjectId) -> bool:
     """Return whether readers have what the draft changed that was seen."""
-    present, said = editable_nodes.load(node_id), editable_nodes.version(node_id, asked.seen)
+    present = editable_nodes.load(node_id)
+    said = editable_nodes.version(node_id, asked.seen)
     if present is None or present.draft is not None or said is None:
         return False
     begun = history.begun_on(node_id, asked.seen)
     base = editable_nodes.version(node_id, begun) if begun else None
-    live, type = present.live.fields, present.node.metadata.type
+    live = present.live.fields
+    type = present.node.metadata.type
     drafted = {path: value for path, value in said.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)
     # Of what both sides had changed the merge with what came of it is that very thing.

@@ -63,7 +63,8 @@ def node(
 
 
 def _common(request: HttpRequest, shown: Placed) -> dict[str, Any]:
-    said, path = shown.metadata, shown.get_absolute_url()
+    said = shown.metadata
+    path = shown.get_absolute_url()
     return {
         "id": shown.pk,
         "type": said.type,

@@ -103,7 +103,8 @@ def by_path(
 ) -> HttpResponse:
     """Answer the node at an address of the site; 308 to the present address of one that has moved."""
     # `path` of an answer has letters of other scripts as addresses have them.
-    place, moment = unquote(path).strip("/"), now()
+    place = unquote(path).strip("/")
+    moment = now()
     sections = tree.current()
     found = stored_nodes.resolve(sections, place, moment) if place else stored_nodes.front_page(sections, moment)
     if found is None:
@@ -117,7 +118,8 @@ def by_path(
 @router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
 def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse:
     """Answer a page, a post, a section or a photo. Its ETag is `"nonce.hash"`: what If-Match takes for a change."""
-    principal, key = principals.of(request), ObjectId(node_id)
+    principal = principals.of(request)
+    key = ObjectId(node_id)
     if (known := editable(principal, key)) is not None:
         return answer(request, known.node, shown, known)
     found: Placed | None = stored_nodes.live_by_id(tree.current(), key, now())

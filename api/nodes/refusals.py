@@ -59,8 +59,10 @@ def stale(error: EditConflict, mine: Mapping[str, Any]) -> Problem:
 
     `mine`: the fields that it sent, by path.
     """
-    type, merge = error.theirs["type"], error.merge
-    theirs, base = merging.fields(error.theirs), error.base
+    type = error.theirs["type"]
+    merge = error.merge
+    theirs = merging.fields(error.theirs)
+    base = error.base
     tags = {"tags": error.tags.applied(error.theirs["tags"])} if error.tags else {}
     conflicts = [
         {

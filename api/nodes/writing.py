@@ -125,7 +125,8 @@ def move(request: HttpRequest, node_id: Id, said: Body[Place]) -> HttpResponse:
 )  # fmt: skip
 def tag(request: HttpRequest, node_id: Id, said: Body[TagsChange]) -> HttpResponse:
     """Add and remove tags. Without If-Match: tags of several writers never conflict."""
-    principal, key = writer(request), ObjectId(node_id)
+    principal = writer(request)
+    key = ObjectId(node_id)
 
     def work(form: ObjectId | None) -> HttpResponse:
         with refused():
@@ -166,7 +167,8 @@ def _written(
 ) -> HttpResponse:
     """Do what was asked for, on the version that If-Match names; answer the node as it is then. `shown`: which version, if not
     that which was changed."""
-    principal, key = writer(request), ObjectId(node_id)
+    principal = writer(request)
+    key = ObjectId(node_id)
 
     def once_only(form: ObjectId | None) -> HttpResponse:
         with refused():

@@ -125,7 +125,8 @@ class Body:
         length = request.META.get("CONTENT_LENGTH") or ""
         if not length.isdecimal() or len(length) > 18:
             raise Problem("bad-request", "A file comes with its Content-Length.")
-        self._request, self.left = request, int(length)
+        self._request = request
+        self.left = int(length)
 
     def read(self, size: int) -> bytes:
         """Return the next `size` bytes, or all that are left. Raises Problem (400) where the connection broke."""

@@ -114,7 +114,8 @@ def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
     Pieces come in order. What was not kept of one, as it ended within a part of 261,120 bytes, comes again with the next;
     what comes again does no harm.
     """
-    principal, key = principals.of(request), ObjectId(upload_id)
+    principal = principals.of(request)
+    key = ObjectId(upload_id)
     upload = staged.find(principal.pk, key)
     if upload is None:
         return _arrived_before(request, principal, key)
@@ -166,7 +167,8 @@ def _range(request: HttpRequest, upload: Staged, received: int) -> tuple[int, in
     if found and int(found[3]) == upload.length:
         if found[1] is None:
             return received, received
-        start, stop = int(found[1]), int(found[2]) + 1
+        start = int(found[1])
+        stop = int(found[2]) + 1
         if start < stop <= upload.length and start <= received:
             return start, stop
     told = f"Content-Range: bytes {received}-…/{upload.length} is expected."

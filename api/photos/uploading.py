@@ -44,7 +44,8 @@ def upload(request: HttpRequest, wanted: Query[Described]) -> HttpResponse:
     """Make a photo of the picture that is the body. With an Idempotency-Key one photo comes of it, however often it is sent."""
     principal = principals.of(request)
     arriving.check_may_add(principal, wanted)
-    picture, photo_id = arriving.body(request), arriving.key_of(request, principal)
+    picture = arriving.body(request)
+    photo_id = arriving.key_of(request, principal)
     return arriving.told(request, arriving.add(principal, wanted, picture, photo_id), status=201)
 
 
@@ -65,11 +66,13 @@ def replace(
 
     The photo keeps its address, words, tags and comments. The former picture can be gone back to for a while.
     """
-    principal, key = principals.of(request), ObjectId(photo_id)
+    principal = principals.of(request)
+    key = ObjectId(photo_id)
     photo, _for_all = visible(principal, key)
     if not access.allowed(principal, photo, Action.EDIT):
         raise PermissionDenied
-    seen, picture = answers.expected(request), arriving.body(request)
+    seen = answers.expected(request)
+    picture = arriving.body(request)
     if seen != photo.metadata.nonce:
         raise Problem("stale")
     with arriving.problems():

@@ -69,7 +69,8 @@ def alone(what: str) -> Iterator[None]:
 
     The lock ends after a minute, even if the block takes longer or its process dies.
     """
-    key, token = f"api:alone:{what}", secrets.token_hex(8)
+    key = f"api:alone:{what}"
+    token = secrets.token_hex(8)
     if not rate_limit.take(key, limit=1, seconds=SECONDS, token=token):
         told = "Another request like this one is under way. Send this one when that has ended."
         raise Problem("too-many-requests", told, headers={"Retry-After": str(RETRY_AFTER)})

@@ -28,7 +28,9 @@ class Principal:
 
     def __init__(self, user: Any, token: Token | None = None, *, is_reading: bool = True) -> None:
         """`is_reading`: whether the request can change nothing, so that rights to write are rights to see."""
-        self._user, self.token, self._is_reading = user, token, is_reading
+        self._user = user
+        self.token = token
+        self._is_reading = is_reading
         self.pk = self.id = user.pk
         self.is_authenticated: bool = user.is_authenticated
         self.is_active: bool = user.is_active

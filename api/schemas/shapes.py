@@ -110,7 +110,8 @@ VersionName = Annotated[str, Field(pattern=f"^({LIVE}|{DRAFT})$")]
 
 DETAIL, BODY = "detail", "body_html"
 # Names that `fields` and `include` may name.
-FIELDS, INCLUDED = frozenset({*Node.model_fields, DETAIL}), frozenset({DETAIL, BODY})
+FIELDS = frozenset({*Node.model_fields, DETAIL})
+INCLUDED = frozenset({DETAIL, BODY})
 
 
 def _listed(names: frozenset[str], example: str, description: str, most: int) -> Any:

@@ -65,7 +65,8 @@ def _discuss(post: Any, comments: list[dict[str, str]]) -> None:
     from django_comments_xtd.models import XtdComment
 
     type = ContentType.objects.get_for_model(post)
-    made, threaded = [], []
+    made = []
+    threaded = []
     for comment, place in zip(comments, threads(comments, Comment.objects.count() + 1), strict=True):
         said = {
             "content_type": type,

@@ -33,7 +33,8 @@ class _MailedForm(PasswordResetForm):
         to_email: str, html_email_template_name: str | None = None,
     ) -> None:  # fmt: skip
         subject = " ".join(render_to_string(subject_template_name, context).split())
-        body, headers = render_to_string(email_template_name, context), {"Auto-Submitted": "auto-generated"}
+        body = render_to_string(email_template_name, context)
+        headers = {"Auto-Submitted": "auto-generated"}
         EmailMessage(subject, body, from_email, [to_email], headers=headers).send()
 
 

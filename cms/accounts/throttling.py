@@ -24,7 +24,9 @@ from marginalia.mongo import rate_limit
 SECONDS = 15 * 60
 # Wrong passwords in SECONDS: from one network for one account, from one network, for one account from anywhere. The last is
 # high, because anyone who knows a name can use it up.
-PAIR, NETWORK, ACCOUNT = 5, 30, 100
+PAIR = 5
+NETWORK = 30
+ACCOUNT = 100
 
 
 class ThrottledBackend:
@@ -69,7 +71,8 @@ def _give_back(request: HttpRequest, name: str) -> None:
 
 def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
     """Return (key, how many in SECONDS) of all that a try for an account is counted under."""
-    network, account = ip_hash.key(request), name.strip().casefold()
+    network = ip_hash.key(request)
+    account = name.strip().casefold()
     pairs = (("pair", f"{network} {account}", PAIR), ("network", network, NETWORK), ("account", account, ACCOUNT))
     return [(key(f"login:{kind}", what), limit) for kind, what, limit in pairs]
 

@@ -12,7 +12,8 @@ from cms.accounts.password_mail import QueuedResetForm
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
-RESETS, SECONDS = 5, 60 * 60
+RESETS = 5
+SECONDS = 60 * 60
 
 
 class LogIn(views.LoginView):

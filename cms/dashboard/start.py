@@ -35,7 +35,8 @@ class Card:
 
 def context(user: Any) -> dict[str, Any]:
     """Return what the start page shows to a user."""
-    moment, may_write = now(), _may_write(user)
+    moment = now()
+    may_write = _may_write(user)
     own = ANY if access.sees_all(user) else user.pk
     types = [type for type in content.types() if access.may_create(user, type.type_name) and not type.is_section]
     return {
@@ -58,8 +59,10 @@ def context(user: Any) -> dict[str, Any]:
 
 def _sections(user: Any) -> list[str]:
     """Return the parts of the page in the order of what the user is there for."""
-    may_write, moderates = _may_write(user), is_moderator(user)
-    writing, comments = ["unsaved", "drafts"] if may_write else [], ["pending"] if moderates else []
+    may_write = _may_write(user)
+    moderates = is_moderator(user)
+    writing = ["unsaved", "drafts"] if may_write else []
+    comments = ["pending"] if moderates else []
     attention = ["attention"] if may_write or moderates else []
     if access.may_set_up(user):
         first = [*attention, *comments, *writing]

@@ -18,7 +18,8 @@ Point = tuple[float, float]
 Draw = ImageDraw.ImageDraw
 
 WIDE = (1_440, 960)
-PAPER, INK = (244, 238, 224), (38, 40, 52)
+PAPER = (244, 238, 224)
+INK = (38, 40, 52)
 # How steep the edge of a line is: about one pixel wide.
 EDGE = 0.28
 
@@ -40,7 +41,8 @@ def noise(chance: random.Random, size: Size, cells: Size, octaves: int = 3) -> I
     small = (max(size[0] // 6, 1), max(size[1] // 6, 1))
     sheet = Image.new("L", small, 128)
     for octave in range(octaves):
-        wide, high = cells[0] << octave, cells[1] << octave
+        wide = cells[0] << octave
+        high = cells[1] << octave
         layer = Image.frombytes("L", (wide, high), chance.randbytes(wide * high))
         sheet = Image.blend(sheet, layer.resize(small, Image.Resampling.BICUBIC), 0.75 if octave == 0 else 0.4 / octave)
     return sheet.resize(size, Image.Resampling.BICUBIC)

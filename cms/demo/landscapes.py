@@ -47,7 +47,8 @@ def landscape(
 
 def _range(sheet: Image.Image, chance: random.Random, near: float, land: tuple[Colour, Colour]) -> None:
     """Print one range of hills: a sum of five waves, each shorter and lower than the one before."""
-    level, colour = WIDE[1] * (0.52 + 0.36 * near), mixed(*land, near)
+    level = WIDE[1] * (0.52 + 0.36 * near)
+    colour = mixed(*land, near)
     waves = [
         (chance.uniform(0.5, 1.4) * 2.1**n, chance.uniform(0, math.tau), (62 - 18 * near) / 1.9**n) for n in range(6)
     ]
@@ -98,12 +99,10 @@ def swifts(sheet: Image.Image, chance: random.Random) -> None:
 
     def birds(draw: Draw) -> None:
         for _ in range(26):
-            x, y, span, tilt = (
-                chance.uniform(160, 2_700),
-                chance.uniform(90, 900),
-                chance.uniform(26, 92),
-                chance.uniform(-0.5, 0.5),
-            )
+            x = chance.uniform(160, 2_700)
+            y = chance.uniform(90, 900)
+            span = chance.uniform(26, 92)
+            tilt = chance.uniform(-0.5, 0.5)
             for side in (-1, 1):
                 tip = (x + side * span, y + span * (0.1 + tilt * side))
                 elbow = (x + side * span * 0.45, y - span * 0.34)
@@ -132,7 +131,9 @@ def rain(sheet: Image.Image, chance: random.Random) -> None:
 
     def drops(draw: Draw) -> None:
         for _ in range(700):
-            x, y, long = chance.uniform(0, 3_000), chance.uniform(-100, 1_500), chance.uniform(50, 170)
+            x = chance.uniform(0, 3_000)
+            y = chance.uniform(-100, 1_500)
+            long = chance.uniform(50, 170)
             draw.line([(x, y), (x - long * 0.22, y + long)], 255, 3)
 
     sheet.paste((226, 232, 234), mask=fine(WIDE, drops))
@@ -149,7 +150,8 @@ def still_water(chance: random.Random) -> Image.Image:
     def trees(draw: Draw) -> None:
         for x, y, radius in crowns:
             for _ in range(9):
-                angle, far = chance.uniform(0, math.tau), radius * chance.uniform(0.3, 0.9)
+                angle = chance.uniform(0, math.tau)
+                far = radius * chance.uniform(0.3, 0.9)
                 draw.circle((x + far * math.cos(angle), y + far * 0.8 * math.sin(angle)), radius * 0.42, fill=255)
             draw.rectangle((x - 3, y, x + 3, bank), fill=255)
         draw.rectangle((0, bank - 14, WIDE[0], bank), fill=255)
@@ -189,7 +191,8 @@ def arcade(chance: random.Random) -> Image.Image:
 
     def arches(grow: float, draw: Draw) -> None:
         for number in range(5):
-            left, right = 60 + 276 * number - grow, 60 + 276 * number + 216 + grow
+            left = 60 + 276 * number - grow
+            right = 60 + 276 * number + 216 + grow
             draw.ellipse((left, 250 - grow, right, 250 + (right - left) - grow), fill=255)
             draw.rectangle((left, 250 + (right - left) / 2, right, 830), fill=255)
 

@@ -117,7 +117,8 @@ def _detail(item: Item) -> dict[str, Any]:
 
 
 def _create_alone(item: Item, moment: datetime) -> bool:
-    author, published = _actor(item.author), item.published(moment)
+    author = _actor(item.author)
+    published = item.published(moment)
     fields = {
         "summary": item.summary,
         "published": published,
@@ -153,7 +154,8 @@ def _actor(name: str) -> Actor:
 
 
 def _hang(plate: Plate, drawn: Future[bytes], moment: datetime) -> bool:
-    published, author = moment - timedelta(days=plate.days), _actor(AUTHOR)
+    published = moment - timedelta(days=plate.days)
+    author = _actor(AUTHOR)
     fields = {
         "detail.alt": plate.alt,
         "detail.focal": list(plate.focal),

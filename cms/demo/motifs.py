@@ -27,7 +27,8 @@ from cms.demo.engraving import (
     within,
 )
 
-TALL, OVAL = (960, 1_200), (720, 900)
+TALL = (960, 1_200)
+OVAL = (720, 900)
 RED = (168, 60, 44)
 
 
@@ -52,7 +53,8 @@ def page(size: Size, chance: random.Random, *, margin: float = 0.3, note: bool =
 
     def words(draw: Draw) -> None:
         for row in range(int(high * 0.74 / 16)):
-            x, y = wide * 0.2, (high * 0.13 + 16 * row) * 2
+            x = wide * 0.2
+            y = (high * 0.13 + 16 * row) * 2
             end = right * 2 if row % 7 != 6 else right * chance.uniform(1, 1.6)
             while x < end - 12:
                 long = min(chance.uniform(14, 52), end - x)
@@ -72,7 +74,8 @@ def page(size: Size, chance: random.Random, *, margin: float = 0.3, note: bool =
 
 def _scribble(chance: random.Random, left: float, top: float, long: float, draw: Draw) -> None:
     for row in range(4):
-        x, y = left, top + row * 30
+        x = left
+        y = top + row * 30
         points: list[Point] = [(x, y)]
         while x < left + long * (1 if row < 3 else 0.6):
             x += chance.uniform(5, 10)
@@ -115,7 +118,8 @@ def type_case(chance: random.Random) -> Image.Image:
     sheet = table(chance, WIDE, (132, 92, 60))
 
     def boxes(left: float, top: float, right: float, bottom: float, depth: int) -> None:
-        wide, high = right - left, bottom - top
+        wide = right - left
+        high = bottom - top
         if depth and max(wide, high) > 110:
             cut = chance.choice((0.34, 0.5, 0.5, 0.66))
             if wide * 0.8 > high:
@@ -132,7 +136,8 @@ def type_case(chance: random.Random) -> Image.Image:
         metal = mixed((92, 98, 108), (186, 188, 186), chance.random())
         sheet.paste((36, 26, 20), (box[0] - 2, box[1] - 2, box[2] + 2, box[3] + 2))
         sheet.paste(metal, box)
-        slope, dark = chance.choice((-1, 0, 0, 0.5, 1)), chance.uniform(40, 150)
+        slope = chance.choice((-1, 0, 0, 0.5, 1))
+        dark = chance.uniform(40, 150)
         sorts = screen(size, chance.choice((7, 9, 12)), [x * slope for x in range(size[0])])
         sheet.paste((30, 32, 40), box[:2], lines(gradient(size, (dark, dark + 70)), sorts))
 
@@ -145,7 +150,8 @@ def leaf(base: Point, angle: float, long: float, wide: float, *, lobes: int = 0)
     """Return the outline of a leaf that grows from its base at an angle; an oak's has lobes."""
 
     def at(along: float, side: float) -> Point:
-        x, y = along * long, side * wide
+        x = along * long
+        y = side * wide
         return base[0] + x * math.cos(angle) - y * math.sin(angle), base[1] + x * math.sin(angle) + y * math.cos(angle)
 
     steps = 40
@@ -205,7 +211,8 @@ def botanical(
 
 def _veins(draw: Draw, base: Point, angle: float, long: float, wide: float) -> None:
     def at(along: float, side: float) -> Point:
-        x, y = along * long, side * wide
+        x = along * long
+        y = side * wide
         return 2 * (base[0] + x * math.cos(angle) - y * math.sin(angle)), 2 * (
             base[1] + x * math.sin(angle) + y * math.cos(angle)
         )
@@ -257,11 +264,14 @@ def bamboo(chance: random.Random) -> Image.Image:
 
         def brush(draw: Draw, x: int = x, lean: int = lean) -> None:
             for joint in range(6):
-                top, bottom = 1_200 - 214 * (joint + 1), 1_200 - 214 * joint - 12
+                top = 1_200 - 214 * (joint + 1)
+                bottom = 1_200 - 214 * joint - 12
                 left = x + lean * joint * 0.45
                 draw.line([(left, bottom), (left + lean * 0.4, top)], 225, 30)
                 for _ in range(5 if joint > 1 else 0):
-                    angle, long, wide = chance.uniform(0.3, 2.8), chance.uniform(130, 270), chance.uniform(11, 19)
+                    angle = chance.uniform(0.3, 2.8)
+                    long = chance.uniform(130, 270)
+                    wide = chance.uniform(11, 19)
                     draw.polygon(leaf((left + lean * 0.2, top + 8), angle, long, wide), fill=238)
 
         dry = noise(chance, TALL, (60, 5), 1).point([min(255, v + 90) for v in range(256)])

@@ -45,7 +45,8 @@ def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
     blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
     folders = max(1, count // 5 // PAGES_A_FOLDER)
     for number in range(max(blogs, folders)):
-        blog, folder = number % blogs + 1, number % folders + 1
+        blog = number % blogs + 1
+        folder = number % folders + 1
         blog_id = _section(f"blog-{blog}", Blog.type_name, root, f"Volume blog {blog}", moment)
         folder_id = _section(f"folder-{folder}", Folder.type_name, root, f"Volume folder {folder}", moment)
         yield from [(blog_id, BlogEntry.type_name)] * 4 + [(folder_id, BasicPage.type_name)]

@@ -72,7 +72,8 @@ class _Templates:
         shipped = [settings.BASE_DIR / "templates", *(path for path in app_folders if path.is_dir())]
         self.own = set(_names(folder))
         self.shipped = {name for path in shipped for name in _names(path)}
-        self._with_theme, self._without = _engine([folder, *shipped]), _engine(shipped)
+        self._with_theme = _engine([folder, *shipped])
+        self._without = _engine(shipped)
         self.unreadable: dict[str, str] = {}
         self.get = cache(self._get)
 
@@ -144,7 +145,8 @@ class _Templates:
 
     def _above(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
         """Yield (name, whether it is the theme's, template) of all that a template extends, the nearest first."""
-        is_own, above = name in self.own, template
+        is_own = name in self.own
+        above = template
         seen = {(name, is_own)}
         while (extends := _extends(above)) and (parent := _literal(extends.parent_name)):
             # A template of the theme extends the shipped one of its own name.
@@ -152,7 +154,8 @@ class _Templates:
             found = self.get(parent, is_shipped=not is_own)
             if found is None or (parent, is_own) in seen:
                 return
-            name, above = parent, found
+            name = parent
+            above = found
             seen.add((name, is_own))
             yield name, is_own, above
 
@@ -197,7 +200,8 @@ def _literal(expression: FilterExpression) -> str:
 
 
 def _properties(folder: Path) -> Iterator[str]:
-    own, others = {}, []
+    own = {}
+    others = []
     for finder in finders.get_finders():
         for path, storage in finder.list([]):
             if path.endswith(".css"):
@@ -207,7 +211,8 @@ def _properties(folder: Path) -> Iterator[str]:
                 elif path.startswith(READERS) and path not in own:
                     others.append(_Sheet(full.read_text()))
     sheets = [*own.values(), *others]
-    defined, read = set().union(*(s.defined for s in sheets)), set().union(*(s.read for s in sheets))
+    defined = set().union(*(s.defined for s in sheets))
+    read = set().union(*(s.read for s in sheets))
     for path, sheet in sorted(own.items()):
         yield from (f"static/{path}: nothing sets “{name}”." for name in sorted(sheet.needed - defined))
         yield from (f"static/{path}: nothing reads “{name}”." for name in sorted(sheet.defined - read))

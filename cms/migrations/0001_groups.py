@@ -25,7 +25,8 @@ GROUPS = {
 
 
 def make_groups(apps, schema_editor):
-    content_types, permissions = apps.get_model("contenttypes", "ContentType"), apps.get_model("auth", "Permission")
+    content_types = apps.get_model("contenttypes", "ContentType")
+    permissions = apps.get_model("auth", "Permission")
     made = {}
     for (app, model), names in PERMISSIONS.items():
         content_type, _new = content_types.objects.get_or_create(app_label=app, model=model)

@@ -11,7 +11,8 @@ PERMISSIONS = {
 
 
 def let_administrators_look(apps, schema_editor):
-    content_types, permissions = apps.get_model("contenttypes", "ContentType"), apps.get_model("auth", "Permission")
+    content_types = apps.get_model("contenttypes", "ContentType")
+    permissions = apps.get_model("auth", "Permission")
     group = apps.get_model("auth", "Group").objects.filter(name="Administrators").first()
     for model, name in PERMISSIONS.items():
         content_type, _new = content_types.objects.get_or_create(app_label="marginalia_comments", model=model)

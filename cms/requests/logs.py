@@ -105,7 +105,8 @@ class Refusals(logging.Filter):
         is_refusal = record.name.startswith("django.security.")
         is_announced = getattr(record, "status_code", None) == 503 and not record.exc_info
         if is_refusal or is_announced:
-            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.levelno = logging.WARNING
+            record.levelname = "WARNING"
             record.exc_info = record.exc_text = None
         return record.levelno >= logging.getLogger().level
 

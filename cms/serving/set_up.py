@@ -42,7 +42,8 @@ def claimed(path: Path, url: str) -> Iterator[Claim]:
     try:
         claim.take()
     except Claimed as claimed:
-        pid, at = claimed.facts.get("pid", "unknown"), claimed.facts.get("url", "unknown")
+        pid = claimed.facts.get("pid", "unknown")
+        at = claimed.facts.get("url", "unknown")
         raise CannotServe(f"Process {pid} serves this site already, at {at}.") from claimed
     claim.say(url=url)
     try:

@@ -81,12 +81,15 @@ class ModerationAdmin(admin.ModelAdmin):
     def queue(self, request: HttpRequest) -> HttpResponse:
         """Show what waits and no other moderator has taken; or what was decided. Looking takes nothing."""
         verdict = _verdict(request.GET.get("state", ""))
-        waiting, after = verdict is Verdict.WAITING, request.GET.get("after", "")
+        waiting = verdict is Verdict.WAITING
+        after = request.GET.get("after", "")
         if waiting:
-            shown, more = pending.open_to(_who(request), SHOWN), False
+            shown = pending.open_to(_who(request), SHOWN)
+            more = False
         else:
             found = selectors.held(verdict=verdict, limit=SHOWN + 1, after=after)
-            shown, more = found[:SHOWN], len(found) > SHOWN
+            shown = found[:SHOWN]
+            more = len(found) > SHOWN
         counts = pending.counts()
         context = {
             "after": after,
@@ -143,7 +146,8 @@ class ModerationAdmin(admin.ModelAdmin):
 
     def published(self, request: HttpRequest) -> HttpResponse:
         """Show what readers flagged, and the newest comments; posted to, forget the flags of comments that are gone."""
-        flagged, gone = [], []
+        flagged = []
+        gone = []
         for flag in flags.flagged(SHOWN):
             comment = _found(flag)
             if comment is None or comment.removed:
@@ -187,7 +191,8 @@ class ModerationAdmin(admin.ModelAdmin):
 
     def _changed(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
         """Do what was asked for; return whether it was done. What was not is said, and the text stays in the form."""
-        by, rev = _who(request), forms.revision(request.POST.get("rev", "")) or None
+        by = _who(request)
+        rev = forms.revision(request.POST.get("rev", "")) or None
         try:
             if "remove" in request.POST:
                 removed = services.remove(comment.target, comment.slug, rev=rev, by=by)

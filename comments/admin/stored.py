@@ -103,7 +103,8 @@ class DiscussionAdmin(StoredAdmin):
         if row.moving is None:
             return None
         # Tombstones are copied too, and not counted.
-        done, total = min(row.moving.done or 0, row.count), row.count
+        done = min(row.moving.done or 0, row.count)
+        total = row.count
         text = _("to %(schema)s: %(done)d of %(total)d") % {"schema": row.moving.to, "done": done, "total": total}
         bar = '<span id="conversion-{}" data-live><progress value="{}" max="{}" aria-label="{}"></progress> {}</span>'
         return format_html(bar, row.pk, done, max(total, 1), text, text)

@@ -22,7 +22,8 @@ class Backends(threading.local):
         self._made = dict[str, MongoBackend]()
 
     def __getitem__(self, alias: str) -> Backend:
-        db, made = database(alias), self._made.get(alias)
+        db = database(alias)
+        made = self._made.get(alias)
         if made is None or made.store.db is not db:
             made = self._made[alias] = MongoBackend(db)
         return made

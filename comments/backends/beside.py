@@ -114,7 +114,8 @@ class Subscriptions:
 
 
 def _subscription(document: Mapping[str, Any]) -> Subscription:
-    target, slugs = Target.of_id(document["discussion_id"]), tuple(document["slugs"])
+    target = Target.of_id(document["discussion_id"])
+    slugs = tuple(document["slugs"])
     return Subscription(document["_id"], target, document["email"], slugs, document["confirmed"])
 
 

@@ -129,7 +129,8 @@ class Discussions:
         Raises DiscussionClosed (if the intent needs it open), DiscussionBusy after a wait of PATIENCE, and CommentNotFound
         for a change where there is no discussion.
         """
-        patience, pace = time.monotonic() + PATIENCE, PACE
+        patience = time.monotonic() + PATIENCE
+        pace = PACE
         while (found := self._claim(target, intent)) is None:
             if intent.number is not None and self.begin(target):
                 continue

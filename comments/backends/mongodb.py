@@ -19,7 +19,8 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
 
     def __init__(self, db: Any = None) -> None:
         self.store = Store(db)
-        self.flags, self.subscriptions = Flags(self.store.db), Subscriptions(self.store.db)
+        self.flags = Flags(self.store.db)
+        self.subscriptions = Subscriptions(self.store.db)
         self.ip_hashes = IpHashes(self.store.db)
 
     def close(self, target: Target) -> None:

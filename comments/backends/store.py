@@ -28,7 +28,8 @@ class Store:
         self.db = database(conf.database_alias()) if db is None else db
         self.discussions = Discussions(self.db, storage_of)
         self.layouts = Layouts(self.db)
-        self.pending, self.history = self.db["comments.pending"], self.db["comments.history"]
+        self.pending = self.db["comments.pending"]
+        self.history = self.db["comments.history"]
         self.erasures = self.db["comments.erasures"]
 
     def stored(self, target: Target, slug: str) -> Document | None:

@@ -18,13 +18,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def author(options: dict[str, Any]) -> Person:
     """Return who is meant. Raises CommandError."""
-    key, email = options["id"], options["email"]
+    key = options["id"]
+    email = options["email"]
     if name := options["user"]:
         model = get_user_model()
         user = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
         if user is None:
             raise CommandError(f"There is no account {name!r}: name a deleted one by --id.")
-        key, email = key or str(user.pk), email or getattr(user, "email", "")
+        key = key or str(user.pk)
+        email = email or getattr(user, "email", "")
     if not key and not email:
         raise CommandError("Say who is meant: --user, --id or --email.")
     return Person(key, email)

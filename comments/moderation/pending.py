@@ -100,7 +100,9 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
 
     `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
     """
-    done, failed, changed = [], [], list[Comment]()
+    done = []
+    failed = []
+    changed = list[Comment]()
     for chosen in ids:
         held_id, _dot, rev = chosen.partition(".")
         try:

@@ -24,7 +24,9 @@ from marginalia.comments.types import Comment, Held, Target
 from marginalia.mongo import jobs
 from marginalia.mongo.jobs import Job
 
-HELD, REPLY, CONFIRM = "comments.held", "comments.reply", "comments.confirm"
+HELD = "comments.held"
+REPLY = "comments.reply"
+CONFIRM = "comments.confirm"
 # Of a comment's text in a mail.
 LONGEST = 2_000
 
@@ -68,7 +70,8 @@ def send_held(job: Job) -> None:
     if comment.decided is not None or obj is None:
         return
     link = job.payload["origin"] + reverse("comments-approve", args=[comment.id])
-    why, text = reasons.sentences(comment), comment.source[:LONGEST]
+    why = reasons.sentences(comment)
+    text = comment.source[:LONGEST]
     context = {"comment": comment, "obj": obj, "link": link, "text": text, "reasons": why}
     subject = _("A comment waits on “%(title)s”") % {"title": obj}
     _send(job, "held", subject, context, moderators())

@@ -37,7 +37,9 @@ def tidy() -> None:
 @jobs.handler(CONVERT)
 def work(job: Job) -> None:
     """Do a conversion that was put off; another that is under way goes first."""
-    target, layout, order = Target.parse(job.payload["discussion"]), job.payload["layout"], Order(job.payload["order"])
+    target = Target.parse(job.payload["discussion"])
+    layout = job.payload["layout"]
+    order = Order(job.payload["order"])
 
     def keep(copied: int) -> None:
         jobs.keep(job)

@@ -83,7 +83,8 @@ def hold(row: dict[str, Any], *, dry_run: bool = False) -> bool:
     """Have a comment of `waiting` wait here too, unless it was posted or decided here; return whether it was not here.
 
     Raises BrokenFile, CommentError."""
-    target, new = _target(row, 0), _comment(row, 0)
+    target = _target(row, 0)
+    new = _comment(row, 0)
     if _is_known(target, new.slug):
         return False
     if not dry_run:
@@ -222,7 +223,8 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         texts = {name: row[name] for name in ("comment", "answers", "name", "url", "email", "text")}
         if not all(isinstance(value, str) for value in texts.values()) or not isinstance(row["user"], str | None):
             raise ValueError("a field has the wrong type")
-        slug, answers = texts["comment"], texts["answers"]
+        slug = texts["comment"]
+        answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is none")
         # Where threads went no deeper, it lies beside what it answers, below an ancestor of that.

@@ -45,7 +45,8 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
             services.revise(sender, obj, comment, **form.cleaned_data)
             return HttpResponseRedirect(_where(comment, obj))
         except Refused as error:
-            refused, form = error.sentence, form.again(_found(request, label, pk, slug)[0].rev)
+            refused = error.sentence
+            form = form.again(_found(request, label, pk, slug)[0].rev)
     context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
     return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
 
@@ -79,7 +80,8 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     if comment.removed:
         raise Http404(_("This comment was removed."))
     if request.method == "POST":
-        key, network = forms.user_key(request.user), ip_hash.key(request)
+        key = forms.user_key(request.user)
+        network = ip_hash.key(request)
         if not policy.is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
             refused = _("You have flagged many comments in a short time. Please wait a few minutes.")
             return ask(request, comment, obj, refused, _("Flag it"), status=429)

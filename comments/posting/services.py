@@ -57,7 +57,9 @@ class Refused(Exception):
 
     def __init__(self, rule: str, sentence: str | Promise, *, is_unsure: bool = False) -> None:
         super().__init__(rule)
-        self.rule, self.sentence, self.is_unsure = rule, sentence, is_unsure
+        self.rule = rule
+        self.sentence = sentence
+        self.is_unsure = is_unsure
 
     @classmethod
     def by(cls, error: CommentError) -> "Refused":
@@ -124,7 +126,8 @@ def revise(sender: Sender, obj: Model, comment: Comment | Held, *, text: str, re
 
 
 def _edited(sender: Sender, comment: Comment | Held, text: str, said: str) -> Submission:
-    user, parent = user_key(sender.request.user), comment.parent
+    user = user_key(sender.request.user)
+    parent = comment.parent
     return Submission(
         # A form's nonce could be sent again with another text, or over the next revision, as another change.
         token=FormToken(str(comment.target), parent, slugs.part(said), int(comment.posted.timestamp()), user),
@@ -157,7 +160,8 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: Posted) -> 
     """Do what a new comment entails: note the ip hash, notify subscribers and moderators. Each step but the signal is made
     once for a comment however often it is asked for, so that sending the form again makes up for a crash. The signal is
     not sent for one whose writer stopped after it was stored."""
-    target, slug = submission.token.target, slug_of(submission.token)
+    target = submission.token.target
+    slug = slug_of(submission.token)
     origin = links.origin(request)
     ip_hash.note(target, slug, submission.ip_hash)
     if submission.notify:

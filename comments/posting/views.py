@@ -144,7 +144,8 @@ def _again(
     try:
         parent = _parent(token.target, token.parent)
     except InvalidParent:
-        parent, fresh = None, FormToken.new(token.target, user=fresh.user)
+        parent = None
+        fresh = FormToken.new(token.target, user=fresh.user)
     form.point()
     form.data = form.data.copy()
     form.data["token"] = fresh.signed()

@@ -95,7 +95,9 @@ class CommentView:
     obj: Model | None = None
 
     def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
-        self.comment, self.presenter, self.flags = comment, presenter, flags
+        self.comment = comment
+        self.presenter = presenter
+        self.flags = flags
 
     def __getattr__(self, name: str) -> Any:
         if name in Flags._fields:
@@ -131,7 +133,10 @@ class Presenter:
         authors: Collection[str] = (),
     ) -> None:
         """`authors`: the accounts that wrote what is discussed, as COMMENTS["AUTHORS"] says."""
-        self.target, self.order, self.may_reply, self.authors = target, order, may_reply, authors
+        self.target = target
+        self.order = order
+        self.may_reply = may_reply
+        self.authors = authors
         self.urls = CommentUrls.of(target, "" if is_own_order else order.value)
         self.clock = Clock()
         self.by_slug = {comment.slug: comment for comment in comments}
@@ -171,7 +176,10 @@ class Presenter:
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
         """Return VALUES of one comment, as HTML."""
-        urls, clock, slug, author = self.urls, self.clock, comment.slug, comment.author
+        urls = self.urls
+        clock = self.clock
+        slug = comment.slug
+        author = comment.author
         name = author.name or _("Anonymous")
         initials, hue = avatar(name)
         values = {

@@ -11,7 +11,9 @@ from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
 
-MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
+MINUTE = 60
+HOUR = 60 * 60
+DAY = 24 * 60 * 60
 
 
 class Clock:

@@ -48,7 +48,12 @@ class ForNode(template.Node):
         as_var: str,
         without: Any,
     ) -> None:
-        self.work, self.obj, self.label, self.pk, self.options, self.as_var = work, obj, label, pk, options, as_var
+        self.work = work
+        self.obj = obj
+        self.label = label
+        self.pk = pk
+        self.options = options
+        self.as_var = as_var
         self.without = without
 
     def render(self, context: Context) -> str:

@@ -120,7 +120,8 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
     form = RowForm(request.POST, photo=photo)
     if not form.is_valid():
         return Row(photo, form)
-    mine, tags = form.mine(), form.tag_change()
+    mine = form.mine()
+    tags = form.tag_change()
     is_own = not access.may_change_photos(request.user)
     try:
         nonce = form.cleaned_data["nonce"] or ObjectId()
@@ -160,5 +161,6 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
 
 def _show(request: HttpRequest, rows: Sequence[Row], lost: Sequence[Typed] = (), *, status: int = 200) -> HttpResponse:
     """Show the rows, and above them what was typed of photos that have none."""
-    may_publish, title = access.may_change_photos(request.user), _("Describe these photos")
+    may_publish = access.may_change_photos(request.user)
+    title = _("Describe these photos")
     return page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

@@ -114,7 +114,8 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
 def _show(
     request: HttpRequest, photo: Photo, form: NodeForm, *, status: int = 200, clashes: Sequence[Clash] = (), **more: Any
 ) -> HttpResponse:
-    title, detail = photo.metadata.title, photo.metadata.detail
+    title = photo.metadata.title
+    detail = photo.metadata.detail
     names = {clash.name for clash in clashes}
     context: dict[str, Any] = {
         "clashes": clashes,

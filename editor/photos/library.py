@@ -56,7 +56,8 @@ class PhotoFilterForm(forms.Form):
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
-        every, version = [("", _("All"))], (stored_photos.last_change(), int(now().timestamp() // KNOWN))
+        every = [("", _("All"))]
+        version = (stored_photos.last_change(), int(now().timestamp() // KNOWN))
         self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name not in (lists.DRAFTED, lists.DUE)]
         self.fields["state"].choices = [*every, *states]
@@ -99,7 +100,9 @@ def library(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method == "POST":
         return _run(request)
-    form, moment, version = PhotoFilterForm(request.GET, request.user), now(), stored_site.current().version
+    form = PhotoFilterForm(request.GET, request.user)
+    moment = now()
+    version = stored_site.current().version
     filters = form.filters()
     try:
         found = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
@@ -128,7 +131,9 @@ def library(request: HttpRequest) -> HttpResponse:
 def _run(request: HttpRequest) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
-    form, chosen, before = PhotoBulkForm(request.user, request.POST), _chosen(request), bulk_progress.so_far(request)
+    form = PhotoBulkForm(request.user, request.POST)
+    chosen = _chosen(request)
+    before = bulk_progress.so_far(request)
     if not form.is_valid():
         for reasons in form.errors.values():
             messages.error(request, " ".join(str(reason) for reason in reasons))
@@ -181,7 +186,8 @@ def _chosen(request: HttpRequest) -> list[Chosen]:
 
 def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]], Summary]:
     """Return what the action does with the chosen photos."""
-    who, typed = actor(request), frozenset(tags.parse(said["tags"]))
+    who = actor(request)
+    typed = frozenset(tags.parse(said["tags"]))
     if said["action"] in (bulk_forms.TAG, bulk_forms.UNTAG):
         change = TagChange(added=typed) if said["action"] == bulk_forms.TAG else TagChange(removed=typed)
         return lambda chosen: bulk_actions.tag(chosen, change, collection=ASSET_FILES)

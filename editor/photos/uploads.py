@@ -85,10 +85,8 @@ class PictureUploadHandler(FileUploadHandler):
         # Called also where the last file was refused: what came before is whole.
         if self._present and self._present.coming:
             self._present.coming.abort()
-            self._present.coming, self._present.refusal = (
-                None,
-                _("The connection broke. Nothing of this file was kept."),
-            )
+            self._present.coming = None
+            self._present.refusal = _("The connection broke. Nothing of this file was kept.")
 
     def discard(self) -> None:
         """Leave nothing behind of what was not finished."""

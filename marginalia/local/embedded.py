@@ -112,7 +112,8 @@ class Embedded:
             self._claim.say(ending=True, folder=str(self.var), port=self._server.port)
             self._server.stop()
         self._claim.release()
-        self._owner, self._server = 0, None
+        self._owner = 0
+        self._server = None
 
     def _start(self) -> State:
         server = self._server
@@ -178,7 +179,8 @@ def uri_for(var: Path) -> str:
 
 def _wait_for_the_data(server: Mongod) -> None:
     """Wait for a mongod that just ends, or was killed, to let go of the data folder. Raises MongodError."""
-    deadline, pid = time.monotonic() + STOP_SECONDS, server.pid
+    deadline = time.monotonic() + STOP_SECONDS
+    pid = server.pid
     while is_locked(server.dbpath / "mongod.lock"):
         if time.monotonic() > deadline:
             raise MongodError(f"Another program (process {pid or 'unknown'}) holds the data in {server.dbpath}.")

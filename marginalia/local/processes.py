@@ -54,7 +54,10 @@ class Restarted:
     """A guarded command that is started again when it has ended, its output kept in a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
-        self._command, self._log, self._grace, self._claims = command, log, grace, claims
+        self._command = command
+        self._log = log
+        self._grace = grace
+        self._claims = claims
         self._not_before = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -84,7 +84,8 @@ def cut(text: str, length: int) -> str:
 
 def _continues(text: str, index: int) -> bool:
     """Tell whether the character at `index` belongs to the one before it."""
-    character, before = text[index], text[index - 1]
+    character = text[index]
+    before = text[index - 1]
     return (
         unicodedata.category(character) in {"Mn", "Me", "Mc"}
         or character in "\u200d\ufe0e\ufe0f"

@@ -61,7 +61,8 @@ def _spans(code: str, name: str) -> Iterator[str]:
         found = _class(token)
         if found != kind:
             yield _span(run, kind)
-            run, kind = "", found
+            run = ""
+            kind = found
         run += text
     yield _span(run, kind)
 

@@ -32,7 +32,9 @@ def line(text: str) -> Line | None:
     """Return the directive that a line, without its indentation, is; None for any other line."""
     if not text.startswith("::") or len(text) > LONGEST or not (found := _LINE.fullmatch(text)):
         return None
-    colons, name, attributes = found[1], found[2], found[3]
+    colons = found[1]
+    name = found[2]
+    attributes = found[3]
     if name is None:
         return Line("", is_container=True) if len(colons) > 2 else None
     if len(colons) == 2 and text[2] in " \t":
@@ -99,13 +101,19 @@ def fences(text: str) -> Fences:
         return Fences((), is_balanced=True)
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
-    code, code_from, shows_one, at, stray = "", 0, False, 0, False
+    code = ""
+    code_from = 0
+    shows_one = False
+    at = 0
+    stray = False
     for each in text.split("\n"):
-        begin, at = at, at + len(each) + 1
+        begin = at
+        at = at + len(each) + 1
         marker = _CODE.match(each)
         if marker and not code:
             code = marker[1] if "`" not in marker[2] or marker[1][0] == "~" else ""
-            code_from, shows_one = begin, False
+            code_from = begin
+            shows_one = False
         elif marker and marker[1].startswith(code) and not marker[2].strip():
             code = ""
             if shows_one:

@@ -43,7 +43,8 @@ def noted(clean: str) -> str:
     notes = _notes(clean[listed.start : listed.end]) if listed else {}
     if not listed or not notes:
         return clean
-    pieces, at = list[str](), 0
+    pieces = list[str]()
+    at = 0
     for block in blocks:
         if block is listed:
             pieces += clean[at : block.start], _for_paper(clean[block.start : block.end])

@@ -73,7 +73,8 @@ def tokens(html: str) -> Iterator[Token]:
         if not found[4]:
             break
         yield from _text(html[text_from:start])
-        name, closing = found[2].lower(), bool(found[1])
+        name = found[2].lower()
+        closing = bool(found[1])
         position = text_from = found.end()
         yield Token(name, found[3], closing)
         if name in RAW and not closing and name not in unclosed:

@@ -289,11 +289,13 @@ def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iter
     """
     start = end = -1
     for left, right in matches:
-        low, high = _word_start(text, max(left - around, 0), left), _word_end(text, right + around, right)
+        low = _word_start(text, max(left - around, 0), left)
+        high = _word_end(text, right + around, right)
         if start >= 0 and (low > end or right > start + 4 * around):
             end = min(end, left)
             yield start, end
-            start, low = -1, max(low, end)
+            start = -1
+            low = max(low, end)
         if start < 0:
             start = low
         end = max(end, high)

@@ -96,7 +96,8 @@ def pieces(texts: Sequence[str], language: str) -> list[str]:
     written = _written([*_placed(texts, found)], marks)
     result: list[str] = []
     for text, matches in zip(texts, found, strict=True):
-        position, parts = 0, []
+        position = 0
+        parts = []
         for match in matches:
             parts += [text[position : match.start()], next(written)]
             position = match.end()
@@ -105,10 +106,12 @@ def pieces(texts: Sequence[str], language: str) -> list[str]:
 
 
 def _placed(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) -> Iterator[_Sign]:
-    line, begin = "".join(texts), 0
+    line = "".join(texts)
+    begin = 0
     for text, matches in zip(texts, found, strict=True):
         for match in matches:
-            at, end = begin + match.start(), begin + match.end()
+            at = begin + match.start()
+            end = begin + match.end()
             before = " " if line.endswith("&nbsp;", 0, at) else line[at - 1 : at] if at else ""
             yield _Sign(at, match[0], before, line[end : end + 1])
         begin += len(text)
@@ -121,7 +124,9 @@ def _written(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterat
     count: Counter[str] = Counter()
     begun = -1  # the place behind a mark that opens, and behind an apostrophe: another may open there
     for number, sign in enumerate(signs):
-        typed, before, after = sign.typed, sign.before, sign.after
+        typed = sign.typed
+        before = sign.before
+        after = sign.after
         if typed not in "\"'":
             written[number] = _other(sign)
             continue
@@ -129,16 +134,19 @@ def _written(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterat
         may_open = bool(after.strip()) and (not before.strip() or before in _OPENING)
         may_open = may_open or (begun == sign.at and after.isalnum())
         if typed == "'" and before.isalnum() and after.isalnum() and not _UNSPACED.search(before + after):
-            written[number], begun = _APOSTROPHE, sign.at + 1
+            written[number] = _APOSTROPHE
+            begun = sign.at + 1
         elif count[typed] and not may_open and before.strip():
             _close(opened, count, typed, written)
             written[number] = marks[single + 1]
         elif typed == "'" and (after.isdigit() if may_open else before.isalpha()):
-            written[number], begun = _APOSTROPHE, sign.at + 1
+            written[number] = _APOSTROPHE
+            begun = sign.at + 1
         elif may_open or _UNSPACED.search(before + after):
             opened.append((typed, number))
             count[typed] += 1
-            written[number], begun = marks[single], sign.at + 1
+            written[number] = marks[single]
+            begun = sign.at + 1
     _close(opened, count, "", written)
     return iter(written)
 

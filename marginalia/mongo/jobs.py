@@ -32,7 +32,10 @@ from marginalia.mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, 
 COLLECTION = "jobs"
 # Each worker has a document with the time of its last report.
 WORKERS = "workers"
-WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
+WAITING = "waiting"
+RUNNING = "running"
+DONE = "done"
+FAILED = "failed"
 DAY = 24 * 60 * 60
 COLLECTIONS = (
     Collection(
@@ -72,7 +75,8 @@ COLLECTIONS = (
 LEASE = timedelta(minutes=5)
 # A worker says each minute that it runs.
 SILENT = timedelta(minutes=3)
-FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
+FIRST_WAIT = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(hours=1)
 # Tries of a job: eight end after an hour. 31 end after a day, for work that waits for a server which others run.
 TRIES, TRIES_FOR_A_DAY = 8, 31
 # Of an error, kept with the job. Never its payload, and no address: a message must not keep what an erasure removes.
@@ -207,7 +211,9 @@ def _do(pieces: Iterable[Callable[[], object]]) -> None:
 def exclusively(name: str, time: timedelta) -> Iterator[bool]:
     """Hold the lease `name` in the block, for at most `time`: then a process that died loses it. Give whether it is held, False
     if another process has it."""
-    leases, moment, token = database()[rate_limit.COLLECTION], now(), str(ObjectId())
+    leases = database()[rate_limit.COLLECTION]
+    moment = now()
+    token = str(ObjectId())
     document = {"passed": [{"token": token, "at": moment}], "expires": moment + time}
     key = f"lease:{name}"
     try:
@@ -247,7 +253,8 @@ def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
 
 def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Put a job; return whether it is to be done now, False if one with its key was put before and did not fail permanently."""
-    job_id, moment = ObjectId(), now()
+    job_id = ObjectId()
+    moment = now()
     try:
         _jobs(alias).insert_one(
             {
@@ -275,7 +282,8 @@ def aliases() -> list[str]:
 
 def take(alias: str = DEFAULT_DB_ALIAS, *, mails_only: bool = False) -> Job | None:
     """Take the job that is due first, also one whose worker's lease has run out; None if nothing is due."""
-    moment, wanted = now(), {"kind": {"$in": sorted(_mails)}} if mails_only else {}
+    moment = now()
+    wanted = {"kind": {"$in": sorted(_mails)}} if mails_only else {}
     found = None
     # `due` of a running job is the end of its lease.
     for state in (RUNNING, WAITING):

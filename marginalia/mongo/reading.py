@@ -21,7 +21,8 @@ AGAIN, TOLD_APART = 3600, 1_000
 # Raised by code that reads a document without one of its fields, or with a value of another type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # src/mongo/base/error_codes.yml; a hint is one of many things that can be a bad value.
-BAD_VALUE, HINT = 2, "hint provided does not correspond"
+BAD_VALUE = 2
+HINT = "hint provided does not correspond"
 TEXT = "text index"
 
 

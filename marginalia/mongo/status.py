@@ -14,7 +14,9 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, client, database
 from marginalia.mongo.servers import is_outage
 
-_PRIMARY, _SECONDARY, _ARBITER = 1, 2, 7
+_PRIMARY = 1
+_SECONDARY = 2
+_ARBITER = 7
 # Most of an answer of serverStatus, and nothing that is read here.
 _LEFT_OUT = dict.fromkeys(("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0)
 _SCRATCH = "_scratch_"
@@ -122,6 +124,7 @@ def scratch_name(own: str) -> str:
 def abandoned(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return those databases beside the site's own, as far as its user may see them, whose command was stopped long ago before
     it deleted them."""
-    begin, before = scratch_name(database(alias).name), now() - ABANDONED
+    begin = scratch_name(database(alias).name)
+    before = now() - ABANDONED
     ids = {name: name.removeprefix(begin) for name in client(alias).list_database_names() if name.startswith(begin)}
     return sorted(name for name, id in ids.items() if ObjectId.is_valid(id) and ObjectId(id).generation_time < before)

@@ -18,8 +18,10 @@ WORKING_COPIES = "cms.working_copies"
 
 # GridFS buckets: photos and their contents; resized copies, made on demand.
 ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
-ASSET_FILES, ASSET_CHUNKS = f"{ASSETS}.files", f"{ASSETS}.chunks"
-RENDITION_FILES, RENDITION_CHUNKS = f"{RENDITIONS}.files", f"{RENDITIONS}.chunks"
+ASSET_FILES = f"{ASSETS}.files"
+ASSET_CHUNKS = f"{ASSETS}.chunks"
+RENDITION_FILES = f"{RENDITIONS}.files"
+RENDITION_CHUNKS = f"{RENDITIONS}.chunks"
 
 # What was typed and not saved is kept for so long.
 WORKING_COPY_DAYS = 30

@@ -22,7 +22,11 @@ from nodes.content import values
 MARKDOWN, HTML = "markdown", "html"
 # How a section lists what stands in it: by when it was published; by name with the sections below it; these together as editors
 # arranged them; as pictures; or by a date that its pages name.
-NEWEST, BY_NAME, BY_HAND, PHOTOS, UPCOMING = "newest", "by-name", "by-hand", "photos", "upcoming"
+NEWEST = "newest"
+BY_NAME = "by-name"
+BY_HAND = "by-hand"
+PHOTOS = "photos"
+UPCOMING = "upcoming"
 
 # The templates of sections.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}

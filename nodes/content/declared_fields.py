@@ -12,7 +12,11 @@ from nodes.content import registry, values
 from nodes.content.base import NodeField
 
 # How two edits of a field merge: by paragraph, by item, by the ids of parts, by the names of a part's fields, or not at all.
-TEXT, ITEMS, PARTS, PART, VALUE = "text", "items", "parts", "part", "value"
+TEXT = "text"
+ITEMS = "items"
+PARTS = "parts"
+PART = "part"
+VALUE = "value"
 PREFIX = "detail."
 # What search finds nothing by: words that readers of a page do not see, or that it looks through by itself.
 _UNSEARCHED = frozenset({"detail.alt", "detail.seo_title", "detail.seo_description"})

@@ -67,7 +67,8 @@ def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, .
 @cache
 def may_hold(parent_type: str | None, child_type: str) -> bool:
     """Return whether a node of `child_type` may stand in one of `parent_type`; None is the top level."""
-    parent, child = get(parent_type or TOP_LEVEL), get(child_type)
+    parent = get(parent_type or TOP_LEVEL)
+    child = get(child_type)
     return parent.is_section and child.may_stand_in(parent)
 
 

@@ -27,7 +27,8 @@ class UpgradeFailed(Exception):
     """An upgrader of a type raises, or returns what is no detail, for what is stored: its cause says why."""
 
     def __init__(self, type: str, from_version: int) -> None:
-        self.type, self.from_version = type, from_version
+        self.type = type
+        self.from_version = from_version
         super().__init__(f"{type} from version {from_version}")
 
 
@@ -57,7 +58,8 @@ def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
     What is of the present version, or a newer one, is returned itself.
     """
-    present, known = version(metadata), registry.get(metadata["type"])
+    present = version(metadata)
+    known = registry.get(metadata["type"])
     if present >= known.schema_version:
         return metadata
     detail = metadata.get("detail")
@@ -80,7 +82,8 @@ def read(metadata: Mapping[str, Any]) -> Content | None:
 
     Missing stands for one that cannot be upgraded. Of a newer one, fields have their defaults that do not fit.
     """
-    known, detail = registry.get(metadata["type"]), metadata.get("detail")
+    known = registry.get(metadata["type"])
+    detail = metadata.get("detail")
     if detail is None:
         # Stored as null it is no more than empty.
         return known.from_document({}) if "detail" in metadata else None

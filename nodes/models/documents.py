@@ -29,7 +29,8 @@ def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
     where these are due. Only what was read is taken."""
     if "due" not in document:
         return document
-    live, draft = document["metadata"], document["due"]
+    live = document["metadata"]
+    draft = document["due"]
     said = {**draft["metadata"], "nonce": draft["nonce"], "updated": draft["due"]}
     taken = {name: value for name, value in said.items() if name in live and name not in _AS_LIVE}
     metadata = {**live, **taken, upgrading.VERSION: draft["metadata"].get(upgrading.VERSION)}

@@ -28,7 +28,8 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     upgrading.VERSION: (int, type(None)),
 }
 # In a time zone, a moment of the first or the last day may be outside the years that Python knows.
-_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), NEVER
+_FIRST = datetime(1, 1, 2, tzinfo=UTC)
+_LAST = NEVER
 
 
 def check(metadata: Any, fields: Collection[str] = FORM) -> None:

@@ -99,7 +99,8 @@ def name(settings: SiteSettings) -> str:
 def sheet(name: str) -> str | None:
     """Return the style sheet of this name; None for what no settings are called."""
     accent, _dash, fonts = name.partition("-")
-    accent, fonts = "" if accent == "own" else f"#{accent}", "" if fonts == "own" else fonts
+    accent = "" if accent == "own" else f"#{accent}"
+    fonts = "" if fonts == "own" else fonts
     if fonts not in FONTS or (accent and not is_accent(accent)) or not (accent or fonts):
         return None
     properties = dict(FONTS[fonts][1])

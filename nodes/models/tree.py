@@ -172,7 +172,8 @@ def current() -> Tree:
     global _kept
     versions = stored_site.current().versions
     version = versions.frame if versions else None
-    kept_tree, moment = _kept, now()
+    kept_tree = _kept
+    moment = now()
     if kept_tree is not None and version is not None:
         tree, read_at = kept_tree
         if tree.version == version and moment < read_at + version_cache.LONGEST:
@@ -201,7 +202,8 @@ def load(version: ObjectId | None = None) -> Tree:
 def _section(document: Mapping[str, Any]) -> Section:
     metadata = document["metadata"]
     check(metadata, _READ)
-    comments, position = (metadata.get("detail") or {}).get("comments") or "", document.get("position") or ""
+    comments = (metadata.get("detail") or {}).get("comments") or ""
+    position = document.get("position") or ""
     if not (isinstance(comments, str) and isinstance(position, str)):
         raise Malformed("detail.comments or position has another type")
     said = {name: metadata[name] for name in _READ}

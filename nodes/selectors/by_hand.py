@@ -121,6 +121,8 @@ def in_order(
     backwards: bool = False,
 ) -> list[Document]:
     """Return up to `limit` documents of what stands in a section, in its order, or from the end; 0 for all."""
-    nodes, order = database()[NODES], _BACKWARDS if backwards else list(POSITION)
-    inside, read = {"metadata.parent_id": section_id, **wanted}, {**fields, "position": 1}
+    nodes = database()[NODES]
+    order = _BACKWARDS if backwards else list(POSITION)
+    inside = {"metadata.parent_id": section_id, **wanted}
+    read = {**fields, "position": 1}
     return list(along(keys_of(INDEX), lambda hint: nodes.find(inside, read).sort(order).limit(limit).hint(hint)))

@@ -71,7 +71,8 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     links = {d["_id"]: Link(d["_id"], d["parent"], d["saved_at"]) for d in found}
     if head is None:
         return Chains(node_id, (), (), tuple(links.values()), is_whole=True)
-    draft, nonce = head.get("draft") or {}, (head.get("metadata") or {}).get("nonce")
+    draft = head.get("draft") or {}
+    nonce = (head.get("metadata") or {}).get("nonce")
     live = _follow(links, nonce)
     # A draft's chain ends in the live version that it was begun on.
     of_draft = _follow(links, draft.get("nonce")) + _follow(links, draft.get("base_nonce"))

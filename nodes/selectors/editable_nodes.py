@@ -50,7 +50,8 @@ class Version:
     def of(cls, metadata: Mapping[str, Any], saved_at: datetime, saved_by: str = "") -> Self:
         with suppress(upgrading.UpgradeFailed):
             metadata = upgrading.upgraded(metadata)
-        fields, tags = merging.as_stored(metadata), tuple(metadata.get("tags", ()))
+        fields = merging.as_stored(metadata)
+        tags = tuple(metadata.get("tags", ()))
         return cls(metadata["nonce"], fields, tags, saved_at, saved_by, schema_version=upgrading.version(metadata))
 
 
@@ -98,7 +99,8 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
 
     What a field of its type does not take is as it was.
     """
-    declared, moment = declared_fields.declared(type), now()
+    declared = declared_fields.declared(type)
+    moment = now()
     fields = {
         **_NOTHING,
         **merging.as_stored({"detail": declared_fields.defaults(type)}),
@@ -119,7 +121,8 @@ def load(node_id: ObjectId) -> Editable | None:
 
 def editable(document: Mapping[str, Any]) -> Editable:
     """Return the Editable that a stored document stands for."""
-    metadata, draft = document["metadata"], document.get("draft")
+    metadata = document["metadata"]
+    draft = document.get("draft")
     live = Version.of(metadata, metadata["updated"])
     if draft is None:
         return Editable(Node.from_document(document), live)

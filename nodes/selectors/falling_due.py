@@ -8,7 +8,9 @@ from marginalia.mongo.connection import Document, database
 from nodes.collections import ASSET_FILES, NODES, standing
 from nodes.content import registry
 
-PUBLISHED, EXPIRES, SCHEDULED = "published", "expires", "scheduled"
+PUBLISHED = "published"
+EXPIRES = "expires"
+SCHEDULED = "scheduled"
 # Of a node or photo: what says whether readers see it.
 SHOWN_BY = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}

@@ -129,7 +129,8 @@ def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
 def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
     if before is None:
         return ()
-    old, new = before.fields, after.fields
+    old = before.fields
+    new = after.fields
     changed = [path for path in {**old, **new} if not merging.same(old.get(path), new.get(path))]
     if sorted(before.tags) != sorted(after.tags):
         changed.append("tags")
@@ -138,7 +139,8 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
     """Return what a save did, by its revision and the one before it, None if that is not known (any more): one or more."""
-    old, new = before and before["metadata"], after["metadata"]
+    old = before and before["metadata"]
+    new = after["metadata"]
     found = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
         # An import acts without an account, or notes where the node comes from.

@@ -126,7 +126,8 @@ class Cursor:
     @classmethod
     def parse(cls, text: str, times: int = 2) -> Self:
         """Return the cursor that `text` spells, with so many times; ValueError if it spells none."""
-        side, (*spelled, last_id) = text[:1], text[1:].split(".")
+        side = text[:1]
+        (*spelled, last_id) = text[1:].split(".")
         if side not in ("<", ">") or len(spelled) != times:
             raise ValueError(text)
         try:
@@ -144,7 +145,8 @@ class Cursor:
         """
         way = "$gt" if self.newer else "$lt"
         places = list(zip((*paths, "_id"), (*self.times, self.id), strict=True))
-        path, time = paths[0], self.times[0]
+        path = paths[0]
+        time = self.times[0]
         bounds = {"$gte": within[0], "$lte": within[1]} if within else {}
         found: list[Document] = [{path: {way: time, **bounds}}]
         if within is None or within[0] <= time <= within[1]:
@@ -208,7 +210,8 @@ def listing(
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:
         nodes.sort(key=lambda one: (one.metadata.published, one.metadata.created, one.pk), reverse=not going_newer)
-    more, nodes = len(nodes) + lacking > size, nodes[:size]
+    more = len(nodes) + lacking > size
+    nodes = nodes[:size]
     if going_newer:
         nodes.reverse()
     if not nodes:

@@ -25,7 +25,11 @@ SIZE = 50
 FOUND = 100
 # Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
 COUNTED = 1_000
-LIVE, SCHEDULED, UNPUBLISHED, EXPIRED, DRAFTED = "live", "scheduled", "unpublished", "expired", "drafted"
+LIVE = "live"
+SCHEDULED = "scheduled"
+UNPUBLISHED = "unpublished"
+EXPIRED = "expired"
+DRAFTED = "drafted"
 EXPIRING, DUE = "expiring", "due"
 STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED, DUE)
 # What ends within this time is pointed out to editors.
@@ -180,7 +184,8 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     """Return what a search finds; in no order where ordering takes too long."""
-    query, fields = filters.query(moment) | standing(collection), _fields(filters, collection)
+    query = filters.query(moment) | standing(collection)
+    fields = _fields(filters, collection)
     try:
         with search.at_most(search.MILLISECONDS):
             best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
@@ -212,7 +217,8 @@ def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str
 
 
 def _beyond(paths: Sequence[str], cursor: str) -> dict[str, Any]:
-    side, (*spelled, last) = cursor[:1], cursor[1:].split(".")
+    side = cursor[:1]
+    (*spelled, last) = cursor[1:].split(".")
     if side not in "<>" or len(spelled) != len(paths) or not ObjectId.is_valid(last):
         raise ValueError(cursor)
     places = [*zip(paths, map(_moment, spelled), strict=True), ("_id", ObjectId(last))]

@@ -67,7 +67,8 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     """Yield {parent_id, slug, title, position} of the live pages in these sections."""
     types = one_of(registry.pages())
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
-    nodes, fields = database()[NODES], for_readers(UNTAGGED | {"position": 1}, moment)
+    nodes = database()[NODES]
+    fields = for_readers(UNTAGGED | {"position": 1}, moment)
     found = along(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
     return readable(NODES, found, _page)
 

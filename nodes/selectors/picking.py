@@ -55,7 +55,8 @@ def by_title(
     wanted = {"$and": [titled(query), among or {}, standing(collection)]}
     try:
         with search.at_most(MILLISECONDS):
-            stored, fields = database()[collection], FIELDS[collection]
+            stored = database()[collection]
+            fields = FIELDS[collection]
             found = along(
                 keys_of("by_title_word", collection), lambda hint: stored.find(wanted, fields).hint(hint).limit(size)
             )
@@ -66,7 +67,8 @@ def by_title(
 
 def photos(query: str) -> list[Photo]:
     """Return photos to choose from, whatever their state: the newest, or those with the words typed so far."""
-    moment, words = now(), folded(query).split()
+    moment = now()
+    words = folded(query).split()
     if not words:
         found = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
         return [row.node for row in found.rows]

@@ -199,7 +199,8 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
         return _look_through_drafts(sections, moment, cursor.removeprefix(DRAFTS))
     edge = Cursor.parse(cursor) if cursor else None
     documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
-    is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
+    is_more = len(documents) > LOOKED_AT_ONCE
+    documents = documents[:LOOKED_AT_ONCE]
     last = next(readable_nodes(NODES, reversed(documents)), None) if is_more else None
     after = str(Cursor.of(last, newer=False)) if last else DRAFTS
     public = public_among(documents, sections, moment)
@@ -215,12 +216,14 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
         query["draft.saved_at"]["$lte"] = edge.times[0]
         query["$or"] = edge.beyond(("draft.saved_at",))
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
-    nodes, order = database()[NODES], [("draft.saved_at", -1), ("_id", -1)]
+    nodes = database()[NODES]
+    order = [("draft.saved_at", -1), ("_id", -1)]
     found = along(
         keys_of("by_draft"), lambda hint: nodes.find(query, fields).sort(order).limit(LOOKED_AT_ONCE + 1).hint(hint)
     )
     documents = list(found)
-    is_more, documents = len(documents) > LOOKED_AT_ONCE, documents[:LOOKED_AT_ONCE]
+    is_more = len(documents) > LOOKED_AT_ONCE
+    documents = documents[:LOOKED_AT_ONCE]
     last = documents[-1] if is_more else None
     after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""
     refs = [

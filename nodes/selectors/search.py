@@ -81,9 +81,13 @@ def search(
         if len(parts) > 1:
             found, all_words, cut_short = _of_several(parts, public, milliseconds)
         else:
-            found, all_words, cut_short = _of_one_word(wanted, public, milliseconds), True, False
+            found = _of_one_word(wanted, public, milliseconds)
+            all_words = True
+            cut_short = False
     except TooSlow:
-        found, all_words, cut_short = _any_ids(wanted, public, milliseconds), True, True
+        found = _any_ids(wanted, public, milliseconds)
+        all_words = True
+        cut_short = True
     hits = _hits(found[(page - 1) * size : page * size], words, moment)
     return Results(words, hits, len(found), all_words, cut_short)
 
@@ -150,7 +154,8 @@ def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: floa
     For all that has two common words the server would read whatever has one. Looked through are those documents in which each
     weighs most, LOOKED_THROUGH of a collection together: of a rare word they are all.
     """
-    size, plain = LOOKED_THROUGH // len(parts), [text.folded(part) for part in parts]
+    size = LOOKED_THROUGH // len(parts)
+    plain = [text.folded(part) for part in parts]
     ranks: dict[Found, tuple[int, int, int]] = {}
     is_whole = False
     with at_most(milliseconds):
@@ -168,7 +173,8 @@ def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: floa
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
     """Return a document's id, and how many of some words, without accents, it does not have, and its title does not have."""
-    metadata, derived = document["metadata"], derived_of(document)
+    metadata = document["metadata"]
+    derived = derived_of(document)
     title = text.folded(f"{metadata['title']} {derived.get('title', '')}")
     untitled = [word for word in words if word not in title]
     said = " ".join(

@@ -240,7 +240,8 @@ def pages_of(
         "metadata.slug": {"$gt": after},
         **live(moment),
     }
-    nodes, read = database()[NODES], for_readers(fields, moment)
+    nodes = database()[NODES]
+    read = for_readers(fields, moment)
     found = along(
         keys_of("by_name"),
         lambda hint: nodes.find(wanted, read).sort("metadata.slug", 1).limit(limit).hint(hint),

@@ -34,7 +34,8 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
         key = ObjectId(photo_id)
     except (InvalidId, TypeError):
         return None
-    files, wanted = database()[ASSET_FILES], {"_id": key, **standing(ASSET_FILES)}
+    files = database()[ASSET_FILES]
+    wanted = {"_id": key, **standing(ASSET_FILES)}
     for near in sought(gallery_id):
         if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
             return readable_one(ASSET_FILES, document, Photo.from_document)

@@ -46,7 +46,8 @@ def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[lis
 
 
 def _trashed(document: Mapping[str, Any]) -> Trashed:
-    at, by = document["trashed_at"], document["trashed_by"]["name"]
+    at = document["trashed_at"]
+    by = document["trashed_by"]["name"]
     if not (isinstance(at, datetime) and isinstance(by, str)):
         raise Malformed("trashed_at or trashed_by has another type")
     return Trashed(Node.from_document(document), at, by)

@@ -95,7 +95,8 @@ def throw_away(actor: Actor, chosen: Iterable[Chosen], *, collection: str = NODE
 
 
 def _each(chosen: Iterable[Chosen], work: Callable[[Chosen], Any]) -> Summary:
-    done, refused = 0, []
+    done = 0
+    refused = []
     for one in chosen:
         try:
             work(one)

@@ -23,7 +23,8 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
     that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, the
     `picture` that they show, and the `minutes` that reading takes."""
-    detail, inserts = metadata.get("detail") or {}, Inserts(_html(metadata))
+    detail = metadata.get("detail") or {}
+    inserts = Inserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""

@@ -60,10 +60,12 @@ def save_draft(
         stored = read(node_id)
         if scheduled.settle(stored):
             continue
-        draft, due = stored.get("draft"), scheduled.due_of(stored)
+        draft = stored.get("draft")
+        due = scheduled.due_of(stored)
         present = draft or stored["metadata"]
         said = drafted(stored)
-        type, theirs = said["type"], merging.fields(said)
+        type = said["type"]
+        theirs = merging.fields(said)
         if base is None:
             mine = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
             base = theirs
@@ -152,7 +154,8 @@ def schedule(
         if scheduled.settle(stored):
             continue
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
-        live, moment = upgrading.upgraded(stored["metadata"]), now()
+        live = upgrading.upgraded(stored["metadata"])
+        moment = now()
         if live["published"] is None or live["published"] > moment or live["expires"] <= moment:
             raise NotLive(node_id)
         changes = {**merge.changes, "published": live["published"]}
@@ -166,7 +169,8 @@ def schedule(
         after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
         check_inserts(changes, {**live, **after})
         after |= {"tags": tags.applied(live["tags"]), **upgrading.stamp(live["type"])}
-        said, nonce = {**live, **after}, ObjectId()
+        said = {**live, **after}
+        nonce = ObjectId()
         insert_revision(
             node_id, seen_draft, {**said, "nonce": nonce}, actor, scheduled.said_last(node_id, seen_draft), draft=True
         )
@@ -217,16 +221,20 @@ def _over_live(
 
     Raises DraftGone, EditConflict, FieldRefused.
     """
-    node_id, draft, type = stored["_id"], stored.get("draft"), stored["metadata"]["type"]
+    node_id = stored["_id"]
+    draft = stored.get("draft")
+    type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
         # Published already, perhaps: readers may not have been told.
         touch()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
-        wanted, since = merging.fields(upgrading.draft_of(stored)), draft["base_nonce"]
+        wanted = merging.fields(upgrading.draft_of(stored))
+        since = draft["base_nonce"]
         tags = scheduled.tags_of(node_id, draft)
     else:
-        wanted, since = normalized(mine, type), seen_nonce
+        wanted = normalized(mine, type)
+        since = seen_nonce
     base = base_of(node_id, since)
     merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
     if merge.conflicts:
@@ -264,7 +272,8 @@ def _place(stored: Document) -> dict[str, Any]:
 
 def drafted(stored: Document) -> dict[str, Any]:
     """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
-    live, draft = upgrading.upgraded(stored["metadata"]), stored.get("draft")
+    live = upgrading.upgraded(stored["metadata"])
+    draft = stored.get("draft")
     if draft is None:
         return dict(live)
     changed = upgrading.upgraded(upgrading.draft_of(stored))

@@ -87,7 +87,10 @@ def create(
     slugs.check(slug, parent_id)
     given = normalized({"title": title, **missing(type, fields or {}), **(fields or {})}, type)
     check_tags(tags)
-    form, node_id, nonce, moment = node_id, node_id or ObjectId(), ObjectId(), now()
+    form = node_id
+    node_id = node_id or ObjectId()
+    nonce = ObjectId()
+    moment = now()
     metadata: dict[str, Any] = {
         "nonce": nonce,
         "type": type,
@@ -170,7 +173,8 @@ def save(
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        type, present = stored["metadata"]["type"], stored["metadata"]["nonce"]
+        type = stored["metadata"]["type"]
+        present = stored["metadata"]["nonce"]
         theirs = merging.fields(writable(stored["metadata"]))
         if base is None:
             mine = normalized(mine, type)
@@ -200,7 +204,8 @@ def made_public(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime
 
     What is public already keeps its date, what had expired has no end any more.
     """
-    published, expires = said.get("published"), said.get("expires") or NEVER
+    published = said.get("published")
+    expires = said.get("expires") or NEVER
     if published is None or published > moment:
         published = moment
     return {"published": published, "expires": expires if expires > moment else NEVER}
@@ -226,7 +231,8 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
     """
     if not content.get(type).is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
-    fields, declared = dict(mine), declared_fields.declared(type)
+    fields = dict(mine)
+    declared = declared_fields.declared(type)
     for path, value in mine.items():
         if field := declared.get(path):
             try:
@@ -259,7 +265,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
     Raises NodeGone, Published, FieldRefused (too many), TooBusy.
     """
     check_tags(tags.added)
-    nodes, fields = database()[collection], {"metadata": 1}
+    nodes = database()[collection]
+    fields = {"metadata": 1}
     if is_derived := bool(derived.searched(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
     for _attempt in range(ATTEMPTS):
@@ -269,7 +276,8 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
         # It is found by its place too, the shard key: after a concurrent rename, move or tagging we look again.
-        seen, present = Expected.of(stored), stored["metadata"]["tags"]
+        seen = Expected.of(stored)
+        present = stored["metadata"]["tags"]
         unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
         unchanged["metadata.tags"] = present
         if only_unpublished:

@@ -32,8 +32,16 @@ from nodes.types import Actor
 # What is younger may belong to a save that is under way.
 AGE = timedelta(days=1)
 BATCH = 500
-ORPHAN, BROKEN_HISTORY, REDIRECT, PARENT, CYCLE, SLUG = "orphan", "history", "redirect", "parent", "cycle", "slug"
-FILE, UNFINISHED, DAMAGED, LOST = "file", "malformed", "damaged", "lost"
+ORPHAN = "orphan"
+BROKEN_HISTORY = "history"
+REDIRECT = "redirect"
+PARENT = "parent"
+CYCLE = "cycle"
+SLUG = "slug"
+FILE = "file"
+UNFINISHED = "malformed"
+DAMAGED = "damaged"
+LOST = "lost"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from nodes.services.site import touch
 
 # Hexadecimal digits. Positions at either end differ by a step at least, those between others get more digits as they need.
 DIGITS = 12
-START, STEP = 1 << 47, 1 << 20
+START = 1 << 47
+STEP = 1 << 20
 # Two editors who fill one gap at once draw different numbers out of so many.
 ROOM = 1 << 16
 # How often a node is put somewhere again while others rename or move it.
@@ -38,7 +39,9 @@ def between(low: str, high: str) -> str:
     digits = max(len(low), len(high))
     first, last = (int(one.ljust(digits, "0"), 16) for one in (low, high))
     while last - first < ROOM:
-        digits, first, last = digits + 1, first << 4, last << 4
+        digits = digits + 1
+        first = first << 4
+        last = last << 4
     number = first + (last - first) // 4 + secrets.randbelow((last - first) // 2)
     # Of one number there is one text: "80" and "800" would leave no room between them.
     return f"{number:0{digits}x}".rstrip("0").ljust(DIGITS, "0")
@@ -84,7 +87,8 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
     left = {after[block.b + n] for block in blocks for n in range(block.size)}
     first = next((one for one in after if one in left), None)
-    missed, previous = len(seen) - len(there), None
+    missed = len(seen) - len(there)
+    previous = None
     for one in after:
         if one not in left:
             done = _put(section_id, one, behind=previous) if previous else _put(section_id, one, ahead_of=first)
@@ -138,7 +142,8 @@ def _put(
     """Put a node behind another, ahead of one, or first of all; False if either does not stand in the section any more."""
     others = {"_id": {"$ne": node_id}}
     for _attempt in range(ATTEMPTS):
-        seen, anchor = spot(section_id, node_id), behind or ahead_of
+        seen = spot(section_id, node_id)
+        anchor = behind or ahead_of
         beside = spot(section_id, anchor) if anchor else None
         if seen is None or (anchor and beside is None):
             return False

@@ -37,7 +37,9 @@ def purge(
         doomed = [
             link.nonce for link in found.live[max(keep, 1) :] if link.saved_at < before and link.nonce not in drafted
         ]
-        nodes, kept, deleted = nodes + 1, kept + len(found.live) - len(doomed), deleted + len(doomed)
+        nodes = nodes + 1
+        kept = kept + len(found.live) - len(doomed)
+        deleted = deleted + len(doomed)
         for batch in batched(doomed, BATCH):
             if not dry_run:
                 database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})

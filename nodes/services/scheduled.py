@@ -58,7 +58,8 @@ def _publish(node_id: ObjectId) -> bool:
     stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
         return False
-    draft, said = stored["draft"], writable(upgrading.draft_of(stored))
+    draft = stored["draft"]
+    said = writable(upgrading.draft_of(stored))
     live = merging.fields(writable(stored["metadata"]))
     # It was begun on what is live: all that differs is its own.
     merge = merging.merge(live, merging.fields(said), live, said["type"])

@@ -27,7 +27,8 @@ def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str
     Sections are in the tree, public photos in lists with all that they have: any save of these is seen there. What is not
     public, before a save nor after it, editors alone see.
     """
-    before, type = stored["metadata"], content.get(after["type"])
+    before = stored["metadata"]
+    type = content.get(after["type"])
     if not type.is_section and before["published"] is None and after["published"] is None:
         return Scope.TEXTS
     if type.is_section or any(before.get(name) != after.get(name) for name in PLACED_BY):
@@ -50,10 +51,12 @@ def tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange)
 
 
 def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> bool:
-    before, known = stored["metadata"], stored.get("derived", {})
+    before = stored["metadata"]
+    known = stored.get("derived", {})
     if any(before.get(name) != after.get(name) for name in (before.keys() | after.keys()) - UNLISTED):
         return True
-    said, says = before.get("detail") or {}, after.get("detail") or {}
+    said = before.get("detail") or {}
+    says = after.get("detail") or {}
     if any(said.get(name) != says.get(name) for name in (said.keys() | says.keys()) - _long_texts(after["type"])):
         return True
     return any(known.get(name) != derived.get(name) for name in DERIVED)

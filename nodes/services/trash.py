@@ -145,7 +145,8 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if _holds_something(node_id):
         raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
     keep_old_address(Expected.of(trashed))
-    type, wanted = trashed["metadata"]["type"], _trashed(node_id, trashed["metadata"]["nonce"])
+    type = trashed["metadata"]["type"]
+    wanted = _trashed(node_id, trashed["metadata"]["nonce"])
     if not database()[TRASH].update_one(wanted, {"$set": {"deleting": True}}).matched_count:
         raise NodeGone(node_id)
     node_deleted.send(sender=None, node_id=node_id, type=type)

@@ -69,7 +69,9 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
     between is read anew. What cannot be upgraded is left as it is. May be stopped and run again at any time: what was written
     is not written again. `dry_run`: write nothing.
     """
-    home, left, is_changed = home_of(type), set[ObjectId](), False
+    home = home_of(type)
+    left = set[ObjectId]()
+    is_changed = False
     fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
         # The trash twice: in the middle of going there or coming from it a node is seen in one of the looks.
@@ -118,7 +120,9 @@ def _outcome(stored: Document) -> Outcome:
 def _change(stored: Document) -> Change | None:
     """Return what brings a document up; None if it is as it should be. Raises NodeError."""
     live = writable(stored["metadata"])
-    unchanged, found, is_older = Expected.of(stored).as_filter(), derived.of(live), live is not stored["metadata"]
+    unchanged = Expected.of(stored).as_filter()
+    found = derived.of(live)
+    is_older = live is not stored["metadata"]
     changes: dict[str, Any] = {}
     gone: dict[str, str] = {}
     if is_older:

@@ -72,7 +72,8 @@ def compare_and_set(
     NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
     check_tags(tags.added)
-    seen, metadata = Expected.of(stored), writable(stored["metadata"])
+    seen = Expected.of(stored)
+    metadata = writable(stored["metadata"])
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
@@ -85,7 +86,9 @@ def compare_and_set(
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.free(place[1], place[0], home))
         keep_old_address(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
-    nonce, moment, due = ObjectId(), now(), stored.get("draft", {}).get("due")
+    nonce = ObjectId()
+    moment = now()
+    due = stored.get("draft", {}).get("due")
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = tags.applied(metadata["tags"])
     check_ready(after)
@@ -93,7 +96,8 @@ def compare_and_set(
     check_lengths(changes)
     check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
-    extra, found = dict(more_update or {}), derived.of(after)
+    extra = dict(more_update or {})
+    found = derived.of(after)
     update: dict[str, Any] = {
         **extra,
         "$set": {
@@ -188,7 +192,8 @@ def base_of(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[s
 
 def said_in(revision: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the form said which saved a revision; those that it had not, as they were saved."""
-    whole, said = revision["metadata"], revision.get("submitted") or {}
+    whole = revision["metadata"]
+    said = revision.get("submitted") or {}
     # Upgraders take whole details.
     detail = {**(whole.get("detail") or {}), **said.get("detail", {})}
     return merging.fields({**whole, **said, "detail": detail})

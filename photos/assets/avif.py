@@ -16,13 +16,20 @@ from photos.assets.boxes import Box, Meta, damaged, meta
 from photos.assets.errors import BadPicture
 from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
 
-LONGEST_HEAD, LONGEST_META = 256, 1 << 20
+LONGEST_HEAD = 256
+LONGEST_META = 1 << 20
 PIECE = 1 << 16
 ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
 # AV1, 6.2.2: types of OBUs.
-SEQUENCE, DELIMITER, FRAME_HEADER, TILES, FRAME, PADDING = 1, 2, 3, 4, 6, 15
+SEQUENCE = 1
+DELIMITER = 2
+FRAME_HEADER = 3
+TILES = 4
+FRAME = 6
+PADDING = 15
 # EXIF of no value, and what stands before EXIF in an item (23008-12, A.2.1).
-NO_EXIF, BEFORE = b"MM\0*\0\0\0\x08" + bytes(6), 4
+NO_EXIF = b"MM\0*\0\0\0\x08" + bytes(6)
+BEFORE = 4
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,13 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     segments: list[Segment] | None = None
     while first := (yield from source.some(1)):
         head = first + (yield from source.take(7))
-        size, name = int.from_bytes(head[:4], "big"), head[4:]
+        size = int.from_bytes(head[:4], "big")
+        name = head[4:]
         if size == 1:
             head += yield from source.take(8)
             size = int.from_bytes(head[8:], "big")
-        at, size = at + len(head), size - len(head)
+        at = at + len(head)
+        size = size - len(head)
         if size < 0 or (name in (b"meta", b"mdat") and (name == b"meta") == (segments is not None)):
             raise damaged()
         if name == b"moov":
@@ -229,7 +238,8 @@ def _data(source: Source, found: Found, keep: bool, segments: list[Segment], at:
         if one.start < at or one.stop > stop:
             raise damaged()
         yield from _zeros(source, one.start - at)
-        length, at = one.stop - one.start, one.stop
+        length = one.stop - one.start
+        at = one.stop
         if one.coded:
             yield from _frame(source, length, one.coded)
         elif one.type == b"Exif":
@@ -253,7 +263,8 @@ def _exif(source: Source, length: int, found: Found, keep: bool) -> Taking:
 
 def _frame(source: Source, length: int, coded: Coded) -> Parser:
     """Yield the OBUs of one still frame; others than those that make it become padding."""
-    is_known, frames = False, 0
+    is_known = False
+    frames = 0
     while length:
         head = yield from source.take(1)
         kind = head[0] >> 3 & 15
@@ -289,7 +300,8 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
 
 def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
     """Return a number of up to four bytes (AV1, 4.10.5) as it stands there, and its value."""
-    taken, value = b"", 0
+    taken = b""
+    value = 0
     while len(taken) < 4:
         taken += yield from source.take(1)
         value |= (taken[-1] & 0x7F) << 7 * (len(taken) - 1)
@@ -308,10 +320,14 @@ def _check_sequence(body: bytes, coded: Coded) -> None:
         left -= count
         return bits >> left & ((1 << count) - 1)
 
-    profile, is_still, is_reduced, _level = take(3), take(1), take(1), take(5)
+    profile = take(3)
+    is_still = take(1)
+    is_reduced = take(1)
+    _level = take(5)
     if not (is_still and is_reduced):
         raise _not_still()
-    across, down = take(4) + 1, take(4) + 1
+    across = take(4) + 1
+    down = take(4) + 1
     size = take(across) + 1, take(down) + 1
     # Tools of the coder, then the first bit of color_config.
     take(6)

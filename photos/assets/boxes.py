@@ -73,7 +73,9 @@ class _Numbers:
     """Unsigned numbers, one after the other."""
 
     def __init__(self, data: bytes | bytearray, at: int, stop: int) -> None:
-        self._data, self.at, self._stop = data, at, stop
+        self._data = data
+        self.at = at
+        self._stop = stop
 
     def next(self, size: int) -> int:
         if self.at + size > self._stop:
@@ -142,14 +144,17 @@ def _items(data: bytes | bytearray, box: Box, found: Meta) -> None:
 def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
     """An item in several pieces, or of another file, is left out."""
     numbers = _Numbers(data, box.body, box.stop)
-    version, sizes = numbers.version(), numbers.next(2)
+    version = numbers.version()
+    sizes = numbers.next(2)
     offset_size, length_size, base_size, index_size = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
     index_size = index_size if version else 0
     known: set[int] = set()
     for _item in range(numbers.next(2 if version < 2 else 4)):
         number = numbers.next(2 if version < 2 else 4)
         method = numbers.next(2) & 15 if version else 0
-        elsewhere, base, count = numbers.next(2), numbers.next(base_size), numbers.next(2)
+        elsewhere = numbers.next(2)
+        base = numbers.next(base_size)
+        count = numbers.next(2)
         # Pieces of no size could be as many as one likes.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
@@ -158,7 +163,8 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
             numbers.next(count * (index_size + offset_size + length_size))
             continue
         numbers.next(index_size)
-        start, length = base + numbers.next(offset_size), numbers.next(length_size)
+        start = base + numbers.next(offset_size)
+        length = numbers.next(length_size)
         if not elsewhere and method in (0, 1) and length:
             found.extents[number] = Extent(start, start + length, method == 1)
 
@@ -168,7 +174,8 @@ def _references(data: bytes | bytearray, box: Box, found: Meta) -> None:
     size = 4 if inside.version() else 2
     for entry in each(data, inside.at, box.stop):
         numbers = _Numbers(data, entry.body, entry.stop)
-        source, count = numbers.next(size), numbers.next(2)
+        source = numbers.next(size)
+        count = numbers.next(2)
         if count > MOST_ITEMS:
             raise damaged()
         found.references.append((entry.name, source, [numbers.next(size) for _target in range(count)]))
@@ -186,7 +193,8 @@ def _properties(data: bytes | bytearray, box: Box, found: Meta) -> None:
 
 def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
     numbers = _Numbers(data, box.body, box.stop)
-    version, wide = numbers.next(1), numbers.next(3) & 1
+    version = numbers.next(1)
+    wide = numbers.next(3) & 1
     for _entry in range(numbers.next(4)):
         item = numbers.next(4 if version else 2)
         words = [numbers.next(2 if wide else 1) for _property in range(numbers.next(1))]

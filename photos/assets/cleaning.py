@@ -23,7 +23,9 @@ class Cleaning:
         self.limits = allowed or limits()
         self.found = Found()
         self.format: formats.Format | None = None
-        self._filename, self._received, self._yielded = filename, 0, 0
+        self._filename = filename
+        self._received = 0
+        self._yielded = 0
         self._head = bytearray()
         self._cleaner: Cleaner | None = None
         self._hash = hashlib.sha256()

@@ -149,7 +149,8 @@ def properties(block: bytes) -> list[dict[str, Any]]:
 
 
 def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
-    make, model = _text(_value(exif, Base.Make)), _text(_value(exif, Base.Model))
+    make = _text(_value(exif, Base.Make))
+    model = _text(_value(exif, Base.Model))
     taken = _time(_text(_value(inner, Base.DateTimeOriginal)) or _text(_value(exif, Base.DateTime)))
     return {
         "camera": model if model.casefold().startswith(make.casefold()) else f"{make} {model}".strip(),

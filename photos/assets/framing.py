@@ -45,7 +45,8 @@ class Cut:
     def size(self, whole: Sequence[int]) -> Size:
         """Return the size (pixels) of what is shown of a picture of this size."""
         _left, _top, width, height = self.crop or EVERYTHING
-        across, down = max(round(whole[0] * width), 1), max(round(whole[1] * height), 1)
+        across = max(round(whole[0] * width), 1)
+        down = max(round(whole[1] * height), 1)
         return (down, across) if self.lies else (across, down)
 
     def point(self, focal: Focal | None) -> Focal:

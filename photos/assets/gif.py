@@ -9,7 +9,11 @@ from photos.assets.errors import BadPicture
 from photos.assets.stream import Found, Parser, Source, Taking, refuse_code
 
 LOOPS = frozenset({b"NETSCAPE2.0", b"ANIMEXTS1.0"})
-EXTENSION, IMAGE, TRAILER, CONTROL, APPLICATION = 0x21, 0x2C, 0x3B, 0xF9, 0xFF
+EXTENSION = 0x21
+IMAGE = 0x2C
+TRAILER = 0x3B
+CONTROL = 0xF9
+APPLICATION = 0xFF
 
 
 def parse(source: Source, found: Found, keep: bool) -> Parser:

@@ -35,7 +35,8 @@ DRAFT = 8
 # Pixels that are converted and scaled at once: beside the decoded picture only a band of it is in memory.
 BAND = 2_000_000
 # Filters, and how many pixels of the coarser picture each looks at beyond the one that it makes.
-LANCZOS, BOX = (Image.Resampling.LANCZOS, 3), (Image.Resampling.BOX, 0)
+LANCZOS = (Image.Resampling.LANCZOS, 3)
+BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
 # Left, top, right, bottom, in pixels.
 Box = tuple[float, float, float, float]
@@ -249,7 +250,8 @@ def _turned(image: Image.Image) -> int:
 def _largest(shape: Size, within: Size, focal: Focal) -> Crop:
     """Return the largest part of a picture (its size: `within`) that has this shape, around a point."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
-    width, height = pixels * shape[0] / within[0], pixels * shape[1] / within[1]
+    width = pixels * shape[0] / within[0]
+    height = pixels * shape[1] / within[1]
     return (1 - width) * focal[0], (1 - height) * focal[1], width, height
 
 
@@ -296,7 +298,10 @@ def _resized(
     Nothing beyond the box is looked at: it may have been cut away.
     """
     left, top, right, bottom = box
-    first, last, highest, lowest = math.floor(left), math.ceil(right), math.floor(top), math.ceil(bottom)
+    first = math.floor(left)
+    last = math.ceil(right)
+    highest = math.floor(top)
+    lowest = math.ceil(bottom)
     filter, reach = by
     # Pixels of the picture for one of the copy.
     down = (bottom - top) / size[1]
@@ -305,8 +310,10 @@ def _resized(
     copy: Image.Image | None = None
     for row in range(0, size[1], rows):
         height = min(rows, size[1] - row)
-        upper, lower = top + row * down, min(top + (row + height) * down, bottom)
-        start, stop = max(math.floor(upper) - margin, highest), min(math.ceil(lower) + margin, lowest)
+        upper = top + row * down
+        lower = min(top + (row + height) * down, bottom)
+        start = max(math.floor(upper) - margin, highest)
+        stop = min(math.ceil(lower) + margin, lowest)
         band = _in_colour(image.crop((first, start, last, stop)))
         part = band.resize((size[0], height), filter, box=(left - first, upper - start, right - first, lower - start))
         part = _on_white(part) if on_white else part

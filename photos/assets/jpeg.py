@@ -9,7 +9,14 @@ from photos.assets import exif, icc, lengths
 from photos.assets.errors import BadPicture
 from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
 
-SOI, EOI, SOS, APP0, APP1, APP2, APP14, COMMENT = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
+SOI = 0xD8
+EOI = 0xD9
+SOS = 0xDA
+APP0 = 0xE0
+APP1 = 0xE1
+APP2 = 0xE2
+APP14 = 0xEE
+COMMENT = 0xFE
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
@@ -35,7 +42,8 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     seen: set[int] = set()
     # Tables behind the first scan, until another scan uses them.
     held = b""
-    frame, profile = _Frame(), _Profile()
+    frame = _Frame()
+    profile = _Profile()
     while True:
         code = yield from _marker(source)
         if code == EOI:
@@ -53,7 +61,8 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             found.scans = scans
             frame.check_scan(body, found)
             yield held + _segment(code, body)
-            held, tables = b"", 0
+            held = b""
+            tables = 0
             yield from _coded(source)
             continue
         elif code in lengths.JPEG:
@@ -107,7 +116,8 @@ class _Frame:
         """Note the size, and the memory that a picture in several scans needs."""
         if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
             raise damaged()
-        self._components, self._is_progressive = body[5], code in PROGRESSIVE
+        self._components = body[5]
+        self._is_progressive = code in PROGRESSIVE
         found.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
         if not all(found.size):
             raise BadPicture(_("The JPEG does not say how large it is."))
@@ -140,7 +150,8 @@ class _Profile:
         """Take a part; return all segments when it was the last, else b"". Raises BadPicture for more than is taken."""
         if len(body) < len(ICC) + 2:
             return b""
-        number, count = body[len(ICC)], body[len(ICC) + 1]
+        number = body[len(ICC)]
+        count = body[len(ICC) + 1]
         self._length += len(body)
         if self._is_whole or self._length > LONGEST_PIECE:
             raise damaged()

@@ -12,7 +12,10 @@ def _exactly(length: int) -> range:
 
 
 # ISO/IEC 10918-1, annex B: the body of a segment, by its marker. Tables come several in one segment.
-DQT, DHT, DAC, DRI = 0xDB, 0xC4, 0xCC, 0xDD
+DQT = 0xDB
+DHT = 0xC4
+DAC = 0xCC
+DRI = 0xDD
 JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 65), DRI: _exactly(2)}
 # Without its thumbnail (JFIF 1.02), with its transform flag (Adobe technical note 5116).
 JFIF, ADOBE = 14, 12

@@ -33,7 +33,8 @@ class Lock:
     """The lock on one files document that this process holds; `moment` is what is stored."""
 
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
-        self._collection, self._selector = collection, dict(selector)
+        self._collection = collection
+        self._selector = dict(selector)
         self.moment = moment
         self._renewing = threading.Lock()
 
@@ -64,7 +65,8 @@ class Heartbeat:
     """Renews locks from a thread of its own: a sender may be slow to send, and is alive as long as its request is."""
 
     def __init__(self, locks: Sequence[Lock]) -> None:
-        self._locks, self._period = tuple(locks), RENEW.total_seconds()
+        self._locks = tuple(locks)
+        self._period = RENEW.total_seconds()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="upload-heartbeat", daemon=True)
         self.lost = False

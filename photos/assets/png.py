@@ -12,7 +12,8 @@ from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_co
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})
 # The one chunk of those in lengths.PNG that may come again, and those without which there is no picture.
-FRAME, NEEDED = b"fcTL", frozenset({b"IHDR", b"PLTE", b"IEND"})
+FRAME = b"fcTL"
+NEEDED = frozenset({b"IHDR", b"PLTE", b"IEND"})
 PIECE = 1 << 16
 # Bytes by which a colour profile may become longer: others may have packed theirs better.
 LONGER_PROFILE = 1024
@@ -28,7 +29,8 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     picture = _Picture()
     while True:
         head = yield from source.take(8)
-        length, name = int.from_bytes(head[:4], "big"), head[4:]
+        length = int.from_bytes(head[:4], "big")
+        name = head[4:]
         if picture.is_unknown != (name == b"IHDR") or length > 0x7FFFFFFF:
             raise damaged()
         if pixels := picture.pixels(name):
@@ -70,7 +72,9 @@ class _Picture:
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
-        self._size, self._bits, self._is_interlaced = (0, 0), 0, False
+        self._size = (0, 0)
+        self._bits = 0
+        self._is_interlaced = False
         # Of the picture, and of the frame that is coming.
         self._still: _Pixels | None = None
         self._frame: _Pixels | None = None
@@ -124,7 +128,8 @@ class _Picture:
         if (depth, colour) == (16, 0):
             # 16 bits of grey are made 32 before they are made 8.
             found.extra_memory = 4 * width * height
-        self._bits, self._is_interlaced = depth * SAMPLES[colour], bool(interlaced)
+        self._bits = depth * SAMPLES[colour]
+        self._is_interlaced = bool(interlaced)
         self._still = _Pixels(self._length(width, height))
 
     def _begin_frame(self, body: bytes, found: Found) -> bytes:
@@ -148,7 +153,8 @@ class _Picture:
         """Return how many bytes the pixels are before they are packed, each line with its filter."""
         total = 0
         for left, top, across, down in PASSES if self._is_interlaced else ((0, 0, 1, 1),):
-            columns, lines = -(-(width - left) // across), -(-(height - top) // down)
+            columns = -(-(width - left) // across)
+            lines = -(-(height - top) // down)
             if columns > 0 < lines:
                 total += lines * (1 + (columns * self._bits + 7) // 8)
         return total
@@ -158,7 +164,8 @@ class _Pixels:
     """A packed stream of pixels, spread over chunks. Zeros replace bytes after its end, because they show nothing."""
 
     def __init__(self, length: int) -> None:
-        self._left, self._unpacker = length, zlib.decompressobj()
+        self._left = length
+        self._unpacker = zlib.decompressobj()
 
     @property
     def is_whole(self) -> bool:
@@ -167,13 +174,16 @@ class _Pixels:
 
     def kept(self, data: bytes) -> bytes:
         """Return the next bytes as they are stored. Raises BadPicture for more pixels than there are, and broken ones."""
-        unpacker, rest, more = self._unpacker, data, True
+        unpacker = self._unpacker
+        rest = data
+        more = True
         if unpacker.eof:
             return bytes(len(data))
         try:
             while (rest or more) and not unpacker.eof:
                 unpacked = len(unpacker.decompress(rest, PIECE))
-                rest, more = unpacker.unconsumed_tail, unpacked == PIECE
+                rest = unpacker.unconsumed_tail
+                more = unpacked == PIECE
                 self._left -= unpacked
                 if self._left < 0:
                     raise damaged()

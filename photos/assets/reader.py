@@ -23,7 +23,8 @@ def read(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int)
     """
     if stop <= start:
         return
-    wanted, last = start // chunk_size, (stop - 1) // chunk_size
+    wanted = start // chunk_size
+    last = (stop - 1) // chunk_size
     chunks = database()[f"{bucket}.chunks"].find(
         {"files_id": file_id, "n": {"$gte": wanted, "$lte": last}}, {"n": 1, "data": 1, "_id": 0}
     )
@@ -45,7 +46,8 @@ def opened(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: in
 
     Raises Missing where one is missing, so that the answer can still say so; that a later one is short shows when it is read.
     """
-    wanted, last = start // chunk_size, (stop - 1) // chunk_size
+    wanted = start // chunk_size
+    last = (stop - 1) // chunk_size
     if last > wanted:
         query = {"files_id": file_id, "n": {"$gte": wanted, "$lte": last}}
         if database()[f"{bucket}.chunks"].count_documents(query) != last - wanted + 1:
@@ -58,9 +60,13 @@ class SeekableFile(io.RawIOBase):
     """A stored file as Pillow wants one. Reads ahead in order; a seek costs a query."""
 
     def __init__(self, bucket: str, file_id: ObjectId, chunk_size: int, length: int) -> None:
-        self._bucket, self._id, self._chunk_size, self._length = bucket, file_id, chunk_size, length
+        self._bucket = bucket
+        self._id = file_id
+        self._chunk_size = chunk_size
+        self._length = length
         self._position = 0
-        self._held, self._held_from = b"", 0
+        self._held = b""
+        self._held_from = 0
         self._ahead: Iterator[bytes] | None = None
 
     def readable(self) -> bool:

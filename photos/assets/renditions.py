@@ -39,7 +39,8 @@ _SPEC = re.compile(
     re.ASCII,
 )
 # Seconds to wait for another process that makes the copy, and between looks.
-PATIENCE, LOOK = 25, 0.05
+PATIENCE = 25
+LOOK = 0.05
 # Threads of a process that make a copy or wait for one: pages need the others.
 AT_ONCE = 2
 _turns = threading.BoundedSemaphore(AT_ONCE)
@@ -95,10 +96,13 @@ def present(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 
 def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
     """Return the spec in the size and format that `text` says, None if the site makes no such copies."""
-    allowed, match = limits(), _SPEC.fullmatch(text)
+    allowed = limits()
+    match = _SPEC.fullmatch(text)
     if match is None:
         return None
-    width, square, extension = match["width"], match["square"], match["extension"]
+    width = match["width"]
+    square = match["square"]
+    extension = match["extension"]
     if width:
         return Spec(int(width), extension, cut=cut) if int(width) in allowed.widths else None
     return Spec.square(int(square), extension, focal, cut) if int(square) in allowed.squares else None
@@ -166,7 +170,8 @@ def _stored_copy(source: Stored, spec: Spec) -> Document | None:
 
 
 def _wait(source: Stored, content_type: str, spec: Spec) -> Stored:
-    waiting, deadline = threading.Event(), time.monotonic() + PATIENCE
+    waiting = threading.Event()
+    deadline = time.monotonic() + PATIENCE
     while True:
         found = _stored_copy(source, spec)
         if found is not None and found["metadata"]["locked"] is None:

@@ -70,7 +70,9 @@ def answer(asked: FileRequest, file: File, *, cache: str = FOR_EVER, download: b
         return Answer(refused, headers)
     headers["Content-Type"] = file.content_type
     headers["Content-Disposition"] = _disposition(file.filename, download)
-    start, stop, status = 0, file.length, 200
+    start = 0
+    stop = file.length
+    status = 200
     if asked.method == "GET" and (wanted := asked.headers.get("range")) and _range_holds(asked, file):
         found = _range(wanted, file.length)
         if found is not None:

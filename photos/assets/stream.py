@@ -84,7 +84,8 @@ class Cleaner:
     """Runs one parser over the bytes as they come."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
-        self._source, self._parser = source, parser
+        self._source = source
+        self._parser = parser
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take the next bytes; yield what is to be stored of all that has come. Raises BadPicture."""

@@ -29,7 +29,9 @@ class _File:
     """The chunks of a file, as they come."""
 
     def __init__(self, source: Source, found: Found, keep: bool) -> None:
-        self._source, self._found, self._keep = source, found, keep
+        self._source = source
+        self._found = found
+        self._keep = keep
         self.has_pixels = self._is_animated = False
         self._seen: set[bytes] = set()
         found.frames = 0
@@ -39,7 +41,8 @@ class _File:
         has_alpha = has_pixels = False
         while left > 0:
             head = yield from self._source.take(8)
-            name, size = head[:4], int.from_bytes(head[4:], "little")
+            name = head[:4]
+            size = int.from_bytes(head[4:], "little")
             padded = size + (size & 1)
             left -= 8 + padded
             if left < 0:

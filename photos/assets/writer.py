@@ -54,7 +54,8 @@ class Writer:
         also: Sequence[Lock] = (),
     ) -> None:
         """Insert the files document. Raises pymongo's DuplicateKeyError when its place is taken."""
-        self.id, self.length = file_id, 0
+        self.id = file_id
+        self.length = 0
         self.files: Collection[Document] = database()[f"{bucket}.files"]
         self._chunks: Collection[Document] = database()[f"{bucket}.chunks"]
         self._pending: list[Document] = []
@@ -168,7 +169,8 @@ class Incoming:
     def end(self) -> Received:
         """Store the rest, decode what is stored and return what it is. Raises BadPicture, DecoderBusy, UploadLost."""
         self._write(self._cleaning.end())
-        writer, cleaning = self._writer, self._cleaning
+        writer = self._writer
+        cleaning = self._cleaning
         writer.flush()
         assert cleaning.format
         try:

@@ -26,7 +26,8 @@ def make(job: Job) -> None:
     content_id = job.payload["content"]
     if photo is None or photo.metadata.content_id != content_id:
         return
-    source, detail = contents.find(photo.pk, content_id, photo.parent_id), photo.metadata.detail
+    source = contents.find(photo.pk, content_id, photo.parent_id)
+    detail = photo.metadata.detail
     if source is None:
         return
     for spec in renditions.usual(detail.resolution, addresses.focal(photo), addresses.cut(photo)):

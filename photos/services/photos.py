@@ -106,7 +106,8 @@ class Upload:
         self._actor = actor
         self._filename = file_name(filename)
         self._fields = dict(fields or {})
-        self.id, self.title = photo_id or new_id(), _title(self._filename) if is_blank(title) else title
+        self.id = photo_id or new_id()
+        self.title = _title(self._filename) if is_blank(title) else title
         self._wanted = slugs.normalized(slug)
         check_tags(tags)
         if self._wanted:
@@ -115,7 +116,8 @@ class Upload:
         self._incoming = Incoming(self._writer, self._filename)
 
     def _begin(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
-        wanted, moment = self._wanted, now()
+        wanted = self._wanted
+        moment = now()
         metadata: dict[str, Any] = {
             "nonce": ObjectId(),
             "type": PHOTO,
@@ -222,7 +224,9 @@ class Replacement:
     """
 
     def __init__(self, actor: Actor, photo_id: ObjectId, filename: str, *, seen_nonce: ObjectId | None = None) -> None:
-        self._actor, self._photo_id, self._filename = actor, photo_id, file_name(filename)
+        self._actor = actor
+        self._photo_id = photo_id
+        self._filename = file_name(filename)
         self._seen = seen_nonce
         self._lock = _lock(photo_id)
         self.id = new_id()

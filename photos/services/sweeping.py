@@ -88,7 +88,8 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
     """Clear away uploads that have stalled, and nothing else: quick, whatever the size of the site."""
-    swept, stopped = Swept(), stale(moment or now())
+    swept = Swept()
+    stopped = stale(moment or now())
     for batch in batched(database()[ASSET_FILES].find(stopped, SEEN), BATCH):
         photos = [one for one in batch if _is_photo(one)]
         files = [one for one in batch if not _is_photo(one)]
@@ -119,7 +120,8 @@ def _end_stalled(stalled: list[Document], stopped: Document) -> None:
     Taking the lock is what stops a writer who wakes up: its own is in the filter of all that it does.
     """
     mine = now()
-    files, seen = database()[ASSET_FILES], _places(stalled)
+    files = database()[ASSET_FILES]
+    seen = _places(stalled)
     files.update_many({**seen, **stopped}, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
     marked = {**seen, "metadata.locked": mine, "metadata.doomed": mine}
     ids = [document["_id"] for document in files.find(marked, {"_id": 1})]
@@ -143,8 +145,10 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
     """
     if shown == DAMAGED:
         return
-    metadata, files = content["metadata"], database()[ASSET_FILES]
-    photo_id, content_id = metadata["parent_id"], content["_id"]
+    metadata = content["metadata"]
+    files = database()[ASSET_FILES]
+    photo_id = metadata["parent_id"]
+    content_id = content["_id"]
     superseded: Any = metadata["superseded"] if isinstance(metadata.get("superseded"), datetime) else None
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
@@ -270,9 +274,11 @@ def _metadata(ids: list[ObjectId]) -> dict[ObjectId, Document]:
 def _is_unnamed(copy: Document, photo: Document | None) -> bool:
     if photo is None or photo.get("type") != PHOTO:
         return False
-    spec, detail = _part(copy, "metadata").get("spec"), _part(photo, "detail")
+    spec = _part(copy, "metadata").get("spec")
+    detail = _part(photo, "detail")
     try:
-        focal, cut = detail.get("focal"), Cut.of(detail.get("crop"), detail.get("rotation"))
+        focal = detail.get("focal")
+        cut = Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
         # Nobody knows what a damaged photo shows.

@@ -31,7 +31,9 @@ from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
 # The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
-PART, BEGINS, ENDS = "nodes/_discussion.html", b"<!-- discussion -->", b"<!-- end of discussion -->"
+PART = "nodes/_discussion.html"
+BEGINS = b"<!-- discussion -->"
+ENDS = b"<!-- end of discussion -->"
 # However well an entry compares, it ends this long after it was made: a writer may have died between its change and the new
 # version, a millisecond in which other pages would show it no more.
 LONGEST = timedelta(minutes=10)
@@ -90,7 +92,8 @@ class Entry:
 
     def frame_holds(self, present: Present) -> bool:
         """Return whether all of the page but what shows discussions is still what it would be."""
-        before, after = self.site_versions, present.site.versions
+        before = self.site_versions
+        after = present.site.versions
         return (
             after is not None
             and before.frame == after.frame
@@ -119,7 +122,8 @@ class Entry:
     def renewed(self, request: HttpRequest) -> "Entry | None":
         """Return the page with its discussion as it is now, where its frame holds; None where the discussion is shown outside
         of PART, too, or cannot be read, and where PART is a theme's, which may show whatever its page's view has read."""
-        content, template = self.content, get_template(PART)
+        content = self.content
+        template = get_template(PART)
         is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / PART)
         if len(self.discussions) != 1 or BEGINS not in content or not is_shipped:
             return None
@@ -184,7 +188,8 @@ def etag_of(content: bytes) -> str:
 
 def present(node: Expected | None, discussions: Collection[str]) -> Present:
     """Return the site as it is stored now, and the versions of this node and these discussions."""
-    beside, is_beside = [], conf.database_alias() == DEFAULT_DB_ALIAS
+    beside = []
+    is_beside = conf.database_alias() == DEFAULT_DB_ALIAS
     if discussions and is_beside:
         ids = list(discussions)
         # `$in` of one id costs the server a third more.

@@ -89,7 +89,8 @@ class SharedPages:
             return
         said = pickle.dumps((key, entry))
         if len(said) <= self.PLACE - self._DIGEST - self._LENGTH:
-            at, whole = self._place(key), self._digest(said) + len(said).to_bytes(self._LENGTH) + said
+            at = self._place(key)
+            whole = self._digest(said) + len(said).to_bytes(self._LENGTH) + said
             self._memory[at : at + len(whole)] = whole
 
     def clear(self) -> None:

@@ -55,7 +55,8 @@ class KeptPageMiddleware:
             if not entry.is_compared:
                 # The first time here: it may be of another process.
                 cache.put(key, entry)
-            entry.held, entry.is_compared = moment, True
+            entry.held = moment
+            entry.is_compared = True
         response = _for_caches(entry.response(request), entry)
         request.page_cache = "304" if response.status_code == 304 else "hit"
         return response

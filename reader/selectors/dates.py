@@ -48,7 +48,8 @@ def by_date(
     edge = Cursor.parse(place, times=1) if place else None
     going_later = edge.newer if edge else not is_past
     found = _beyond(section_id, types, wanted, moment, size + 1, edge, is_past, going_later)
-    more, documents = len(found) > size, found[:size]
+    more = len(found) > size
+    documents = found[:size]
     if going_later is is_past:
         documents.reverse()
     if not documents:
@@ -101,7 +102,8 @@ def _beyond(
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
     way = 1 if going_later else -1
     fields = for_readers({**LISTED, "derived.date": 1, **_details(types)}, moment)
-    nodes, order = database()[NODES], [("derived.date", way), ("_id", way)]
+    nodes = database()[NODES]
+    order = [("derived.date", way), ("_id", way)]
     return list(
         along(
             keys_of("facet_by_date" if keys else "by_date"),

@@ -28,7 +28,8 @@ def arranged(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuL
     known = _live(ids, moment) if ids else {}
     shown = []
     for link in links:
-        label, target = link["label"], link["target"]
+        label = link["label"]
+        target = link["target"]
         if not target.startswith(NODE):
             shown.append(MenuLink(label, target))
         elif found := known.get(target):

@@ -33,7 +33,8 @@ def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
         wanted = {**posts_of(section_id), **PINNED, **live(moment)}
-        stored, fields = database()[NODES], for_readers(LISTED, moment)
+        stored = database()[NODES]
+        fields = for_readers(LISTED, moment)
         found = along(
             keys_of("by_pin"),
             lambda hint: stored.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST).hint(hint),

@@ -69,7 +69,8 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
 
 def _alike(node: Node, others: Sequence[Document]) -> list[Document]:
     """Return what is stored of others by how much they share with a node, the newest first of those that share as much."""
-    tags, words = set(node.metadata.tags), set(titles.words(node.metadata.title))
+    tags = set(node.metadata.tags)
+    words = set(titles.words(node.metadata.title))
     shared = [
         (tags.intersection(other["metadata"]["tags"]), words.intersection(_title_words(other))) for other in others
     ]

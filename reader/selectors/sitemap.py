@@ -39,7 +39,8 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
     """
 
     def read() -> tuple[tuple[Cursor, ...], datetime | None]:
-        stored, wanted = database()[home_of(type)], _public(sections, type, moment)
+        stored = database()[home_of(type)]
+        wanted = _public(sections, type, moment)
         # A damaged one can't begin a page.
         wanted["metadata.created"] = {"$type": "date"}
         keys = along(

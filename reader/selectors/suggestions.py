@@ -37,7 +37,8 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
     wanted = {**picking.titled(typed), **public}
-    nodes, fields = database()[NODES], for_readers(LISTED, moment)
+    nodes = database()[NODES]
+    fields = for_readers(LISTED, moment)
     found = along(keys_of("by_title_word"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(TITLES))
     return [node.metadata.title for node in readable_nodes(NODES, found) if node.content_type.is_installed]
 
@@ -47,7 +48,8 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
     found: list[str] = []
     # They are stored as editors spelled them.
     for beginning in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
-        tag, end = beginning, beginning + titles.LAST
+        tag = beginning
+        end = beginning + titles.LAST
         while len(found) < TAGS:
             wanted = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
             if (following := _next_tag(wanted, tag, end)) is None:

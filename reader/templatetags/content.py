@@ -26,7 +26,8 @@ def referred(node_id: ObjectId | None) -> Any:
 @register.filter
 def month_url(node: Placed) -> str:
     """{{ entry|month_url }}: the path of what its blog published in the same month; "" for what no blog lists."""
-    sections, published = tree.current(), node.metadata.published
+    sections = tree.current()
+    published = node.metadata.published
     section = sections.sections.get(node.metadata.parent_id)
     if section is None or section.content_type.lists != NEWEST or not (published and node.content_type.is_dated):
         return ""

@@ -48,7 +48,8 @@ def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
 
 
 def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     sees_all = access.sees_all(user)
     found = [
         (f"{field.prefix}{section.id}", section.title)

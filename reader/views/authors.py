@@ -16,7 +16,8 @@ from reader.views import pages
 @require_safe
 def author(request: HttpRequest, slug: str) -> HttpResponse:
     """List what is signed with a name, or lead on to the page that tells of the author."""
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     if page := authors.pages(sections, moment).get(slug):
         # Not for ever: the name has a list of its own again when the page is gone.
         query = request.META.get("QUERY_STRING", "")

@@ -68,7 +68,8 @@ class Narrowed:
         # Counts are kept: not those of what matches nothing, of which there is any number.
         counted = selectors.counts(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
         for field in facets.fields(type):
-            counts, labels = counted.get(field.name, {}), facets.labels(field)
+            counts = counted.get(field.name, {})
+            labels = facets.labels(field)
             chosen = [value for name, value in self.wanted if name == field.name]
             values = list(dict.fromkeys((*chosen, *counts)))
             order = {value: place for place, value in enumerate(labels)}
@@ -81,7 +82,8 @@ class Narrowed:
         one = (name, value)
         rest = [wanted for wanted in self.wanted if wanted != one]
         is_chosen = len(rest) < len(self.wanted)
-        query, address = urlencode(sorted(rest if is_chosen else [*rest, one])), self.section.get_absolute_url()
+        query = urlencode(sorted(rest if is_chosen else [*rest, one]))
+        address = self.section.get_absolute_url()
         return Choice(label, count, f"{address}?{query}" if query else address, is_chosen)
 
 

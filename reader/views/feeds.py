@@ -70,7 +70,8 @@ def _of_tag(tag: str) -> Source:
 
 
 def _of_author(slug: str) -> Source:
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     page = authors.pages(sections, moment).get(slug)
     names = authors.names(authors.slugs_of(page) if page else [slug], moment)
     listing = authors.posts(sections, names, moment, size=ENTRIES, whole=True)
@@ -140,10 +141,13 @@ def _channel(source: Source, changed: datetime | None, request: HttpRequest) -> 
 
 
 def _item(node: Node | Photo, request: HttpRequest) -> Item:
-    metadata, origin = node.metadata, links.origin(request)
+    metadata = node.metadata
+    origin = links.origin(request)
     author = metadata.author.get_absolute_url() if metadata.author else ""
     link = origin + node.get_absolute_url()
-    html, enclosure, picture = texts.body(node, is_feed=True), None, None
+    html = texts.body(node, is_feed=True)
+    enclosure = None
+    picture = None
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail

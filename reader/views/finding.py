@@ -92,7 +92,9 @@ def search_suggestions(request: HttpRequest) -> JsonResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404 with what the reader may have meant: pages whose titles have words of the address, and what to search for."""
-    words, sections, moment = _words_of(request.path), tree.current(), now()
+    words = _words_of(request.path)
+    sections = tree.current()
+    moment = now()
     asked = {"size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
     found = related.titled(sections, titles.typed(words), moment, **asked) if words else []
     context = {"suggestions": found, "words": words, "sections": sections.live_children(None, moment)}

@@ -34,7 +34,8 @@ def script(
 
 def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
     """Return the block for a front page that is a list: the site, and the pages that are listed."""
-    origin, site = links.origin(request), stored_site.current().settings
+    origin = links.origin(request)
+    site = stored_site.current().settings
     about = {
         "@type": "WebSite",
         "@id": f"{origin}/",
@@ -60,7 +61,8 @@ def _block(graph: list[dict[str, Any]]) -> SafeString:
 def _node(
     origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
 ) -> dict[str, Any]:
-    metadata, site = node.metadata, stored_site.current().settings
+    metadata = node.metadata
+    site = stored_site.current().settings
     url = origin + node.get_absolute_url()
     type = "WebSite" if url == f"{origin}/" else node.content_type.schema_org
     said: dict[str, Any] = {

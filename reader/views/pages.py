@@ -36,7 +36,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def front(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
     """Answer the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
-    sections, moment = tree.current(), now()
+    sections = tree.current()
+    moment = now()
     if page := stored_nodes.front_page(sections, moment):
         return show(request, page, is_preview=is_preview)
     newest = listed(request, stored_nodes.newest_entries, sections, moment)
@@ -131,7 +132,8 @@ def show(
 
     `body`: its text, where that is not what readers get of it; `is_preview`: without comments and forms.
     """
-    more, crumbs = _more(request, shown), breadcrumbs(shown)
+    more = _more(request, shown)
+    crumbs = breadcrumbs(shown)
     photo = pictures.shared(shown, more["listing"].nodes[:1] if shown.content_type.lists == content.PHOTOS else ())
     picture = addresses.shared(photo) if photo else None
     context = {
@@ -214,7 +216,8 @@ def _narrowed(request: HttpRequest, narrowed: facets.Narrowed, found: Listing) -
 
 def _by_date(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
     """Return a section's posts, or those that have all facets that the query names, with links that narrow the list."""
-    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
+    narrowed = facets.asked(request.GET, section, moment)
+    size = section.content_type.page_size or 0
     if not narrowed.wanted:
         return {"listing": listed(request, pinned.entries, section.pk, moment, size=size), "facets": narrowed}
     found = Listing(())
@@ -227,7 +230,8 @@ def _by_date(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
 def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
     """Return what a section lists by a date of its own: what is to come or, from ?from=past on, what is past; both may be
     narrowed by facets."""
-    narrowed, size = facets.asked(request.GET, section, moment), section.content_type.page_size or 0
+    narrowed = facets.asked(request.GET, section, moment)
+    size = section.content_type.page_size or 0
     type = narrowed.type.type_name if narrowed.type else ""
     wanted = [(type, name, value) for name, value in narrowed.wanted]
     found = listed(request, dates.by_date, section.pk, section.metadata.type, wanted, moment, size=size)
@@ -236,7 +240,8 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 def signed(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
     """Return what readers see under the names with these slugs: posts from ?from=CURSOR on, and on the first page photos."""
-    sections, names = tree.current(), authors.names(slugs, moment)
+    sections = tree.current()
+    names = authors.names(slugs, moment)
     found = listed(request, authors.posts, sections, names, moment)
     photos = authors.photos(sections, names, moment).nodes if "from" not in request.GET else ()
     return {"listing": found, "photos": photos, "feeds": links.author(names[0]) if found.nodes else ""}

@@ -28,7 +28,10 @@ class Discussions:
     """Stores comments once: what is there, also as a tombstone or in the queue, is not stored again."""
 
     def __init__(self, site_key: str, report: Report, moment: datetime, *, pretend: bool) -> None:
-        self.site_key, self.report, self.moment, self.pretend = site_key, report, moment, pretend
+        self.site_key = site_key
+        self.report = report
+        self.moment = moment
+        self.pretend = pretend
 
     def write(self, target: Target, entry: Entry, item: Item) -> None:
         """Store the comments of `item`, which is discussed as `target`."""
@@ -91,7 +94,8 @@ class Discussions:
 
         Where the count is off, a run was stopped between storing one and counting it: storing them again counts it.
         """
-        found, public = set(), 0
+        found = set()
+        public = 0
         for comment in selectors.iterate(target):
             found.add(comment.slug)
             public += not comment.removed

@@ -32,7 +32,8 @@ LISTS = re.compile(
     r"/(?:category|tag|author|feed|page|wp-admin|wp-json|wp-login\.php)(?:/|\Z)|[?&](?:s|cat|tag|author|feed|m)="
 )
 # The discussion of a page, here and there.
-DISCUSSION, DISCUSSIONS = "comments", {"comments", "respond"}
+DISCUSSION = "comments"
+DISCUSSIONS = {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 

@@ -183,7 +183,8 @@ class _Handler(ContentHandler):
         elif self.depth == 3 and key in CHANNEL and key not in self.channel:
             self._open_leaf(key, attrs)
         elif self.depth == 4 and self.record_name == "item" and key in PARTS:
-            self.part, self.part_name = {}, key
+            self.part = {}
+            self.part_name = key
         elif (self.depth == 4 and self.record is not None and key in RECORDS[self.record_name]) or (
             self.depth == 5 and self.part is not None and key in PARTS[self.part_name]
         ):
@@ -197,7 +198,8 @@ class _Handler(ContentHandler):
         elif self.part is not None and self.depth == 4:
             self._close_part(self.part)
         elif self.record is not None and self.depth == 3:
-            record, self.record = self.record, None
+            record = self.record
+            self.record = None
             self.done.append(self._finish(record))
         elif self.depth == 2 and self._key(name) == "channel":
             self._open_site()
@@ -229,7 +231,9 @@ class _Handler(ContentHandler):
         return OTHER_NAMESPACES.get(namespace.split("://")[-1], "?:") + local
 
     def _open_leaf(self, key: str, attrs: Any) -> None:
-        self.leaf, self.leaf_depth, self.text = key, self.depth, []
+        self.leaf = key
+        self.leaf_depth = self.depth
+        self.text = []
         self.leaf_attributes = (attrs.get("domain", ""), attrs.get("nicename", ""))
 
     def _close_leaf(self) -> None:
@@ -245,7 +249,8 @@ class _Handler(ContentHandler):
         else:
             # The first wins: what a plugin appends under the same name cannot replace what WordPress wrote.
             target.setdefault(self.leaf, text)
-        self.leaf, self.text = "", []
+        self.leaf = ""
+        self.text = []
 
     def _close_part(self, part: dict[str, str]) -> None:
         assert self.record is not None
@@ -347,7 +352,8 @@ class _Handler(ContentHandler):
 
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
         """The moment in UTC: from `gmt`; else the RSS date; else the site's local time with the offset seen last."""
-        at, there = _timestamp(gmt), _timestamp(local)
+        at = _timestamp(gmt)
+        there = _timestamp(local)
         if at is not None and there is not None and abs(there - at) <= timedelta(hours=14):
             self.offset = there - at
         if at is None:
@@ -385,7 +391,8 @@ def _number(text: str) -> int:
 
 
 def _term(taxonomy: str, slug: str, name: str) -> Term:
-    slug, name = slug.strip(), name.strip()
+    slug = slug.strip()
+    name = name.strip()
     return Term(taxonomy, slug, name or slug)
 
 

@@ -243,7 +243,8 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
 
 
 def _entry(export: Export, item: Item, shown: set[str]) -> Entry:
-    title, slug = plain(item.title), slug_of(item.slug)
+    title = plain(item.title)
+    slug = slug_of(item.slug)
     return Entry(
         number=item.id,
         line=item.line,

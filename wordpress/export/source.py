@@ -83,12 +83,14 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise WxrError(1, "the file is in UTF-16; WordPress exports UTF-8")
     decode = _decoder(head, reader)
-    is_first, chunk = True, head
+    is_first = True
+    chunk = head
     while chunk:
         following = stream.read(CHUNK)
         text = decode(chunk, not following)
         if is_first:
-            text, is_first = _beginning(text, repairs), False
+            text = _beginning(text, repairs)
+            is_first = False
         yield reader.repaired(text, final=not following)
         chunk = following
 
@@ -110,7 +112,8 @@ def _beginning(text: str, repairs: Repairs) -> str:
     start = _START.search(text)
     if not start:
         return text
-    skipped, document = text[: start.start()], text[start.start() :]
+    skipped = text[: start.start()]
+    document = text[start.start() :]
     if skipped:
         repairs.count(BEFORE, 1)
     if declaration := _DECLARATION.match(document):

@@ -23,7 +23,8 @@ PIECE = 64 * 1024
 HOPS = 3
 ENOUGH = "that was as much as is downloaded in one run"
 # What is assigned of IPv6, and how IPv4 is reached from it (RFC 6052).
-_UNICAST, _NAT64 = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
+_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
@@ -57,7 +58,8 @@ class Downloader:
             # Where WordPress.com keeps the files of that very site.
             self.hosts.add(f"{host.removesuffix('.wordpress.com')}.files.wordpress.com")
         self.ports = {None, 80, 443, _port(site)}
-        self.limits, self.private = limits, private
+        self.limits = limits
+        self.private = private
         self.files = self.bytes = self.failures = 0
         self.started = time.monotonic()
 
@@ -101,7 +103,8 @@ class Downloader:
         return ""
 
     def _copy(self, response: http.client.HTTPResponse, into: BinaryIO, deadline: float) -> None:
-        declared, copied = response.length, 0
+        declared = response.length
+        copied = 0
         most = min(self.limits.file_bytes, self.limits.total_bytes - self.bytes)
         is_too_large = (declared or 0) > most
         while not is_too_large and time.monotonic() <= deadline and (piece := response.read1(PIECE)):
@@ -145,7 +148,9 @@ class _Connection(http.client.HTTPConnection):
 
     def __init__(self, parts: SplitResult, *, private: bool) -> None:
         super().__init__(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80), timeout=STALL)
-        self.secure, self.private, self.is_over = parts.scheme == "https", private, False
+        self.secure = parts.scheme == "https"
+        self.private = private
+        self.is_over = False
 
     def connect(self) -> None:
         """Connect to the host, unless its name stands for an address that is not public."""

@@ -53,7 +53,11 @@ class Pictures:
     def __init__(
         self, export: Export, sections: Sections, gallery: Home, report: Report, moment: datetime, *, pretend: bool
     ) -> None:
-        self.export, self.sections, self.gallery, self.report, self.moment = export, sections, gallery, report, moment
+        self.export = export
+        self.sections = sections
+        self.gallery = gallery
+        self.report = report
+        self.moment = moment
         self.pretend = pretend
         self.actor = importer()
 
@@ -114,7 +118,8 @@ class Pictures:
             except DownloadError as error:
                 self.report.note("Pictures that could not be downloaded", f"{attachment.url}: {error}")
                 return
-            self.report.downloaded, self.report.downloaded_bytes = downloader.files, downloader.bytes
+            self.report.downloaded = downloader.files
+            self.report.downloaded_bytes = downloader.bytes
             self.upload(attachment, path)
 
 

@@ -25,7 +25,10 @@ class Home:
     """A section that imported posts or pages stand in: `id` None is the top level. `path` has no slash at its end."""
 
     def __init__(self, id: ObjectId | None, path: str, *, is_live: bool, slug: str = "") -> None:
-        self.id, self.path, self.is_live, self.slug = id, path, is_live, slug
+        self.id = id
+        self.path = path
+        self.is_live = is_live
+        self.slug = slug
 
 
 def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datetime) -> None:
@@ -39,14 +42,17 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
         entry.parent_id = _parent(entry, pages, top)
     posts = [entry for entry in export.entries.values() if not entry.is_page]
     for entry in posts:
-        entry.kind, entry.parent_id = BlogEntry.type_name, blog.id
+        entry.kind = BlogEntry.type_name
+        entry.parent_id = blog.id
     for entry in known_entries(export):
         assert entry.known is not None
         entry.moves = entry.moves and entry.parent_id not in (entry.known.parent_id, top.id)
         if entry.moves:
-            entry.wanted, entry.has_slug = entry.known.slug, True
+            entry.wanted = entry.known.slug
+            entry.has_slug = True
         else:
-            entry.parent_id, entry.slug = entry.known.parent_id, entry.known.slug
+            entry.parent_id = entry.known.parent_id
+            entry.slug = entry.known.slug
         entry.kind = Folder.type_name if entry.becomes_folder else entry.known.type
     _choose_slugs([*order, *posts], top, blog, report)
     for entry in [*order, *posts]:

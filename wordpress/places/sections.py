@@ -33,7 +33,10 @@ class Sections:
     before leaves no empty section behind. `pretend` makes none, and counts them all the same."""
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, pretend: bool) -> None:
-        self.export, self.report, self.moment, self.pretend = export, report, moment, pretend
+        self.export = export
+        self.report = report
+        self.moment = moment
+        self.pretend = pretend
         self.planned: dict[ObjectId, Callable[[], None]] = {}
 
     def top(self, slug: str) -> Home:

@@ -77,7 +77,8 @@ def parse(token: Token) -> Block | None:
 
 def with_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
     """Return a body with the contents of synced patterns where they are used; what is not there is added to `lost`."""
-    left, room = MOST_PATTERNS, LONGEST
+    left = MOST_PATTERNS
+    room = LONGEST
 
     def content(found: re.Match[str], above: tuple[int, ...]) -> str:
         nonlocal left, room

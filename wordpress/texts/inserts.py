@@ -56,7 +56,8 @@ def _at_most(most: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.Ma
 
 
 def _embed(found: re.Match[str]) -> str:
-    url, words = unescape(found[1]), unescape(found[2]).strip()
+    url = unescape(found[1])
+    words = unescape(found[2]).strip()
     # Other words are an author's link.
     if players.find(url) is None or words != url:
         return ""
@@ -65,7 +66,8 @@ def _embed(found: re.Match[str]) -> str:
 
 
 def _button(found: re.Match[str]) -> str:
-    href, words = _HREF.search(found[1]), " ".join(unescape(found[2]).split())
+    href = _HREF.search(found[1])
+    words = " ".join(unescape(found[2]).split())
     return _placeholder("button", link=unescape(href[1]), text=words[:200]) if href and words else ""
 
 

@@ -170,10 +170,13 @@ class _Writer:
         if frame.name == "a":
             return _link(attributes(frame.rest).get("href", "").strip(), text)
         mark = MARKS.get(frame.name)
-        start, end = _edge(text), len(text) - _edge(text[::-1])
+        start = _edge(text)
+        end = len(text) - _edge(text[::-1])
         if not mark or start >= end or BREAK in text:
             return text
-        before, inner, after = text[:start], text[start:end], text[end:]
+        before = text[:start]
+        inner = text[start:end]
+        after = text[end:]
         # A mark beside another mark, or around or beside a part of one, could pair up wrongly.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text

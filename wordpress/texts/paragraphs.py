@@ -208,7 +208,9 @@ class _Piece:
 
     def seen(self) -> None:
         """What was added last is visible."""
-        self.shows, self.broken, self.tail = True, False, len(self.parts)
+        self.shows = True
+        self.broken = False
+        self.tail = len(self.parts)
 
     def close(self, inline: list[tuple[str, str, int]]) -> str:
         """The piece with its formatting closed; "" when it would show nothing."""

@@ -131,7 +131,8 @@ class _Expander:
     def escaped(self, token: Token, at: int, end: int) -> tuple[str, int]:
         """One with a doubled bracket is shown with a single one, but only when both ends, its own or those of the begun
         and the ended one, are doubled. Else the bracket too many is text."""
-        front, back = token.source.startswith("[["), token.source.endswith("]]")
+        front = token.source.startswith("[[")
+        back = token.source.endswith("]]")
         partner = self.partner.get(at, -1)
         single = replace(token, source=token.source[front : len(token.source) - back], escaped=False)
         if front and back:
@@ -150,7 +151,9 @@ class _Expander:
     def caption(self, token: Token, inner: str) -> str:
         """A figure: the picture with the link around it, then the caption."""
         pieces = list(tokens(inner))
-        seen, linked, cut = False, False, len(pieces)
+        seen = False
+        linked = False
+        cut = len(pieces)
         for number, piece in enumerate(pieces):
             linked = piece.kind == "open" if piece.name == "a" else linked
             seen = seen or piece.name == "img" or piece.kind == "whole"
@@ -202,5 +205,6 @@ def _partners(found: list[Token]) -> dict[int, int]:
             begun.setdefault(token.name, []).append(at)
         elif begun.get(token.name):
             start = begun[token.name].pop()
-            partner[start], partner[at] = at, start
+            partner[start] = at
+            partner[at] = start
     return partner

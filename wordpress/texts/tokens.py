@@ -74,7 +74,9 @@ def _token(source: str, at: int, unclosed: set[str]) -> Token:
     found = TAG.match(source, at)
     if not found:
         return Token("text", "<")
-    slash, name, rest = found[1], found[2].lower(), found[3]
+    slash = found[1]
+    name = found[2].lower()
+    rest = found[3]
     if slash:
         return Token("close", found[0], name)
     if name in VOID:

@@ -54,5 +54,6 @@ def _is_from_named_network(request: HttpRequest) -> bool:
 
 
 def _has_token(request: HttpRequest) -> bool:
-    wanted, sent = settings.METRICS_TOKEN, request.headers.get("Authorization", "")
+    wanted = settings.METRICS_TOKEN
+    sent = request.headers.get("Authorization", "")
     return bool(wanted) and compare_digest(sent.encode(), f"Bearer {wanted}".encode())

@@ -55,7 +55,8 @@ def storage(label: str) -> Storage:
 def storage_of(target: Target) -> Storage:
     """Return how the discussion of a target is kept that is begun now: in the layout that COMMENTS["LAYOUT"] says for it, else
     as `storage` of its label. Raises ImproperlyConfigured."""
-    kept, wanted = storage(target.label), conf.imported("LAYOUT")(target)
+    kept = storage(target.label)
+    wanted = conf.imported("LAYOUT")(target)
     is_used = wanted and may_keep(_known(wanted, str(target)), target.label)
     return replace(kept, schema=wanted) if is_used else kept
 
@@ -92,7 +93,8 @@ class Layouts:
     """The layouts on one database, each made when it is first asked for."""
 
     def __init__(self, db: Database[Document]) -> None:
-        self._db, self._made = db, dict[type[Layout], Layout]()
+        self._db = db
+        self._made = dict[type[Layout], Layout]()
 
     @property
     def all(self) -> tuple[Layout, ...]:

@@ -100,7 +100,8 @@ class Layout(ABC):
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         """Delete the copies whose epoch matches a query such as {"$lte": 3}, so many documents at a time: one command for a
         million would outlast the connection's time limit. Return how many went."""
-        query, deleted = {"discussion_id": place.target.id, "epoch": dict(epochs)}, 0
+        query = {"discussion_id": place.target.id, "epoch": dict(epochs)}
+        deleted = 0
         while ids := [one["_id"] for one in self.stored.find(query, {"_id": 1}).limit(self.dropped_at_once)]:
             # Left to itself the server may walk along the index that found them, from end to end for each batch.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count

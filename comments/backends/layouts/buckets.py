@@ -109,7 +109,8 @@ class Buckets(InBuckets):
     keeps = orders = (Order.OLDEST,)
 
     def put(self, place: Place, document: Document, found: Found) -> Document | None:
-        page, slug = page_of(document["number"], place.bucket), document["slug"]
+        page = page_of(document["number"], place.bucket)
+        slug = document["slug"]
         ways = pushes(document, BY_NUMBER)
         while True:
             condition, pushed = ways.pop(0) if len(ways) > 1 else ways[0]
@@ -173,7 +174,8 @@ class Buckets(InBuckets):
 
     def faults(self, place: Place) -> Iterable[str]:
         for bucket in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):
-            page, comments = bucket.get("page"), readable_in(self.collection, bucket)
+            page = bucket.get("page")
+            comments = readable_in(self.collection, bucket)
             if bucket.get("count") != len(elements(bucket)):
                 yield f"bucket {page} ({bucket['_id']}) counts {bucket.get('count')} of {len(elements(bucket))} comments"
             if any(page_of(item["number"], place.bucket) != page for item in comments):

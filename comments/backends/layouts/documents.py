@@ -104,7 +104,8 @@ def _beyond(last: Document, order: Order) -> Document:
     """Return the query for what comes after a comment. Any number of them may share its number."""
     if order is Order.THREADED:
         return {"full_slug": {"$gt": last["full_slug"]}}
-    number, posted = last["number"], last["posted"]
+    number = last["number"]
+    posted = last["posted"]
     return {
         "$or": [
             {"number": {"$gt": number}},

@@ -49,7 +49,8 @@ class Embedded(Layout):
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
         """Return the targets' own collection, and the one where they wait while they are in the trash, if there is any."""
-        own, trash = str(cls.options_of(label)["COLLECTION"]), str(cls.options_of(label)["TRASH"])
+        own = str(cls.options_of(label)["COLLECTION"])
+        trash = str(cls.options_of(label)["TRASH"])
         try:
             own = own or targets.model_of(label)._meta.db_table
         except TargetNotFound as error:
@@ -127,7 +128,8 @@ class Embedded(Layout):
         return bool(found.hint["home"].update_one({**found.hint["where"], **wanted}, changes).modified_count)
 
     def outgrown(self, place: Place, found: Found, *documents: Document) -> str:
-        held, size = found.hint.get("held", 0), found.hint.get("bytes", 0)
+        held = found.hint.get("held", 0)
+        size = found.hint.get("bytes", 0)
         for document in documents:
             before = found.comments.get(document["slug"])
             held += before is None

@@ -35,7 +35,8 @@ class ThreadedBuckets(InBuckets):
     written_in = Order.THREADED
 
     def put(self, place: Place, document: Document, found: Found) -> Document | None:
-        key, slug = document["full_slug"], document["slug"]
+        key = document["full_slug"]
+        slug = document["slug"]
         # A reply mostly has comments after it.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
@@ -76,7 +77,8 @@ class ThreadedBuckets(InBuckets):
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
             if leaf is None or any(not page <= item["full_slug"] < leaf["until"] for item in more):
                 return False
-            comments, known = leaf["comments"], {item["slug"] for item in leaf["comments"]}
+            comments = leaf["comments"]
+            known = {item["slug"] for item in leaf["comments"]}
             if lacking := [item for item in more if item["slug"] not in known]:
                 comments = sorted([*comments, *lacking], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
@@ -167,7 +169,8 @@ class ThreadedBuckets(InBuckets):
                     return False
                 leaves.append((leaf["page"], leaf["until"], []))
             leaves[-1][2].append(item)
-        updates, is_whole = {}, True
+        updates = {}
+        is_whole = True
         for page, until, part in leaves:
             if len(part) > place.bucket:
                 is_whole &= self.split(place, page, part)
@@ -188,7 +191,8 @@ class ThreadedBuckets(InBuckets):
         for leaf in self.stored.find(self.of(place), batch_size=20).sort("page", ASCENDING):
             name = f"the leaf {leaf.get('page')!r} ({leaf['_id']})"
             keys = [item["full_slug"] for item in readable_in(self.collection, leaf)]
-            low, high = leaf.get("page"), leaf.get("until")
+            low = leaf.get("page")
+            high = leaf.get("until")
             if not (isinstance(low, str) and isinstance(high, str) and isinstance(leaf.get("comments"), list)):
                 yield f"{name} lacks its bounds or its comments"
                 continue

@@ -67,7 +67,8 @@ class Across(Erasing):
         return list(readable("discussions", found.limit(limit), discussion))
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
-        collection, short = self.store.discussions.collection, {"$not": {"$gt": longest}}
+        collection = self.store.discussions.collection
+        short = {"$not": {"$gt": longest}}
         pipeline = [
             *part_of(collection, size),
             {"$match": {"count": short, "last_number": short}},
@@ -87,7 +88,8 @@ class Across(Erasing):
         return missing
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        query, known = of_label(label), self.store.discussions.collection
+        query = of_label(label)
+        known = self.store.discussions.collection
         # However long each is worked on: no cursor is kept open.
         while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
             yield from readable("discussions", ids, Target.of_id)

@@ -58,7 +58,8 @@ class Reading(Part):
         replaced. Raises CommentNotFound, DiscussionBusy."""
         patience = time.monotonic() + PATIENCE
         while True:
-            present, missing = self._found(target), None
+            present = self._found(target)
+            missing = None
             try:
                 result = read(*present)
                 if not present[0].last_number or (result.comments if isinstance(result, Page) else result):
@@ -73,7 +74,8 @@ class Reading(Part):
                 raise DiscussionBusy(str(target))
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
-        size, at = wanted.get("size", 50), wanted.get("at", "")
+        size = wanted.get("size", 50)
+        at = wanted.get("at", "")
 
         def read(found: Discussion, where: Place, layout: Layout) -> Page:
             asked = wanted.get("order") or _shown(found)
@@ -184,7 +186,8 @@ def _threaded(layout: Layout, found: Discussion, where: Place, size: int, after:
     """Return a threaded page after or before a cursor."""
     if before:
         documents = layout.by_path(where, "", before, size + 1, backwards=True)
-        more_before, documents = len(documents) > size, documents[:size][::-1]
+        more_before = len(documents) > size
+        documents = documents[:size][::-1]
         return _cut(found, where, documents, size, more_before=more_before, more_after=True)
     documents = layout.by_path(where, after, LAST, size + 1)
     return _cut(found, where, documents[:size], size, more_before=bool(after), more_after=len(documents) > size)

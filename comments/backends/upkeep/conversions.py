@@ -25,7 +25,9 @@ class Conversions(Part):
             return None
         source = place(found)
         to = Place(target, layout, order, 0, source.bucket)
-        here, there, renumber = self.store.layouts.of(source), self.store.layouts.of(to), how.get("renumber", False)
+        here = self.store.layouts.of(source)
+        there = self.store.layouts.of(to)
+        renumber = how.get("renumber", False)
         if here is there and not renumber:
             return self._reorder(source, order)
         is_sorted = max(len(here.orders), len(there.orders)) > 1 or (here.orders == there.orders and not renumber)

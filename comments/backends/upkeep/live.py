@@ -56,7 +56,8 @@ class LiveConversion:
     copied: int = 0
 
     def __post_init__(self) -> None:
-        self.collection, self.me = self.store.discussions.collection, ObjectId()
+        self.collection = self.store.discussions.collection
+        self.me = ObjectId()
         self.here, self.there = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
 
     def run(self) -> int:

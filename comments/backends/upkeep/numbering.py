@@ -10,7 +10,8 @@ class Numbers:
     """A new numbering by (posted, slug): what a comment's number becomes; about 250 bytes of memory a comment."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        self.highest, pairs = 0, []
+        self.highest = 0
+        pairs = []
         for document in documents:
             pairs.append((document["posted"], document["slug"]))
             self.highest = max(self.highest, int(document["number"]))

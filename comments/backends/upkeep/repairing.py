@@ -39,7 +39,9 @@ def repair_claims(store: Store, target: Target, *, older_than: float | None = No
     """Commit or drop the claims of a discussion that are older than so many seconds (else: ABANDONED), and commit of those
     older than LEASE the ones under which something is stored; return how many."""
     oldest = times.ABANDONED if older_than is None else older_than
-    found, moment, repaired = store.discussions.find(target, whole=True), now(), 0
+    found = store.discussions.find(target, whole=True)
+    moment = now()
+    repaired = 0
     for claim in claims_of(found) if found else ():
         age = (moment - claim.at).total_seconds()
         if age >= min(times.LEASE, oldest):
@@ -85,7 +87,8 @@ def _orphans(store: Store, found: Document) -> Iterator[tuple[Layout, int]]:
 def _only_there(store: Store, found: Document, layout: Layout, epoch: int) -> int:
     """Return how many comments an orphaned copy has that the present copy lacks. Conversions leave none: this copy was read
     until the discussion's document was lost and another one begun."""
-    where, lacking = place(found), 0
+    where = place(found)
+    lacking = 0
     stored = (str(item.get("slug")) for _, item in layout.scan(replace(where, epoch=epoch)) if isinstance(item, dict))
     for batch in batched(stored, BATCH):
         known = store.layouts.of(where).look(where, batch).comments
@@ -112,7 +115,8 @@ class Repairing(Part):
 
     def _tally(self, where: Place) -> "Tally":
         """Read a copy whole; about 200 bytes of memory a comment."""
-        layout, tally = self.store.layouts.of(where), Tally()
+        layout = self.store.layouts.of(where)
+        tally = Tally()
         tally.malformed = list(layout.malformed(where))
         for document in layout.iterate(where, layout.orders[0]):
             tally.add(document)
@@ -160,7 +164,8 @@ class Repairing(Part):
 
     def tidy(self) -> int:
         """What the worker does each minute; a discussion that is damaged keeps no other from it."""
-        discussions, moment = self.store.discussions.collection, now()
+        discussions = self.store.discussions.collection
+        moment = now()
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.UNHEARD)}, "$expr": is_dead()}
         done = discussions.update_many(dead, {"$set": {"moving": None, "touched": []}}).modified_count
         claims = {"claims.at": {"$lt": moment - timedelta(seconds=times.LEASE)}}
@@ -190,7 +195,8 @@ class Tally:
 
     def add(self, document: Document) -> None:
         """Take a comment into account; they come in the copy's own order."""
-        slug, full_slug = document["slug"], document["full_slug"]
+        slug = document["slug"]
+        full_slug = document["full_slug"]
         own = f"{slugs.stamp(document['posted'])}:{slug.rpartition('/')[2]}"
         above, _, last = full_slug.rpartition("/")
         if not slugs.is_slug(slug) or last != own or (document["parent_id"] or "") != slugs.parent_of(slug):

@@ -89,7 +89,8 @@ class Changing(Part):
             claim = discussions.claim(target, intent)
             layout = self.store.layouts.of(claim.place)
             found = layout.look(claim.place, [slug])
-            stored, outgrown = found.comments.get(slug), ""
+            stored = found.comments.get(slug)
+            outgrown = ""
             if stored is None:
                 discussions.drop(claim)
                 raise CommentNotFound(slug)

@@ -25,12 +25,14 @@ class Importing(Changing):
     """Writes of many comments."""
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        new, batch = 0, dict[str, NewComment]()
+        new = 0
+        batch = dict[str, NewComment]()
         try:
             for one in comments:
                 batch.setdefault(slug_of(one), one if one.posted else replace(one, posted=now()))
                 if len(batch) == BATCH:
-                    full, batch = batch, {}
+                    full = batch
+                    batch = {}
                     new += self._import(target, full)
         finally:
             if batch:
@@ -41,7 +43,8 @@ class Importing(Changing):
         return new
 
     def _import(self, target: Target, batch: Mapping[str, NewComment]) -> int:
-        discussions, is_promoted = self.store.discussions, True
+        discussions = self.store.discussions
+        is_promoted = True
         last = max((new.posted for new in batch.values() if new.posted), default=None)
         # The same batch sent again goes on under the claim that it left.
         op = slugs.part("\n".join(batch))
@@ -92,7 +95,8 @@ def counted(layouts: Layouts, claim: Claim) -> Claim:
 
 def _placed(claim: Claim, batch: Mapping[str, NewComment], found: Mapping[str, Document]) -> tuple[list[Document], str]:
     """Return the comments to be stored, up to one that answers what is not there; and what that is, "" without one."""
-    known, documents = dict(found), list[Document]()
+    known = dict(found)
+    documents = list[Document]()
     for number, (slug, new) in enumerate(batch.items(), start=claim.number - len(claim.slugs) + 1):
         if slug in known:
             continue

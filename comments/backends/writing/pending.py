@@ -23,7 +23,8 @@ class Pending(Posting):
     """The moderation queue. Every change is one conditional update."""
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
-        slug, content = slug_of(new), body(new)
+        slug = slug_of(new)
+        content = body(new)
         discussion = self._begun(target)
         where = place(discussion)
         looked = self.store.layouts.of(where).look(where, [slug, new.parent] if new.parent else [slug]).comments
@@ -99,7 +100,9 @@ class Pending(Posting):
         return rejected
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
-        target, by, verdict = wanted.get("target"), wanted.get("taken_by"), wanted.get("verdict", Verdict.WAITING)
+        target = wanted.get("target")
+        by = wanted.get("taken_by")
+        verdict = wanted.get("verdict", Verdict.WAITING)
         exact = {
             "discussion_id": target and target.id,
             "author.id": wanted.get("author_id"),

@@ -24,7 +24,8 @@ class Posting(Changing):
     """Writes that make a comment."""
 
     def post(self, target: Target, new: NewComment) -> Posted:
-        content, slug = body(new), slug_of(new)
+        content = body(new)
+        slug = slug_of(new)
 
         def make(claim: Claim, found: Mapping[str, Document]) -> Document:
             answered = found.get(new.parent)
@@ -48,7 +49,8 @@ class Posting(Changing):
             document = {name: waiting[name] for name in FIELDS}
             return {**document, "number": Int64(claim.number), "state": State.PUBLIC.value, "change": None, "op": None}
 
-        number, slug = int(waiting["number"]), waiting["slug"]
+        number = int(waiting["number"])
+        slug = waiting["slug"]
         # The op of a post: what is posted and what is published under one token share a claim.
         op = slug.rpartition("/")[2]
         intent = Intent(op, slug, "approve", number=number, delta=1, posted=waiting["posted"])
@@ -57,13 +59,15 @@ class Posting(Changing):
 
     def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:
         """Write what `make` makes of a claim and what was found; return what is stored, and whether this call stored it."""
-        discussions, is_second = self.store.discussions, False
+        discussions = self.store.discussions
+        is_second = False
         while True:
             claim = discussions.claim(target, intent)
             layout = self.store.layouts.of(claim.place)
             wanted = [intent.slug, parent] if parent else [intent.slug]
             found = Found() if layout.guards_discussion and not parent else layout.look(claim.place, wanted)
-            stored, document = found.comments.get(intent.slug), None
+            stored = found.comments.get(intent.slug)
+            document = None
             if stored is None:
                 if claim.is_stale:
                     continue

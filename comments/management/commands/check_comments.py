@@ -38,8 +38,10 @@ class Command(AuditCommand):
         try:
             for target in tqdm(found, unit=" discussions", leave=False, disable=quiet):
                 result = maintenance.examine(target, fix=options["fix"], accept_loss=options["accept_loss"])
-                looked_at, comments = looked_at + 1, comments + result.comments
-                faults, mended = faults + len(result.faults), mended + result.mended
+                looked_at = looked_at + 1
+                comments = comments + result.comments
+                faults = faults + len(result.faults)
+                mended = mended + result.mended
                 for fault in result.faults:
                     if options["json"]:
                         listed.append(asdict(fault))

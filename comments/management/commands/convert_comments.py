@@ -44,7 +44,8 @@ class Command(MongoCommand):
                     continue
                 if options["dry_run"]:
                     self.stdout.write(f"Pretending to convert {found.target} ({found.count} comments).")
-                    converted, comments = converted + 1, comments + found.count
+                    converted = converted + 1
+                    comments = comments + found.count
                     continue
                 try:
                     done = self._convert(found, layout, order)
@@ -52,7 +53,8 @@ class Command(MongoCommand):
                     self.stderr.write(str(error))
                     failed += 1
                 else:
-                    converted, comments = converted + 1, comments + done
+                    converted = converted + 1
+                    comments = comments + done
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
         verb = "to convert" if options["dry_run"] else "converted"

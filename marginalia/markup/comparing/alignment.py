@@ -48,10 +48,8 @@ def item_rows(olds: Sequence[str], news: Sequence[str], budget: Budget | None = 
     budget = budget or Budget()
     found = []
     for pair in aligned(olds, news, budget, diff.became):
-        before, after = (
-            "" if pair.old is None else olds[pair.old],
-            "" if pair.new is None else news[pair.new],
-        )
+        before = "" if pair.old is None else olds[pair.old]
+        after = "" if pair.new is None else news[pair.new]
         by_words = before != after and pair.old is not None and pair.new is not None
         found.append(row(pair, diff.words(before, after, budget) if by_words else replaced(before, after)))
     return found
@@ -93,7 +91,8 @@ def aligned(
     unequal = [region for region, equal in found if not equal]
     gone = Counter(olds[i] for region in unequal for i in range(region.old_start, region.old_end))
     come = Counter(news[i] for region in unequal for i in range(region.new_start, region.new_end))
-    moved_from, moved_to = gone & come, gone & come
+    moved_from = gone & come
+    moved_to = gone & come
     for region, equal in found:
         if equal:
             yield from (
@@ -119,10 +118,14 @@ def _taken(moved: Counter[Hashable], part: Hashable) -> bool:
 
 def _between(region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]) -> Iterator[Pair]:
     """Yield a region's parts: before each pair what was removed, then what was added."""
-    at_old, at_new, end_old, end_new = region.old_start, region.new_start, region.old_end, region.new_end
+    at_old = region.old_start
+    at_new = region.new_start
+    end_old = region.old_end
+    end_new = region.new_end
     for old, new in [*pairs, (end_old, end_new)]:
         yield from (Pair(i, None, i in left) for i in range(at_old, old))
         yield from (Pair(None, j, j in came) for j in range(at_new, new))
         if old < end_old:
             yield Pair(old, new)
-        at_old, at_new = old + 1, new + 1
+        at_old = old + 1
+        at_new = new + 1

@@ -45,13 +45,12 @@ def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     changed.
     """
     budget = budget or Budget()
-    old_parts, new_parts = _PARAGRAPH_END.split(old), _PARAGRAPH_END.split(new)
+    old_parts = _PARAGRAPH_END.split(old)
+    new_parts = _PARAGRAPH_END.split(new)
     changes: list[Change] = []
     for region, equal in regions(old_parts, new_parts, budget):
-        before, after = (
-            "".join(old_parts[region.old_start : region.old_end]),
-            "".join(new_parts[region.new_start : region.new_end]),
-        )
+        before = "".join(old_parts[region.old_start : region.old_end])
+        after = "".join(new_parts[region.new_start : region.new_end])
         changes.extend([Change("equal", before)] if equal else _words(before, after, budget))
     return _tidy(changes)
 
@@ -62,7 +61,8 @@ def became(olds: Sequence[str], news: Sequence[str], budget: Budget | None = Non
     They are matched by the words they share (Dice's coefficient of the bags of words), if there are few enough and the
     `budget` suffices; else one to one, where there are as many on both sides (and not too many for that).
     """
-    budget, straight = budget or Budget(), in_order(len(olds), len(news))
+    budget = budget or Budget()
+    straight = in_order(len(olds), len(news))
     if not are_compared(len(olds), len(news)):
         return straight if len(straight) < 2 or budget.take(_STEPS_A_PAIR * len(straight)) else []
     old_bags, new_bags = (
@@ -88,13 +88,12 @@ def _shared(one: Counter[str], other: Counter[str]) -> int:
 
 
 def _words(old: str, new: str, budget: Budget) -> list[Change]:
-    before, after = _WORD.findall(old), _WORD.findall(new)
+    before = _WORD.findall(old)
+    after = _WORD.findall(new)
     changes = []
     for region, equal in regions(before, after, budget):
-        gone, come = (
-            "".join(before[region.old_start : region.old_end]),
-            "".join(after[region.new_start : region.new_end]),
-        )
+        gone = "".join(before[region.old_start : region.old_end])
+        come = "".join(after[region.new_start : region.new_end])
         changes.extend([Change("equal", gone)] if equal else [Change("delete", gone), Change("insert", come)])
     return changes
 

@@ -167,12 +167,15 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
     for (start, end, first, last), equal in regions(base, side, budget):
         if equal:
             continue
-        olds, news = base[start:end], side[first:last]
-        at_old, at_new = start, first
+        olds = base[start:end]
+        news = side[first:last]
+        at_old = start
+        at_new = first
         for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
             if at_old < start + i or at_new < first + j:
                 yield _Edit(at_old, start + i, at_new, first + j)
-            at_old, at_new = start + i + 1, first + j + 1
+            at_old = start + i + 1
+            at_new = first + j + 1
             if i < len(olds):
                 yield _Edit(at_old - 1, at_old, at_new - 1, at_new)
 
@@ -198,7 +201,8 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
     for edit, is_mine in waiting:
         if cluster and not any(_clash(edit, known) for known in _within_reach(edit, sides[not is_mine])):
             yield _cluster(cluster)
-            cluster, sides = [], {True: [], False: []}
+            cluster = []
+            sides = {True: [], False: []}
         cluster.append((edit, is_mine))
         sides[is_mine].append(edit)
     if cluster:
@@ -247,7 +251,9 @@ def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, B
         if cluster.mine or cluster.theirs:
             spans = (cluster.start, cluster.end), (at_mine + common, mine_end), (at_theirs + common, theirs_end)
             yield _changed_chunk(base, mine, theirs, spans, cluster)
-        at, at_mine, at_theirs = cluster.end, mine_end, theirs_end
+        at = cluster.end
+        at_mine = mine_end
+        at_theirs = theirs_end
 
 
 _Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]

@@ -73,7 +73,8 @@ def regions(
     for block in [*blocks(old, new, budget), Block(len(old), len(new), 0)]:
         if at_old < block.old or at_new < block.new:
             yield Region(at_old, block.old, at_new, block.new), False
-        at_old, at_new = block.old + block.size, block.new + block.size
+        at_old = block.old + block.size
+        at_new = block.new + block.size
         if block.size:
             yield Region(block.old, at_old, block.new, at_new), True
 
@@ -114,7 +115,8 @@ def pairs(
     while i < count_old and j < count_new:
         if values[i][j] >= least and table[i][j] == values[i][j] + table[i + 1][j + 1]:
             chosen.append((i, j))
-            i, j = i + 1, j + 1
+            i = i + 1
+            j = j + 1
         elif table[i][j] == table[i + 1][j]:
             i += 1
         else:
@@ -149,15 +151,18 @@ class _Comparison:
 
     def _trimmed(self, region: Region) -> Region:
         """Record what is equal at both ends of `region`; return the rest."""
-        old, new = self._old, self._new
+        old = self._old
+        new = self._new
         a, b, c, d = region
         while a < b and c < d and old[a] == new[c]:
-            a, c = a + 1, c + 1
+            a = a + 1
+            c = c + 1
         if a > region.old_start:
             self.found.append(Block(region.old_start, region.new_start, a - region.old_start))
         end = b
         while a < b and c < d and old[b - 1] == new[d - 1]:
-            b, d = b - 1, d - 1
+            b = b - 1
+            d = d - 1
         if b < end:
             self.found.append(Block(b, d, end - b))
         return Region(a, b, c, d)
@@ -166,7 +171,8 @@ class _Comparison:
         """Return places of parts that occur once on each side: the longest list of them that is in order on both."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
-        in_old, in_new = Counter(old), Counter(new)
+        in_old = Counter(old)
+        in_new = Counter(new)
         place = {part: index for index, part in enumerate(new, region.new_start) if in_new[part] == 1 == in_old[part]}
         common = [(index, place[part]) for index, part in enumerate(old, region.old_start) if part in place]
         # Longest increasing subsequence by patience sorting.
@@ -207,7 +213,8 @@ class _Comparison:
                 start = x
                 y = x - diagonal
                 while 0 <= y < len(new) and x < len(old) and old[x] == new[y]:
-                    x, y = x + 1, y + 1
+                    x = x + 1
+                    y = y + 1
                 furthest[diagonal] = trace[-1][diagonal] = x
                 self.steps += 1 + x - start
                 if x >= len(old) and y >= len(new):
@@ -230,13 +237,16 @@ class _Comparison:
             if x > start_x:
                 start_y = start_x - diagonal
                 self.found.append(Block(region.old_start + start_x, region.new_start + start_y, x - start_x))
-            x, y = from_x, from_x - previous
+            x = from_x
+            y = from_x - previous
 
 
 def _between(region: Region, anchors: Sequence[tuple[int, int]]) -> Iterator[Region]:
     """Yield the regions before, between and after `anchors`; each anchor opens the region after it."""
-    a, c = region.old_start, region.new_start
+    a = region.old_start
+    c = region.new_start
     for old, new in anchors:
         yield Region(a, old, c, new)
-        a, c = old, new
+        a = old
+        c = new
     yield Region(a, region.old_end, c, region.new_end)

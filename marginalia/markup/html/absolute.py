@@ -14,7 +14,8 @@ def absolute(html: str, page: str) -> str:
     """Return the clean `html` of the page at the absolute address `page` with every address in it absolute."""
 
     def attribute(found: re.Match[str]) -> str:
-        name, value = found[1], unescape(found[2])
+        name = found[1]
+        value = unescape(found[2])
         if name == "srcset":
             value = ", ".join(_joined(page, url) + size for url, size in _CANDIDATE.findall(value))
         else:

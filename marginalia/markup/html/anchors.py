@@ -55,7 +55,9 @@ def linked(html: str, name: str) -> str:
 
     It holds no words, so that what a heading says stays what it said. None is made within another link.
     """
-    pieces, at, links_around = list[str](), 0, 0
+    pieces = list[str]()
+    at = 0
+    links_around = 0
     for found in _LINK_OR_HEADING.finditer(html):
         closes, level, identifier = found.groups()
         if not level:
@@ -87,7 +89,8 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
 
     An id that is taken gets a number if it is a heading's, and else is dropped.
     """
-    name, text = found[1], found[2]
+    name = found[1]
+    text = found[2]
     heading = name[0] == "h" and name[1:].isdigit()
     typed = _ID.match(text)
     wanted = prefixed(attributes(typed[2])["id"]) if typed else ""

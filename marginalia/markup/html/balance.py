@@ -99,7 +99,8 @@ class Balancer:
 
     def _image_link(self, text: str) -> None:
         found = tags.attributes(text)
-        source, label = found.get("src", ""), found.get("alt", "").strip()
+        source = found.get("src", "")
+        label = found.get("alt", "").strip()
         if "a" in self._open or not links.allowed(source, links.COMMENT_SCHEMES) or not source:
             self._text(tags.quote(label))
             return

@@ -194,7 +194,8 @@ def settled(html: str, step: Callable[[str], str]) -> str:
 
 def once(html: str, profile: Profile) -> str:
     """Return `html` after one round of cleaning; another round may still find something to change."""
-    html, rules = scrub(html), _RULES[profile]
+    html = scrub(html)
+    rules = _RULES[profile]
     renamed = rules.renamed
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}

@@ -92,7 +92,8 @@ class Inserts:
     def shown(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
         """Return the text with its inserts as readers see them; with `faults` also, in their place, what is wrong."""
         context = Context(site, self.html, is_feed=is_feed)
-        found, left = iter(self._found), MOST + 1 if faults else 0
+        found = iter(self._found)
+        left = MOST + 1 if faults else 0
 
         def show(_placeholder: Placeholder, content: str) -> str:
             nonlocal left
@@ -118,7 +119,8 @@ class Inserts:
 
 
 def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
-    line, spelled = placeholder.line, placeholder.spelled
+    line = placeholder.line
+    spelled = placeholder.spelled
     counts[""] += 1
     if counts[""] > MOST:
         return Fault(line, _("A text has at most %(most)d inserts.") % {"most": MOST})

@@ -82,7 +82,8 @@ class Note(Insert):
     title = forms.CharField(label=_("Title"), max_length=200, required=False)
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        kind, title = self.cleaned_data["kind"], self.cleaned_data["title"]
+        kind = self.cleaned_data["kind"]
+        title = self.cleaned_data["title"]
         if not title and is_empty(context.content):
             return None
         return {"title": title or dict(self.fields["kind"].choices)[kind]}

@@ -98,7 +98,8 @@ def _callouts(state: StateCore) -> None:
         if token.type == "blockquote_open":
             opened.append(token if _begin_note(state.tokens, at) else None)
         elif token.type == "blockquote_close" and opened.pop():
-            token.type, token.content = _TYPE, _END
+            token.type = _TYPE
+            token.content = _END
 
 
 def _begin_note(tokens: list[Token], at: int) -> bool:

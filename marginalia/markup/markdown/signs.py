@@ -35,7 +35,8 @@ def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
 
 
 def _mark(state: StateInline, silent: bool) -> bool:
-    start, most = state.pos + 2, state.posMax
+    start = state.pos + 2
+    most = state.posMax
     if not state.src.startswith("==", state.pos):
         return False
     end = state.src.find("==", start, most)
@@ -44,7 +45,8 @@ def _mark(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         state.push("mark_open", "mark", 1)
-        state.pos, state.posMax = start, end
+        state.pos = start
+        state.posMax = end
         state.md.inline.tokenize(state)
         state.posMax = most
         state.push("mark_close", "mark", -1)
@@ -97,7 +99,9 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("fence", "code", 0)
-        token.info, token.content, token.map = "math", text + "\n", [start, last + 1]
+        token.info = "math"
+        token.content = text + "\n"
+        token.map = [start, last + 1]
         state.line = last + 1
     return True
 

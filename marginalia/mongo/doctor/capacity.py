@@ -11,14 +11,16 @@ SHORTEST_OPLOG = 24 * 60 * 60.0  # seconds
 # An oplog that is less full has lost nothing yet, however young it is.
 FULL = 0.9
 # Of a disk: a tenth, or so much where a tenth is more.
-LEAST_FREE, ENOUGH_FREE = 0.1, 20 * 1024**3
+LEAST_FREE = 0.1
+ENOUGH_FREE = 20 * 1024**3
 FEW_CONNECTIONS = 0.2  # of those that the server takes
 
 
 @check
 def replication(examination: Examination) -> Iterator[Finding]:
     """Every secondary keeps up, and may be away for a day."""
-    members, oplog = status.members(examination.alias), status.oplog(examination.alias)
+    members = status.members(examination.alias)
+    oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():
         if seconds > LONGEST_LAG:
             message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
@@ -54,7 +56,8 @@ def scratch_databases(examination: Examination) -> Iterator[Finding]:
 @check
 def connections(examination: Examination) -> Iterator[Finding]:
     """The server takes the connections that the site may open."""
-    server, pool = status.server(examination.alias), client(examination.alias).options.pool_options.max_pool_size
+    server = status.server(examination.alias)
+    pool = client(examination.alias).options.pool_options.max_pool_size
     if server is None:
         return
     fix = "Raise net.maxIncomingConnections and the limit of open files, or lower maxPoolSize in MONGODB_URI."

@@ -18,7 +18,8 @@ def shards(examination: Examination) -> Iterator[Finding]:
     """On a mongos: the balancer runs, no chunk is too large to be moved, every shard has a primary that is reached."""
     if not sharding.is_mongos(examination.alias):
         return
-    server, where = client(examination.alias), examination.alias
+    server = client(examination.alias)
+    where = examination.alias
     if not is_balancing(server["config"]):
         message = "The balancer is off: what is written from now on stays where it is, however uneven that becomes."
         yield Finding(ADVICE, "balancer-off", where, message, "In mongosh: sh.startBalancer().")

@@ -22,7 +22,9 @@ from marginalia.mongo.servers import cause_of, first_clause, is_outage
 
 log = logging.getLogger(__name__)
 
-ERROR, WARNING, ADVICE = "error", "warning", "advice"
+ERROR = "error"
+WARNING = "warning"
+ADVICE = "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
 # For a check of the whole database, or of one collection.
 SECONDS = 10.0

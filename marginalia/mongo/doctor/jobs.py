@@ -23,7 +23,8 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
     if not jobs.is_tended(alias=examination.alias):
         message = "No worker runs: mails are not sent, and what crashes leave behind waits."
         yield Finding(WARNING, "no-worker", jobs.WORKERS, message, "Run manage.py work beside the site.")
-    stored, due = examination.db[jobs.COLLECTION], now() - OVERDUE
+    stored = examination.db[jobs.COLLECTION]
+    due = now() - OVERDUE
     if stored.find_one({"state": jobs.RUNNING, "due": {"$lt": due}}):
         message = "A worker died over a job, and no other has taken it."
         yield Finding(WARNING, "stale-lease", jobs.COLLECTION, message, "Run manage.py work.")

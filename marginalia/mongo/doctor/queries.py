@@ -56,7 +56,8 @@ def hot_queries() -> list[HotQuery]:
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explained:
     """Run `find` ({filter, sort, limit, projection}) under explain and return what it cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
-    figures, planner = answer["executionStats"], answer["queryPlanner"]
+    figures = answer["executionStats"]
+    planner = answer["queryPlanner"]
     plans = [frozenset(_stages(plan)) for plan in (planner["winningPlan"], *planner["rejectedPlans"])]
     return Explained(
         plans[0],

@@ -48,7 +48,8 @@ class Shapes:
 @collection_check
 def shapes(examination: Examination, collection: Collection) -> Iterator[Finding]:
     """Mixed types, several kinds of entity, deep nesting, long arrays."""
-    name, seen = collection.name, Shapes()
+    name = collection.name
+    seen = Shapes()
     for document in examination.db[name].aggregate(examination.part_of(name), batchSize=100):
         seen.add(document)
     yield from _mixed_types(collection, seen)

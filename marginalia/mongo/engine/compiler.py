@@ -57,7 +57,8 @@ class SQLCompiler(stock.SQLCompiler):
         if columns is not None or self._is_composed():
             return query
         if ordering := self._plain_ordering():
-            query.ordering, query.extra_fields = ordering, None
+            query.ordering = ordering
+            query.extra_fields = None
         if not query.lookup_pipeline and not query.extra_fields:
             query.model_columns = tuple(field.column for field in self.query.get_meta().concrete_fields)
         return query

@@ -14,7 +14,8 @@ class Watched:
 
 _watched = Recorder("watched", Watched)
 # Watch whether the block reads anything outside of `noted()`, which is for what notes itself what it reads.
-watched, noted = _watched.recorded, _watched.unrecorded
+watched = _watched.recorded
+noted = _watched.unrecorded
 
 
 def reading() -> None:

@@ -26,7 +26,8 @@ def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
         return ("_fts", "text") in _pairs(details)
     if _keys(index) != listed_keys(details):
         return False
-    one, other = _comparable(index.settings(), index), _comparable(details, index)
+    one = _comparable(index.settings(), index)
+    other = _comparable(details, index)
     return {k: v for k, v in one.items() if k not in _NOT_TELLING} == {
         k: v for k, v in other.items() if k not in _NOT_TELLING
     }

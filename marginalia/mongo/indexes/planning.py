@@ -36,7 +36,8 @@ def require_present_format(alias: str = "") -> None:
     for item in stored(alias):
         if not item.collection.former:
             continue
-        db, name = database(item.alias), item.collection.name
+        db = database(item.alias)
+        name = item.collection.name
         # Among documents of the present format, one that looks like a former one is damaged. Other checks report it.
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
@@ -126,14 +127,16 @@ def _index_changes(
         if are_twins(index, details):
             matched.add(name)
             return [_change_of_twin(alias, collection, index, name, details)]
-    build, obstacles = _building(collection, index, index.name), _obstacles(collection, index)
+    build = _building(collection, index, index.name)
+    obstacles = _obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe(index), build, obstacles=obstacles)]
     # The name is taken by another index of ours, as it was declared before.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
-    new_name, former = f"{index.name}_{number}", existing[index.name]
+    new_name = f"{index.name}_{number}"
+    former = existing[index.name]
     build = _building(collection, index, new_name)
     if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
         # It stays, as one that no app declares: processes of the old version hint at it.

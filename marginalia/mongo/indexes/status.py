@@ -29,7 +29,8 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
     """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
     rows = []
     for item in stored(alias, collections):
-        db, name = database(item.alias), item.collection.name
+        db = database(item.alias)
+        name = item.collection.name
         if not db.list_collection_names(filter={"name": name}):
             continue
         sizes = db.command("collStats", name).get("indexSizes", {})

@@ -37,7 +37,8 @@ def wanted(collection: Collection) -> Document:
 
 def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -> list[Change]:
     """Return what separates the `options` that the server lists for a collection from its declared validator."""
-    present, schema = options.get("validator", {}), wanted(collection)
+    present = options.get("validator", {})
+    schema = wanted(collection)
     if (present == schema and _settings(options) == SETTINGS) or not (present or schema):
         return []
     is_ours = not present or present.get("$jsonSchema", {}).get("title") == TITLE

@@ -40,7 +40,8 @@ class Statement:
         lines = []
         if self.index is not None:
             name = json.dumps(database(self.alias).name)
-            keys, options = dict(self.index.keys), {"name": self.index.name, **self.index.settings()}
+            keys = dict(self.index.keys)
+            options = {"name": self.index.name, **self.index.settings()}
             make = f"createIndex({json.dumps(keys)}, {json.dumps(options)})"
             lines.append(f"db.getSiblingDB({name}).getCollection({json.dumps(self.collection)}).{make}")
         arguments = (self.command["shardCollection"], self.command["key"], self.command["unique"])
@@ -96,7 +97,8 @@ def plan() -> list[Statement]:
 
 def apply(statement: Statement) -> None:
     """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains."""
-    db, made = database(statement.alias), ""
+    db = database(statement.alias)
+    made = ""
     if statement.index is not None:
         with _refused(statement.collection):
             there = set(db[statement.collection].index_information())
@@ -142,7 +144,8 @@ def unsharded() -> list[tuple[str, str]]:
 
 def distribution(alias: str) -> list[Distribution]:
     """Return how the sharded collections of a connection's database lie on the shards."""
-    db, rows = database(alias), []
+    db = database(alias)
+    rows = []
     for namespace, entry in sorted(sharded(alias).items()):
         name = namespace.removeprefix(f"{db.name}.")
         counted = Counter(chunk["shard"] for chunk in chunks(alias, entry))

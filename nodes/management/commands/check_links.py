@@ -17,7 +17,10 @@ class Command(AuditCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        listed, pages, drafts, broken = [], 0, 0, 0
+        listed = []
+        pages = 0
+        drafts = 0
+        broken = 0
         quiet = options["json"] or not self.stdout.isatty()
         with tqdm(total=references.count_referring(), unit=" pages", leave=False, disable=quiet) as bar:
             for look in references.looks(tree.current(), now()):

@@ -49,7 +49,8 @@ class Command(AuditCommand):
 
     def handle(self, *args: Any, fix: bool, files: bool, **options: Any) -> None:
         found: Counter[str] = Counter()
-        listed, left = [], 0
+        listed = []
+        left = 0
         with tqdm(unit=" findings", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
             for finding in integrity.check(fix=fix, files=files):
                 found[finding.kind] += 1

@@ -37,7 +37,8 @@ class Command(MongoCommand):
                     counts[looked.outcome] += 1
                     if looked.why:
                         self.stdout.write(f"{name} {looked.id} “{looked.title}”: {looked.why}")
-        verb, left = "Pretending to upgrade" if dry_run else "Upgraded", counts[Outcome.LEFT]
+        verb = "Pretending to upgrade" if dry_run else "Upgraded"
+        left = counts[Outcome.LEFT]
         refreshed = f"{'refresh' if dry_run else 'refreshed'} {counts[Outcome.REFRESHED]}"
         self.stdout.write(f"{verb} {counts[Outcome.UPGRADED]} documents and {refreshed}; {left} cannot be.")
         if left:

@@ -38,7 +38,8 @@ class Command(MongoCommand):
     def handle(self, *args: Any, folder: Path, gallery: str, **options: Any) -> None:
         if not folder.is_dir():
             raise CommandError(f"There is no folder {folder}.")
-        gallery_id, counts = _gallery(gallery), dict.fromkeys(COUNTS, 0)
+        gallery_id = _gallery(gallery)
+        counts = dict.fromkeys(COUNTS, 0)
         paths = list(importing.files(folder))
         quiet = options["verbosity"] == 0
         for path in tqdm(paths, unit=" photos", leave=False, disable=quiet or not self.stdout.isatty()):
@@ -61,7 +62,8 @@ class Command(MongoCommand):
             return COUNTS[1] if importing.there(gallery_id, path) else COUNTS[0]
         if options["publish"]:
             fields["published"] = now()
-        who, wanted = Actor(None, options["author"]), tags.parse(options["tags"])
+        who = Actor(None, options["author"])
+        wanted = tags.parse(options["tags"])
         try:
             done = importing.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
         except NotReady:

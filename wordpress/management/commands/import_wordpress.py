@@ -52,7 +52,8 @@ class Command(MongoCommand):
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported, and change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        path, media = options["file"], options["media"]
+        path = options["file"]
+        media = options["media"]
         if not path.is_file():
             raise CommandError(f"There is no file {path}.")
         if media is not None and not media.is_dir():
@@ -103,7 +104,8 @@ class Progress:
     """A bar on a terminal, elsewhere a line now and then."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
-        self.stdout, self.quiet = stdout, quiet
+        self.stdout = stdout
+        self.quiet = quiet
         self.bar: Any = None
         self.total = self.done = 0
         self.unit = ""
@@ -112,7 +114,9 @@ class Progress:
     def begin(self, total: int, unit: str) -> None:
         """Begin to count to `total`; what was counted before has ended."""
         self.end()
-        self.total, self.done, self.unit = total, 0, unit
+        self.total = total
+        self.done = 0
+        self.unit = unit
         if not self.quiet and self.stdout.isatty():
             self.bar = tqdm(
                 total=total, unit="B" if unit == "B" else f" {unit or 'items'}", unit_scale=unit == "B", leave=False

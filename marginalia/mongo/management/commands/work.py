@@ -75,7 +75,9 @@ class Command(MongoCommand):
         return number
 
     def _work(self, aliases: list[str], stopping: threading.Event, *, once: bool) -> int:
-        number, due, soon = 0, 0.0, 0.0
+        number = 0
+        due = 0.0
+        soon = 0.0
         while not stopping.is_set():
             if time.monotonic() >= due:
                 jobs.tend(aliases)
