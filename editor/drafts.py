@@ -15,7 +15,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import desk, differences
+from editor import differences, edit_form
 from editor.editing import publish_draft
 from editor.fields import MomentField
 from editor.site import admin_url, page
@@ -61,8 +61,8 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         except NodeError as error:
             form.add_error(None, str(error))
     dates = {**found.live.fields, **draft.fields}
-    question = desk.takes_down(found.node, dates["published"], dates["expires"])
-    title = _("Schedule changes") if desk.ahead(found.node, dates["published"]) else _("Publish changes")
+    question = edit_form.takedown_warning(found.node, dates["published"], dates["expires"])
+    title = _("Schedule changes") if edit_form.changes_due(found.node, dates["published"]) else _("Publish changes")
     return _show(request, found, draft, form, title, question)
 
 

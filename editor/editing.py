@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from editor import conflict, desk, differences, outcomes, sent_forms, sharing, uses, working_copies
-from editor.desk import Standing
+from editor import conflict, differences, edit_form, outcomes, sent_forms, sharing, uses, working_copies
+from editor.edit_form import PublicationState
 from editor.forms import FIELDS, NodeForm, form_of
 from editor.photos.forms import RowForm
 from editor.site import actor, admin_url, page
@@ -124,7 +124,7 @@ def _said(request: HttpRequest, form: NodeForm, found: Editable | None = None) -
     """Return what the form says, by path, made public where its button says so; a date ahead of what is public stays."""
     mine = form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
     at = form.cleaned_data.get("published")
-    return {**mine, "published": at} if found and desk.ahead(found.node, at) else mine
+    return {**mine, "published": at} if found and edit_form.changes_due(found.node, at) else mine
 
 
 def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
@@ -132,8 +132,13 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
     may_publish = request.user.has_perm("nodes.publish_node")
     if not form.is_bound:
         form.fields["title"].widget.attrs["autofocus"] = True
-    return _desk(
-        request, title, form, bar=desk.bar_of_new(may_publish=may_publish), content_type=content.get(type), is_new=True
+    return _render_form(
+        request,
+        title,
+        form,
+        bar=edit_form.build_new_bar(may_publish=may_publish),
+        content_type=content.get(type),
+        is_new=True,
     )
 
 
@@ -187,7 +192,7 @@ def _taking_down(request: HttpRequest, found: Editable, form: NodeForm, drafting
     before = form.seen.fields if form.seen else {}
     changed = {path: value for path, value in _said(request, form, found).items() if value != before.get(path)}
     said = {**found.live.fields, **changed}
-    question = desk.takes_down(found.node, said["published"], said["expires"])
+    question = edit_form.takedown_warning(found.node, said["published"], said["expires"])
     if not is_live or not question or uses.CONFIRMED in request.POST:
         return {}
     pressed = next((name for name in ("_publish", "_save") if name in request.POST), "_continue")
@@ -246,7 +251,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
     tags = form.tag_change()
     seen = data["nonce"] or ObjectId()
     who = actor(request)
-    due = desk.ahead(found.node, mine.get("published"))
+    due = edit_form.changes_due(found.node, mine.get("published"))
     publishing = _id_or_none(request.POST.get("publishing", ""))
     draft_sent = _is_draft_sent(request, found)
     if publishing:
@@ -280,7 +285,7 @@ def publish_draft(
 
     It is scheduled for `due`, or for a time ahead that it says itself of a page that is public. Raises NodeError.
     """
-    due = due or desk.ahead(found.node, found.draft.fields.get("published") if found.draft else None)
+    due = due or edit_form.changes_due(found.node, found.draft.fields.get("published") if found.draft else None)
     try:
         saved, act = _put_live(actor(request), found.node.pk, draft_nonce, due)
     except EditConflict as error:
@@ -356,15 +361,15 @@ def _page(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool,
     unsaved = form.is_bound or "clashes" in context
     publishing = "publishing" in context
     due = context.get("due") is not None
-    bar = desk.bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)
-    return _desk(
+    bar = edit_form.build_bar(found, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)
+    return _render_form(
         request, found.node.metadata.title, form, found=found, bar=bar, can=can, drafting=drafting,
         content_type=found.node.content_type, uses=uses.of(request.user, [found.node.pk]),
-        is_public=bar.standing is Standing.LIVE, **context,
+        is_public=bar.publication_state is PublicationState.LIVE, **context,
     )  # fmt: skip
 
 
-def _desk(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
+def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
     """Show a form in its page: what is written, the panel beside it, the bar above."""
     elsewhere = [clash.name for clash in context.get("clashes", ())]
     main = form.main(elsewhere)
@@ -396,8 +401,8 @@ def _show_gone(request: HttpRequest) -> HttpResponse:
     if not access.may_create(request.user, type):
         raise Http404
     form = _renumbered(request, type)
-    bar = desk.bar_of_new(may_publish=False, is_gone=True)
-    return _desk(
+    bar = edit_form.build_new_bar(may_publish=False, is_gone=True)
+    return _render_form(
         request, _("This page is gone"), form, bar=bar, content_type=content.get(type), is_new=True, is_gone=True,
         status=409,
     )  # fmt: skip

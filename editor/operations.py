@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import desk, outcomes, undo, uses
+from editor import edit_form, outcomes, undo, uses
 from editor.editing import again_under_another
 from editor.fields import SectionField
 from editor.site import actor, admin_url, page
@@ -102,7 +102,9 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         else:
             outcomes.tell(request, saved, found.node, seen=form.cleaned_data["nonce"])
             return HttpResponseRedirect(admin_url("change", node_id))
-    text = desk.takes_down(found.node, None, NEVER) or _("The page becomes a draft: it will not appear by itself.")
+    text = edit_form.takedown_warning(found.node, None, NEVER) or _(
+        "The page becomes a draft: it will not appear by itself."
+    )
     used = uses.of_leaving(request.user, [node_id])
     text = " ".join([text, _("Its text, history and comments stay."), _goes_with(found)]).strip()
     return _confirm(request, found, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=used)

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from editor import desk, differences
-from editor.desk import Standing
+from editor import differences, edit_form
+from editor.edit_form import PublicationState
 from editor.site import actor, admin_url
 from marginalia.markup.text import slugify
 from marginalia.mongo.clock import now
@@ -56,7 +56,12 @@ def tell(
     if found and slug is not None and not _is_at(found.node, slug):
         address = _("Its address is %(address)s.") % {"address": unquote(found.node.get_absolute_url())}
         told = format_html("{} {}", told, address)
-    if found and not drafted and act is not Act.SCHEDULED and desk.standing(found.node, now()) is Standing.LIVE:
+    if (
+        found
+        and not drafted
+        and act is not Act.SCHEDULED
+        and edit_form.publication_state(found.node, now()) is PublicationState.LIVE
+    ):
         told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
     if found and act is Act.SAVED and not access.allowed(request.user, found.node, access.Action.PUBLISH):
         told = format_html("{} {}", told, _("An editor publishes it."))
@@ -95,35 +100,39 @@ def _warn(request: HttpRequest, node: Node, said: Version) -> None:
 
 def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
     moment = now()
-    name = desk.standing(after, moment)
-    was = desk.standing(before, moment) if before else Standing.NEW
+    name = edit_form.publication_state(after, moment)
+    was = edit_form.publication_state(before, moment) if before else PublicationState.NEW
     if act is Act.MOVED:
         return _("Moved to %(address)s. The old address leads there.") % {"address": after.get_absolute_url()}
     if drafted:
-        return _("Draft saved. Readers still see the live version.") if name is Standing.LIVE else _("Draft saved.")
-    if was is Standing.LIVE and name is not Standing.LIVE:
-        return _("This took the page down: %(until)s") % {"until": desk.gone_until(after, moment)}
+        return (
+            _("Draft saved. Readers still see the live version.")
+            if name is PublicationState.LIVE
+            else _("Draft saved.")
+        )
+    if was is PublicationState.LIVE and name is not PublicationState.LIVE:
+        return _("This took the page down: %(until)s") % {"until": edit_form.describe_absence(after, moment)}
     if act is Act.RESTORED:
         return _("The older version is back.")
     match name:
-        case Standing.DRAFT if act is Act.CHANGES_PUBLISHED:
+        case PublicationState.DRAFT if act is Act.CHANGES_PUBLISHED:
             return _("The draft is part of the page now. The page is not public.")
-        case Standing.DRAFT if was is Standing.SCHEDULED:
+        case PublicationState.DRAFT if was is PublicationState.SCHEDULED:
             return _("Not scheduled any more. The page is a draft.")
-        case Standing.DRAFT:
+        case PublicationState.DRAFT:
             return _("Draft saved.")
-        case Standing.SCHEDULED:
+        case PublicationState.SCHEDULED:
             when = point(after.metadata.published, moment)
             return _("Scheduled. Readers see it from %(when)s on.") % {"when": when}
-        case Standing.EXPIRED:
+        case PublicationState.EXPIRED:
             return _("Saved. Readers get 404: the page expired %(when)s.") % {
                 "when": day(after.metadata.expires, moment)
             }
-        case Standing.HIDDEN if was is name:
+        case PublicationState.HIDDEN if was is name:
             return _("Updated. Readers see the page once its section is public.")
-        case Standing.HIDDEN:
+        case PublicationState.HIDDEN:
             return _("Published. Readers see the page once its section is public.")
-        case _live if was is Standing.LIVE:
+        case _live if was is PublicationState.LIVE:
             return _("Changes published.") if act is Act.CHANGES_PUBLISHED else _("Updated.")
     return _("Published.")
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import conflict, desk, differences, sent_forms
+from editor import conflict, differences, edit_form, sent_forms
 from editor.conflict import MINE, THEIRS
 from editor.forms import FIELDS, NodeForm, form_of
 from editor.photos.forms import PhotoForm
@@ -90,7 +90,7 @@ def keep(request: HttpRequest) -> JsonResponse:
     services.keep(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")
     html = {"html": _offers(request, type, node_id)} if "_offer" in request.POST else {}
-    return JsonResponse({"told": desk.kept_at(now()), **html})
+    return JsonResponse({"told": edit_form.describe_working_copy(now()), **html})
 
 
 @require_safe

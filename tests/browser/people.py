@@ -79,4 +79,4 @@ def write(page: Page, text: str) -> None:
 
 def menu(page: Page) -> None:
     """Open the menu of the bar above a node's form."""
-    page.locator(".desk-menu > summary").click()
+    page.locator(".edit-form-menu > summary").click()

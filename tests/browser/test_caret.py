@@ -8,7 +8,8 @@ from tests.support.nodes.build import node
 
 # A word of each visible line of the text: its letters and the middle of its box in the window.
 WORDS = """() => {
-  const [tools, bar] = [".editor-toolbar", ".desk-bar"].map((name) => document.querySelector(name).getBoundingClientRect());
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const [tools, bar] = [box(".editor-toolbar"), box(".edit-form-bar")];
   // The page scrolls to show a caret that is closer to the lower end.
   const end = (bar.bottom >= innerHeight ? bar.top : innerHeight) - 60;
   const lines = new Map();

@@ -127,7 +127,7 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         photo = upload(gallery(), name="lake.jpg")
         ann = browsing(account("ann"), viewport=PHONE)
         write(ann, stew)
-        ann.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
+        ann.evaluate("document.querySelectorAll('details.edit-form-group').forEach((group) => { group.open = true; })")
         field, picture = ann.locator("#id_goes_with"), ann.locator("#id_picture")
         field.click()
         ann.keyboard.type("sou")
@@ -150,7 +150,7 @@ def test_fields_and_inserts_are_filled_by_title(browsing, account):
         # What readers do not see is named to its editors.
         expect(ann.locator(".field-goes_with .chosen")).to_contain_text("Soup")
         expect(ann.locator(".field-picture .chosen img")).to_have_js_property("complete", True)
-        ann.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
+        ann.evaluate("document.querySelectorAll('details.edit-form-group').forEach((group) => { group.open = true; })")
         ann.locator(".field-goes_with").get_by_role("button", name="Clear").click()
         expect(ann.locator(".field-goes_with .chosen")).to_be_hidden()
         ann.get_by_role("button", name="Insert").click()

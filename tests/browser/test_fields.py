@@ -39,7 +39,7 @@ from tests.support.payloads import ALL, arrived
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60
-# Of so many posts one is looked at by itself, with its comments and all pages of the desk; the others in lists.
+# Of so many posts one is looked at by itself, with its comments and all its pages in the admin; the others in lists.
 OWN_PAGES = 15
 QUICK = 20
 # No eye looks at these pages: what is not painted costs nothing.

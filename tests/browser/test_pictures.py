@@ -20,7 +20,7 @@ def ann(browsing, account) -> Page:
 
 def opened(page: Page, node_id: object) -> None:
     page.goto(f"/admin/nodes/node/{node_id}/change/")
-    page.evaluate("document.querySelectorAll('details.desk-group').forEach((group) => { group.open = true; })")
+    page.evaluate("document.querySelectorAll('details.edit-form-group').forEach((group) => { group.open = true; })")
 
 
 @pytest.mark.slow

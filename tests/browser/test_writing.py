@@ -321,7 +321,7 @@ def test_a_pasted_address_of_the_site_becomes_a_link_by_id(ann, server):
 # How far the page is scrolled, and where in the window the toolbar ends, the cursor stands and the bar below it begins.
 SEEN = """() => {
   const cursor = document.querySelector(".CodeMirror").CodeMirror.cursorCoords(null, "window");
-  const [tools, bar] = [".editor-toolbar", ".desk-bar"].map((one) => document.querySelector(one).getBoundingClientRect());
+  const [tools, bar] = [".editor-toolbar", ".edit-form-bar"].map((one) => document.querySelector(one).getBoundingClientRect());
   const end = bar.bottom >= innerHeight ? bar.top : innerHeight;
   return { scrolled: Math.round(scrollY), tools: tools.bottom, top: cursor.top, bottom: cursor.bottom, end };
 }"""

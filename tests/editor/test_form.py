@@ -14,7 +14,7 @@ from marginalia.mongo.connection import database
 from nodes.services.site import save_settings
 from nodes.types import NEVER
 from tests.support.nodes.build import PAST, node, nonce, stored
-from tests.support.nodes.desk import told
+from tests.support.nodes.edit_form import told
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
 

@@ -11,7 +11,7 @@ from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
-from tests.support.nodes.desk import AHEAD, DUE, WHEN, change, sent, told
+from tests.support.nodes.edit_form import AHEAD, DUE, WHEN, change, sent, told
 from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"

@@ -8,7 +8,7 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, scheduled
 from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.desk import AHEAD, DUE, LIVE, WHEN, change, seen, sent, told
+from tests.support.nodes.edit_form import AHEAD, DUE, LIVE, WHEN, change, seen, sent, told
 from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"

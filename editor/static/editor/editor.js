@@ -300,7 +300,7 @@
     codemirror.on("scrollCursorIntoView", (cm, event) => {
       if (cm.getOption("fullScreen")) return;
       event.preventDefault();
-      const [bar, tools] = [form.querySelector(".desk-bar"), editor.gui.toolbar].map((one) => one.getBoundingClientRect());
+      const [bar, tools] = [form.querySelector(".edit-form-bar"), editor.gui.toolbar].map((one) => one.getBoundingClientRect());
       const { top, bottom } = cm.cursorCoords(null, "window");
       const [above, below] = [tools.bottom - top, bottom - (bar.bottom >= window.innerHeight ? bar.top : window.innerHeight)];
       if (above > -8) window.scrollBy({ top: -above - 8, behavior: "instant" });

@@ -1,4 +1,4 @@
-"""The desk around a node's form, without a browser: what its bar says, what its buttons do, what is told afterwards."""
+"""The edit form of a node without a browser: the texts of its bar, its buttons, and the message after a save."""
 
 import re
 from html import unescape
@@ -24,7 +24,7 @@ def change(node_id: ObjectId, what: str = "change") -> str:
 
 def bar(html: str) -> tuple[str, str, dict[str, str]]:
     """Return (state, saved-state, {name of a button: its words}) of the bar above a form."""
-    html = html.partition('class="desk-bar"')[2].partition('class="desk-main"')[0]
+    html = html.partition('class="edit-form-bar"')[2].partition('class="edit-form-main"')[0]
     state: Any = re.search(r'aria-hidden="true"></span><span>([^<]*)</span> <span id="saved-state"[^>]*>([^<]*)<', html)
     buttons = re.findall(r'<button type="submit"[^>]* name="(\w+)"[^>]*>([^<]*)<', html)
     return unescape(state[1]), unescape(state[2]), {name: unescape(label) for name, label in buttons}

@@ -2,13 +2,13 @@
 (() => {
   "use strict";
   const form = document.getElementById("node_form");
-  const bar = form?.querySelector(".desk-bar");
+  const bar = form?.querySelector(".edit-form-bar");
   if (!bar) return;
   const field = (name) => form.elements.namedItem(name);
   const save = bar.querySelector("[data-save]");
   const primary = bar.querySelector("[data-primary]");
   const saved = document.getElementById("saved-state");
-  const menu = bar.querySelector(".desk-menu");
+  const menu = bar.querySelector(".edit-form-menu");
 
   // Until it is sent: what differs from what is stored. A form that was shown again has it from the beginning.
   let changed = "unstored" in form.dataset;
@@ -97,6 +97,6 @@
 
   // On a phone the settings are folded, but for what is wrong.
   if (window.matchMedia("(max-width: 860px)").matches) {
-    for (const group of form.querySelectorAll(".desk-group:not([data-wrong])")) group.open = false;
+    for (const group of form.querySelectorAll(".edit-form-group:not([data-wrong])")) group.open = false;
   }
 })();

@@ -1,4 +1,4 @@
-"""The desk around a node's form: what its bar says of the page, and what its buttons will do."""
+"""The edit form of a node: the state in its bar, and what its buttons will do."""
 
 import re
 from datetime import timedelta
@@ -9,7 +9,7 @@ from nodes.services import drafts
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
-from tests.support.nodes.desk import AHEAD, LIVE, WHEN, bar, change, seen
+from tests.support.nodes.edit_form import AHEAD, LIVE, WHEN, bar, change, seen
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -135,7 +135,7 @@ def test_fields_of_a_type_are_written_or_chosen(editor):
     with registered(Recipe, Cookbook):
         stew = node("recipe", "stew", parent=node("cookbook", "cooking"), **{"detail.course": "main"})
         html = editor().client.get(change(stew)).content.decode()
-    main, panel = html.partition('class="desk-main"')[2].split('class="desk-panel"')
+    main, panel = html.partition('class="edit-form-main"')[2].split('class="edit-form-panel"')
     for name in ("title", "text", "ingredients", "steps"):
         assert f"field-{name}" in main
     for name in ("course", "servings", "slug", "tags", "published"):

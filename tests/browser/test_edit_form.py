@@ -29,7 +29,7 @@ def change(node_id):
 
 
 def state(page):
-    return page.locator(".desk-state > span:nth-child(2)")
+    return page.locator(".edit-form-state > span:nth-child(2)")
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_what_was_typed_is_previewed_and_readers_see_none_of_it(ann):
 @pytest.mark.slow
 def test_the_menu_is_for_keys_too(ann):
     ann.goto(change(node()))
-    more = ann.locator(".desk-menu > summary")
+    more = ann.locator(".edit-form-menu > summary")
     more.focus()
     ann.keyboard.press("Enter")
     expect(ann.get_by_role("link", name="Unpublish")).to_be_visible()
@@ -147,9 +147,9 @@ def test_on_a_phone_the_bar_is_in_reach_and_the_settings_follow(browsing, accoun
         assert PHONE["height"] / 2 < box["y"] < PHONE["height"] - box["height"]
         assert box["height"] >= 44
         page.mouse.wheel(0, 2_000)
-    expect(page.locator(".desk-group[open]")).to_have_count(0 if scripts else 4)
+    expect(page.locator(".edit-form-group[open]")).to_have_count(0 if scripts else 4)
     page.get_by_role("link", name="Settings").click()
-    expect(page.locator(".desk-group").first).to_be_in_viewport()
+    expect(page.locator(".edit-form-group").first).to_be_in_viewport()
     if scripts:
         page.get_by_text("Summary and tags").click()
     page.locator("#id_tags").fill("phone")

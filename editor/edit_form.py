@@ -1,0 +1,197 @@
+"""The bar of a node's edit form: the publication state in words, and what each button will do."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from marginalia.mongo.clock import now
+from nodes.models import Node, tree
+from nodes.selectors.editable_nodes import Editable
+from nodes.times import day, point, time
+from nodes.types import NEVER
+
+
+class PublicationState(enum.StrEnum):
+    """The state of a page for readers. The value is part of a CSS class: "mark-live"."""
+
+    NEW = "new"
+    DRAFT = "draft"
+    LIVE = "live"
+    HIDDEN = "hidden"  # by its section
+    SCHEDULED = "scheduled"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True)
+class Button:
+    """A button of the form.
+
+    `notice`: its effect for readers; the editor confirms it before a keyboard shortcut presses the button.
+    `schedule_label`: the label while the form contains a publication date in the future.
+    """
+
+    name: str
+    label: str
+    notice: str = ""
+    schedule_label: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The texts and buttons of the bar. `save` never changes what readers see. If `save` is None, neither does `primary`."""
+
+    publication_state: PublicationState
+    state_text: str
+    saved_text: str
+    save: Button | None
+    primary: Button | None
+    menu: tuple[Button, ...] = ()
+
+
+def publication_state(node: Node, moment: datetime) -> PublicationState:
+    """Return the publication state of a node at `moment`."""
+    published = node.metadata.published
+    expires = node.metadata.expires
+    if published is None:
+        return PublicationState.DRAFT
+    if published > moment:
+        return PublicationState.SCHEDULED
+    if expires <= moment:
+        return PublicationState.EXPIRED
+    return PublicationState.LIVE if tree.current().is_live(node.metadata.parent_id, moment) else PublicationState.HIDDEN
+
+
+def describe_state(node: Node, moment: datetime) -> str:
+    """Return the publication state of a node in words: "Live since 3 May"."""
+    metadata = node.metadata
+    match publication_state(node, moment):
+        case PublicationState.DRAFT:
+            return _("Draft · not public")
+        case PublicationState.SCHEDULED:
+            return _("Appears %(when)s") % {"when": point(metadata.published, moment)}
+        case PublicationState.EXPIRED:
+            return _("Expired %(when)s") % {"when": day(metadata.expires, moment)}
+        case PublicationState.HIDDEN:
+            return _("Not public, as its section is not")
+    since = _("Live since %(when)s") % {"when": day(metadata.published, moment)}
+    if metadata.expires == NEVER:
+        return since
+    return _("%(since)s, until %(when)s") % {"since": since, "when": point(metadata.expires, moment)}
+
+
+def describe_absence(node: Node, moment: datetime) -> str:
+    """Return how long readers get 404 for a node that is not public, as the end of a sentence."""
+    if publication_state(node, moment) is PublicationState.SCHEDULED:
+        return _("until %(when)s readers get 404.") % {"when": point(node.metadata.published, moment)}
+    return _("readers get 404 until it is published again.")
+
+
+def changes_due(node: Node, published: datetime | None) -> datetime | None:
+    """Return `published` if it is in the future and the node is live, else None.
+
+    Such a date schedules the changes: readers see the live version until then.
+    """
+    moment = now()
+    return published if published and published > moment and node.is_live(moment) else None
+
+
+def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
+    """Return a warning if saving these dates hides a live page from readers, else ""."""
+    moment = now()
+    stays = changes_due(node, published) or (published and published <= moment)
+    if publication_state(node, moment) is not PublicationState.LIVE or (stays and moment < expires):
+        return ""
+    return _("This takes the page down: readers get 404 until it is published again.")
+
+
+def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
+    """Return the bar of a page that is not stored. `is_gone`: it was trashed or deleted while it was being edited."""
+    state_text = _("Gone · not public") if is_gone else _("New · not public")
+    if is_gone:
+        save = None
+        primary = Button("_continue", _("Save as a new page"))
+    elif may_publish:
+        save = _save_draft_button("_continue")
+        primary = _publish_button()
+    else:
+        save = None
+        primary = _save_draft_button("_continue")
+    return Bar(PublicationState.NEW, state_text, _("Not saved"), save, primary)
+
+
+def build_bar(
+    editable: Editable, can: Mapping[str, bool], *, drafting: bool, publishing: bool, unsaved: bool, due: bool = False
+) -> Bar:
+    """Return the bar of a stored page.
+
+    `can`: the editor's permissions, by names of actions. `drafting`: the form edits the draft.
+    `publishing`: saving publishes the form's content, or schedules it if `due`.
+    `unsaved`: the form shows values that are not stored.
+    """
+    moment = now()
+    state = publication_state(editable.node, moment)
+    state_text = describe_state(editable.node, moment)
+    if editable.draft and (draft_due := editable.draft.due):
+        pattern = (
+            _("%(state)s · changes appear %(when)s")
+            if draft_due > moment
+            else _("%(state)s · changes appeared %(when)s")
+        )
+        state_text = pattern % {"state": state_text, "when": point(draft_due, moment)}
+    elif editable.draft:
+        state_text = _("%(state)s · changes not published") % {"state": state_text}
+    version = editable.draft if drafting and editable.draft else editable.live
+    saved_text = _("Not saved") if unsaved else describe_saved(version.saved_at, moment)
+    if publishing and due:
+        schedule = Button("_publish", _("Schedule changes"), _("Readers see the live version until then."))
+        return Bar(state, state_text, saved_text, None, schedule)
+    save, primary, menu = _buttons(state, can, drafting=drafting, publishing=publishing)
+    return Bar(state, state_text, saved_text, save, primary, menu)
+
+
+def describe_saved(saved_at: datetime, moment: datetime) -> str:
+    """Return when something was saved, in words. A save on the day of `moment` is described without its date."""
+    is_today = timezone.localtime(saved_at).date() == timezone.localtime(moment).date()
+    return _("Saved %(when)s") % {"when": time(saved_at) if is_today else point(saved_at, moment)}
+
+
+def describe_working_copy(stored_at: datetime) -> str:
+    """Return when a working copy was stored, in the words of the bar."""
+    return _("Kept %(when)s, not saved") % {"when": time(stored_at)}
+
+
+_Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
+
+
+def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool, publishing: bool) -> _Buttons:
+    """Return (save button, primary button, buttons of the menu)."""
+    if publishing:
+        return None, _publish_button(_("Publish changes")), ()
+    if drafting:
+        save = _save_draft_button("_draft") if can["draft"] else None
+        is_published = state in (PublicationState.LIVE, PublicationState.HIDDEN)
+        publish = _publish_button(_("Publish changes") if is_published else _("Publish now"))
+        return (save, publish, ()) if can["publish"] else (None, save, ())
+    if not can["publish"]:
+        return None, _save_draft_button("_continue"), ()
+    if state is PublicationState.SCHEDULED:
+        return None, Button("_continue", _("Save")), (_publish_button(_("Publish now")),)
+    if state is PublicationState.EXPIRED:
+        return Button("_continue", _("Save")), _publish_button(_("Publish again")), ()
+    if state is PublicationState.DRAFT:
+        return _save_draft_button("_continue"), _publish_button(), ()
+    notice = _("Readers see the changes at once.")
+    schedule_label = _("Schedule changes…")
+    return _save_draft_button("_draft"), Button("_continue", _("Update"), notice, schedule_label), ()
+
+
+def _save_draft_button(name: str) -> Button:
+    return Button(name, _("Save draft"))
+
+
+def _publish_button(label: str = "") -> Button:
+    return Button("_publish", label or _("Publish"), _("Readers see it at once."), _("Schedule…"))
