@@ -23,7 +23,7 @@ from nodes import access
 from nodes.errors import TooBusy
 from nodes.models import stored_site
 from nodes.models.stored_site import Site, SiteSettings
-from nodes.services.site import SettingsConflict, save_settings, touch
+from nodes.services.site import SettingsConflict, invalidate, save_settings
 
 router = Router(tags=["Site"])
 
@@ -55,7 +55,7 @@ def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  #
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
                 # It was stored by this very request, sent before, and readers may not have been told.
-                touch()
+                invalidate()
             return _answer(request)
         if _nonce(site) != seen:
             raise _stale(changes)

@@ -28,7 +28,7 @@ from nodes.content import CONTENT
 from nodes.errors import TooBusy
 from nodes.models import Node, Photo, stored_site
 from nodes.models.stored_site import SiteSettings
-from nodes.services.site import SettingsConflict, save_settings, touch
+from nodes.services.site import SettingsConflict, invalidate, save_settings
 from transfer import exported, importing_nodes, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
@@ -111,7 +111,7 @@ class Import:
                     self.step()
         finally:
             if not self.dry_run:
-                touch()
+                invalidate()
         return tally
 
     def _all_that_comes(self) -> importing_nodes.Coming:

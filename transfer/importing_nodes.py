@@ -30,7 +30,7 @@ from nodes.selectors import slugs
 from nodes.services import derived, drafts
 from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import check_place, check_tags, writable
 from nodes.tags import unique
 from nodes.types import NEVER, Expected
@@ -339,7 +339,7 @@ def _update(stored: Mapping[str, Any], whole: Mapping[str, Any]) -> Document:
 def _tell(whole: Mapping[str, Any]) -> None:
     """What stands in a section is looked for in the tree: it is read anew under another version."""
     if content.get(whole["metadata"]["type"]).is_section:
-        touch()
+        invalidate()
 
 
 def _draft(document: Mapping[str, Any]) -> ObjectId | None:

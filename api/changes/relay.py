@@ -60,7 +60,7 @@ def relay(moment: datetime | None = None) -> int:
             if told := visibility.entries(events.changes(found), last.until, given or now()):
                 if events.ends_unversioned(found):
                     # Its writer is about to do so, or has died. Who reads what is told must not get what was kept before.
-                    site.touch()
+                    site.invalidate()
                 last = stored.append(last, told)
                 appended += len(told)
         if due := _due(last, resume, moment):

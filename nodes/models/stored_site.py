@@ -76,12 +76,13 @@ HOMES = (
 class Scope(IntEnum):
     """How far a change reaches: it gives a new version to what has its name, and to those after it."""
 
-    FRAME = 0  # every page: settings, sections, what stands at the top level, where things stand and from when to when
+    SITE = 0  # every page: settings, sections, what stands at the top level, where things stand and from when to when
     LISTS = 1  # what lists read of nodes, and photos
     TEXTS = 2  # the page of a node by itself, and what shows whole texts
 
 
-NAMES = tuple(scope.name.lower() for scope in Scope)
+# The stored keys of the versions, in the order of Scope. The key of Scope.SITE stays "frame", as stored documents have it.
+VERSION_KEYS = ("frame", "lists", "texts")
 # Tags have versions, too, so that tagging alone leaves lists as they are: so many for all, by a hash of the tag.
 SLOTS = frozenset(str(number) for number in range(64))
 
@@ -95,7 +96,7 @@ def slots(tags: Iterable[str]) -> frozenset[str]:
 class Versions:
     """The site's versions. Every page is made from what the first two stand for."""
 
-    frame: ObjectId
+    site: ObjectId
     lists: ObjectId
     texts: ObjectId
     # By slot; those that were never given a version are not there.
@@ -108,7 +109,7 @@ class Versions:
     @property
     def changed(self) -> datetime:
         """When the site last got one of them, by the second."""
-        return max(one.generation_time for one in (self.frame, self.lists, self.texts))
+        return max(one.generation_time for one in (self.site, self.lists, self.texts))
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,9 @@ def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
 def _site(document: Mapping[str, Any]) -> Site:
     stored: dict[str, Any] = document.get("settings", {})
     known = {name: stored[name] for name in _SETTINGS & stored.keys()}
-    given = document.keys() >= set(NAMES)
-    versions = Versions(**{name: document[name] for name in NAMES}, tags=document.get("tags", {})) if given else None
+    versions = None
+    if document.keys() >= set(VERSION_KEYS):
+        versions = Versions(document["frame"], document["lists"], document["texts"], document.get("tags", {}))
     return Site(versions, document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
 
 

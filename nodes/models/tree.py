@@ -171,7 +171,7 @@ def current() -> Tree:
     """Return the tree at the site's present `frame` (in a request: at the one that the request began with)."""
     global _kept
     versions = stored_site.current().versions
-    version = versions.frame if versions else None
+    version = versions.site if versions else None
     kept_tree = _kept
     moment = now()
     if kept_tree is not None and version is not None:

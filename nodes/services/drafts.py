@@ -18,7 +18,7 @@ from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeG
 from nodes.merging import Merge
 from nodes.services import derived, scheduled, scope
 from nodes.services.editing import ATTEMPTS, normalized
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import (
     NOT_DRAFTED,
     base_for,
@@ -179,7 +179,7 @@ def schedule(
         unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
         if database()[NODES].update_one(unchanged, {"$set": {"draft": written}}).matched_count:
             # Pages are kept until what is next due.
-            touch()
+            invalidate()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy
 
@@ -207,7 +207,7 @@ def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
     if not done.modified_count:
         raise DraftGone(node_id)
     if scheduled.due_of(stored):
-        touch()
+        invalidate()
 
 
 def _over_live(
@@ -226,7 +226,7 @@ def _over_live(
     type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
         # Published already, perhaps: readers may not have been told.
-        touch()
+        invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
         wanted = merging.fields(upgrading.draft_of(stored))

@@ -28,7 +28,7 @@ from nodes.errors import (
 from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, scheduled, scope
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import (
     STORED,
     base_for,
@@ -76,7 +76,7 @@ def create(
         whole = {**named, "parent_id": parent_id, "title": title, **(fields or {})}
         changed = TagChange.between(made["tags"], tags)
         # Readers may not have been told.
-        touch()
+        invalidate()
         return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
     if content.get(type).is_file:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
@@ -123,7 +123,7 @@ def create(
                 created=created, only_unpublished=only_unpublished,
             )  # fmt: skip
         raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
-    touch(scope.of_new(metadata))
+    invalidate(scope.of_new(metadata))
     return Saved(node_id, nonce, tuple(fields or ()))
 
 
@@ -188,7 +188,7 @@ def save(
         if not is_change:
             # It says already what I want: done, by this form before or by another writer. Readers may not have been told.
             if tags or present != seen_nonce:
-                touch()
+                invalidate()
             return Saved(node_id, present, merged=merge.merged)
         write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
@@ -294,6 +294,6 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if nodes.update_one(unchanged, {"$set": changes}).matched_count:
             # Photos stand in lists with all that they have.
             is_file = content.get(stored["metadata"]["type"]).is_file
-            touch(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}, tags))
+            invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}, tags))
             return
     raise TooBusy

@@ -17,7 +17,7 @@ from nodes.collections import NODES
 from nodes.errors import TooBusy
 from nodes.models import tree
 from nodes.selectors.by_hand import Spot, in_order, spot
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 
 # Hexadecimal digits. Positions at either end differ by a step at least, those between others get more digits as they need.
 DIGITS = 12
@@ -118,7 +118,7 @@ def _touching() -> Iterator[None]:
     try:
         yield
     finally:
-        touch()
+        invalidate()
 
 
 def settle(section_id: ObjectId) -> None:

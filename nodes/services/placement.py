@@ -17,7 +17,7 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone
 from nodes.merging import Merge
 from nodes.models import stored_site, tree
 from nodes.models.stored_site import SITE_ID
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import STORED, check_place, compare_and_set
 from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 
@@ -37,7 +37,7 @@ def move_section(
     tree one fails here and is checked again. Raises InvalidPlace, SlugTaken, InvalidSlug.
     """
     if not stored_site.read().versions:
-        touch()
+        invalidate()
     seen_tree = stored_site.read().tree
     check_ancestors(stored["_id"], changes["parent_id"])
 
@@ -51,7 +51,7 @@ def move_section(
 
     nonce = transaction(work)
     if nonce:
-        touch()
+        invalidate()
     return nonce
 
 

@@ -32,16 +32,16 @@ def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str
     if not type.is_section and before["published"] is None and after["published"] is None:
         return Scope.TEXTS
     if type.is_section or any(before.get(name) != after.get(name) for name in PLACED_BY):
-        return Scope.FRAME
+        return Scope.SITE
     if type.is_file or _differs_in_lists(stored, after, derived):
-        return Scope.FRAME if after["parent_id"] is None else Scope.LISTS
+        return Scope.SITE if after["parent_id"] is None else Scope.LISTS
     return Scope.TEXTS
 
 
 def of_new(metadata: Mapping[str, Any]) -> Scope:
     """Return how far a node or photo reaches that is made, of its metadata."""
     is_seen = content.get(metadata["type"]).is_section or metadata["published"] is not None
-    return Scope.FRAME if is_seen else Scope.TEXTS
+    return Scope.SITE if is_seen else Scope.TEXTS
 
 
 def tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:

@@ -10,7 +10,7 @@ from marginalia.mongo.connection import database
 from nodes.collections import SITE
 from nodes.errors import TooBusy
 from nodes.models import stored_site
-from nodes.models.stored_site import NAMES, SITE_ID, Scope, slots
+from nodes.models.stored_site import SITE_ID, VERSION_KEYS, Scope, slots
 
 # How often settings are tried while others keep saving theirs.
 ATTEMPTS = 20
@@ -24,7 +24,7 @@ class SettingsConflict(Exception):
         super().__init__(", ".join(names))
 
 
-def touch(scope: Scope = Scope.FRAME, tags: Iterable[str] = ()) -> None:
+def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
     """Give a new version to all that a change reaches, by itself to everything, and to the tags that came or went with it.
 
     Called after every change that readers can see, once it can be read, and also, for everything, by a write that finds its
@@ -32,8 +32,8 @@ def touch(scope: Scope = Scope.FRAME, tags: Iterable[str] = ()) -> None:
     """
     version = ObjectId()
     of_tags = {f"tags.{slot}": version for slot in slots(tags)}
-    reached = {**dict.fromkeys(NAMES[scope:], version), **of_tags}
-    begun = {**dict.fromkeys(NAMES[:scope], version), "tree": 0, "nonce": ObjectId()} | (
+    reached = {**dict.fromkeys(VERSION_KEYS[scope:], version), **of_tags}
+    begun = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()} | (
         {} if of_tags else {"tags": {}}
     )
     database()[SITE].update_one({"_id": SITE_ID}, {"$set": reached, "$setOnInsert": begun}, upsert=True)
@@ -49,7 +49,7 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
     for _attempt in range(ATTEMPTS):
         stored = stored_site.read()
         if stored.nonce is None:
-            touch()
+            invalidate()
             continue
         present = asdict(stored.settings)
         clashing = tuple(n for n, value in changes.items() if present[n] not in (seen[n], value))
@@ -60,6 +60,6 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
             {"$set": {"nonce": ObjectId(), **{f"settings.{name}": value for name, value in changes.items()}}},
         )
         if done.matched_count:
-            touch()
+            invalidate()
             return
     raise TooBusy

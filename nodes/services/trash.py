@@ -21,7 +21,7 @@ from nodes.merging import Merge
 from nodes.models import stored_site
 from nodes.selectors import slugs
 from nodes.services import ordering, placement, scheduled
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
 from nodes.signals import node_deleted
 from nodes.types import Act, Actor, Expected
@@ -55,11 +55,11 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
     stored = transaction(work)
     if stored is None:
         # In the trash already, perhaps: readers may not have been told.
-        touch()
+        invalidate()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
         raise EditConflict(None, stored["metadata"], Merge({}, (), ()))
-    touch()
+    invalidate()
 
 
 def restore(
@@ -75,7 +75,7 @@ def restore(
     """
     trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
     if trashed is None:
-        touch()
+        invalidate()
         raise NodeGone(node_id)
     metadata = trashed["metadata"]
     changes = {"parent_id": place.get("parent_id", metadata["parent_id"]), "slug": metadata["slug"]}
@@ -120,7 +120,7 @@ def restore(
         raise NodeGone(node_id)
     if not done:
         raise TooBusy
-    touch()
+    invalidate()
     return was_due
 
 

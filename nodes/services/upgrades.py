@@ -17,7 +17,7 @@ from nodes.content import upgrading
 from nodes.errors import NodeError, TooBusy
 from nodes.services import derived
 from nodes.services.editing import ATTEMPTS
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import writable
 from nodes.types import Expected
 
@@ -89,7 +89,7 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
                 yield Looked(stored["_id"], _title(stored), outcome)
     finally:
         if is_changed and not dry_run:
-            touch()
+            invalidate()
 
 
 def _query(type: str, collection: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from nodes.content import MARKDOWN, declared_fields, upgrading
 from nodes.selectors import slugs
 from nodes.services import derived
 from nodes.services.editing import NEVER
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import check_place
 from nodes.types import Actor
 
@@ -55,7 +55,7 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
         documents = [_document(row) for row in batch]
         insert_new(database()[REVISIONS], [_revision(document) for document in documents])
         yield insert_new(database()[NODES], documents)
-        touch()
+        invalidate()
 
 
 def _document(row: Row) -> Document:
@@ -97,7 +97,7 @@ def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:
     for collection in (NODES, TRASH):
         while ids := [d["_id"] for d in database()[collection].find({"_id": span}, {"_id": 1}).limit(BATCH)]:
             database()[collection].delete_many({"_id": {"$in": ids}})
-            touch()
+            invalidate()
             for other in (REVISIONS, REDIRECTS):
                 database()[other].delete_many({"node_id": {"$in": ids}})
             yield len(ids)

@@ -33,7 +33,7 @@ from nodes.errors import (
 from nodes.models import tree
 from nodes.selectors import lists, slugs
 from nodes.services import derived, ordering, scope
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.tags import has_no_address
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
@@ -125,7 +125,7 @@ def compare_and_set(
     if not done.matched_count:
         return None
     if session is None:
-        touch(scope.of(stored, after, found), scope.tags(stored, after, tags))
+        invalidate(scope.of(stored, after, found), scope.tags(stored, after, tags))
     return nonce
 
 

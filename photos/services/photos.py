@@ -20,7 +20,7 @@ from nodes.content import CONTENT, PHOTO, upgrading
 from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.selectors import slugs, stored_photos
 from nodes.services import derived, editing, scope, trash
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.services.write import (
     check_id,
     check_place,
@@ -184,7 +184,7 @@ class Upload:
                 # Another node took the address that the title asks for.
                 continue
             if is_done:
-                touch(scope.of_new(after))
+                invalidate(scope.of_new(after))
                 copies.put(self.id, self.id)
                 return Uploaded(
                     self.id, after["nonce"], after["title"], stored_photos.same_bytes(received.sha256, self.id)

@@ -96,7 +96,7 @@ class Entry:
         after = present.site.versions
         return (
             after is not None
-            and before.frame == after.frame
+            and before.site == after.site
             and before.lists == after.lists
             and (before.texts == after.texts or not self.nodes.texts)
             and before.of_tags(self.nodes.slots) == after.of_tags(self.nodes.slots)
@@ -116,7 +116,7 @@ class Entry:
         return (
             moment < self.held + timedelta(minutes=settings.STALE_MINUTES)
             and (self.ends is None or moment < self.ends)
-            and self.site_versions.frame == frame
+            and self.site_versions.site == frame
         )
 
     def renewed(self, request: HttpRequest) -> "Entry | None":

@@ -42,7 +42,7 @@ class KeptPageMiddleware:
         if not entry.is_trusted(moment):
             with within(PATIENCE):
                 found = present(entry.nodes.own, entry.discussions)
-            cache.frame = found.site.versions.frame if found.site.versions else None
+            cache.frame = found.site.versions.site if found.site.versions else None
             if not entry.holds(found):
                 # Another process may have made it anew.
                 other = kept.shared.get(key)
@@ -75,7 +75,7 @@ class PageCacheMiddleware:
         if secondaries.is_reading():
             return self.get_response(request)
         site_versions = stored_site.current().versions
-        cache.frame = site_versions.frame if site_versions else None
+        cache.frame = site_versions.site if site_versions else None
         if key is None:
             return self.get_response(request)
         outdated: Entry | None = getattr(request, "outdated", None)

@@ -270,7 +270,7 @@ def test_a_draft_that_is_saved_leaves_kept_pages_alone(begun, monkeypatch):
     nonce = drafts.save_draft(build.EDITOR, live, build.nonce(live), {"title": "Not yet"}).nonce
     assert site_version() == before
     # One that is scheduled does not, if its writer died before he told: pages are kept until the next one is due.
-    monkeypatch.setattr(drafts, "touch", lambda: None)
+    monkeypatch.setattr(drafts, "invalidate", lambda: None)
     drafts.schedule(build.EDITOR, live, nonce, now() + LATER)
     relay()
     assert site_version() != before
@@ -394,7 +394,7 @@ def test_a_list_of_which_all_has_ended_goes_on_above_it(visitor, begun):
 def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
     before = stored.last()
     for _ in range(3):
-        site.touch()
+        site.invalidate()
     moment = now() + LATER
     assert relay(moment) == 0
     after = stored.last()
@@ -426,7 +426,7 @@ def site_version():
 def test_more_events_than_are_read_together(begun, monkeypatch):
     monkeypatch.setattr(relaying, "BATCH", 2)
     for _ in range(6):
-        site.touch()
+        site.invalidate()
     keys = [post(begun, f"p{number}") for number in range(3)]
     assert [id for _kind, id, _public in news()] == [str(key) for key in keys]
 

@@ -154,15 +154,16 @@ def begin(uri: str, name: str, mode: str) -> None:
 def _bump_first() -> None:
     from nodes.services import editing, site, write
 
-    write_node, touch = editing.compare_and_set, site.touch
+    write_node = editing.compare_and_set
+    invalidate = site.invalidate
 
     def early(*args: Any, **kwargs: Any) -> Any:
-        touch()
+        invalidate()
         threading.Event().wait(HELD_UP)
         return write_node(*args, **kwargs)
 
     editing.compare_and_set = early  # type: ignore[assignment]
-    write.touch = lambda *reached: None  # type: ignore[assignment]
+    write.invalidate = lambda *reached: None  # type: ignore[assignment]
 
 
 def _version_late() -> None:

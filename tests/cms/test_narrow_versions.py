@@ -12,7 +12,7 @@ from nodes.models import Node, stored_site, tree, version_cache
 from nodes.models.stored_site import Scope
 from nodes.selectors import stored_nodes
 from nodes.services import editing, placement
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.types import TagChange
 from photos import texts
 from reader import page_cache
@@ -46,11 +46,8 @@ def reached(before: stored_site.Versions | None) -> Scope | None:
     after = stored_site.read().versions
     assert before
     assert after
-    new = [
-        scope
-        for scope in Scope
-        if getattr(before, stored_site.NAMES[scope]) != getattr(after, stored_site.NAMES[scope])
-    ]
+    names = {scope: scope.name.lower() for scope in Scope}
+    new = [scope for scope, name in names.items() if getattr(before, name) != getattr(after, name)]
     assert new == list(Scope)[min(new, default=len(Scope)) :]
     return min(new, default=None)
 
@@ -250,7 +247,7 @@ class TestWritersThatDie:
             save(post, title="Second")
         assert b"First" in client.get("/blog").content
         editing.save(EDITOR, post, seen, {"title": "Second"})
-        assert reached(before) == Scope.FRAME
+        assert reached(before) == Scope.SITE
         assert b"Second" in client.get("/blog").content
 
     @pytest.mark.parametrize("fields", [{}, {"detail.seo_description": "Said"}], ids=["alone", "with a save"])
@@ -279,7 +276,7 @@ def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, com
     asked = [event.command.get("pipeline", [{}])[0].get("$match", {}) for event in commands.sent]
     assert any("metadata.expires" in match and "metadata.type" not in match for match in asked)
     before = stored_site.read().versions
-    touch(Scope.TEXTS)
+    invalidate(Scope.TEXTS)
     assert before
     assert stored_site.read().versions.changed >= before.changed
 
@@ -294,7 +291,7 @@ def test_a_move_goes_on_where_a_save_gives_the_site_a_version_meanwhile(mongo):
         if len(times) == 1:
             # The transaction has begun with its first read.
             database()["cms.nodes"].find_one({"_id": section}, session=session)
-            touch(Scope.TEXTS)
+            invalidate(Scope.TEXTS)
         return counted(seen_tree, session)
 
     placement.count_move = meanwhile

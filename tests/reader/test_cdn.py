@@ -11,7 +11,7 @@ from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.models import Node
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from reader import cdn, page_cache
 from tests.support.nodes.build import node, nonce, save
 from tests.support.site_settings import ROOT
@@ -152,7 +152,7 @@ class TestTrust:
         settings.PAGE_CACHE_TRUST_MS = 1_000
         client.get("/blog/post")
         assert self.commands_of(client, commands) == ["aggregate"]
-        touch()
+        invalidate()
         assert self.commands_of(client, commands) == []
         [entry] = page_cache.kept.cache.entries.values()
         entry.held -= timedelta(seconds=1)

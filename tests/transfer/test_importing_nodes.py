@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing
-from nodes.services.site import touch
+from nodes.services.site import invalidate
 from nodes.types import TagChange
 from reader.page_cache import kept
 from tests.support.nodes import build, pictures
@@ -88,7 +88,7 @@ def arrive(record, pieces, **options):
 
 
 def answers(client) -> dict[str, int]:
-    touch()
+    invalidate()
     return {page: code for page in PAGES if (code := client.get(page).status_code) >= 400}
 
 

@@ -20,7 +20,7 @@ MUTANTS = (
     Mutant(
         "version after write",
         "nodes/services/write.py::compare_and_set",
-        "touch(scope.of(stored, after, found), scope.tags(stored, after, tags))",
+        "invalidate(scope.of(stored, after, found), scope.tags(stored, after, tags))",
         "pass",
         "tests/reader/test_page_cache.py::test_readers_between_any_two_commands_of_a_save_leave_nothing_stale",
     ),

@@ -66,16 +66,16 @@ def test_a_field_that_is_no_long_text_reaches_lists(name):
 
 @pytest.mark.parametrize("name", scope.PLACED_BY)
 def test_places_and_dates_reach_every_page(name):
-    assert reach({name: ObjectId()}) == Scope.FRAME
+    assert reach({name: ObjectId()}) == Scope.SITE
 
 
 def test_what_lists_show_of_the_top_level_stands_around_every_page():
     top = {**METADATA, "parent_id": None}
-    assert reach({"title": "Other"}, metadata=top) == Scope.FRAME
+    assert reach({"title": "Other"}, metadata=top) == Scope.SITE
     assert reach({"detail": {"text": "Second"} | METADATA["detail"]}, metadata=top) == Scope.TEXTS
 
 
-@pytest.mark.parametrize(("type", "wanted"), [("folder", Scope.FRAME), ("blog", Scope.FRAME), ("photo", Scope.LISTS)])
+@pytest.mark.parametrize(("type", "wanted"), [("folder", Scope.SITE), ("blog", Scope.SITE), ("photo", Scope.LISTS)])
 def test_any_save_of_sections_and_photos_reaches_further(type, wanted):
     assert reach({"nonce": ObjectId()}, metadata={**METADATA, "type": type}) == wanted
 

@@ -12,7 +12,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.selectors import references, stored_photos
 from nodes.services import drafts, editing, trash
-from nodes.services.site import save_settings, touch
+from nodes.services.site import invalidate, save_settings
 from photos import addresses
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
@@ -108,12 +108,12 @@ def test_scheduled_changes_bring_and_take_it_from_their_time_on(client, post, ph
         assert (
             database()["cms.nodes"].update_one({"_id": post, "draft.due": {"$gt": now()}}, {"$set": due}).matched_count
         )
-        touch()
+        invalidate()
         html = page(client, "/news")
         assert str(before) not in html
         assert bool(THUMBNAIL.findall(html)) == bool(after) == (str(other) in html)
         database()["cms.nodes"].update_one({"_id": post}, {"$unset": {"draft": ""}})
-        touch()
+        invalidate()
 
 
 def test_a_list_asks_once_for_all_pictures(client, post, photo, commands):
