@@ -22,7 +22,7 @@ from editor.settings import SettingsForm
 from nodes import access
 from nodes.errors import TooBusy
 from nodes.models import stored_site
-from nodes.models.stored_site import Site, SiteSettings
+from nodes.models.stored_site import Site, StoredSettings
 from nodes.services.site import SettingsConflict, invalidate, save_settings
 
 router = Router(tags=["Site"])
@@ -79,7 +79,7 @@ def _cleaned(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as they are stored, if the form takes them. Raises Problem (422) naming those that it does not."""
     found = {}
     errors = []
-    usual = asdict(SiteSettings())
+    usual = asdict(StoredSettings())
     for name, value in wanted.items():
         try:
             # A photo is written by its id.

@@ -10,7 +10,7 @@ from nodes.collections import (
     REVISIONS,
     SITE,
     TRASH,
-    standing,
+    node_filter,
 )
 from nodes.content import registry
 from nodes.content.upgrading import FIRST, VERSION
@@ -42,7 +42,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
         looked: list[Document] = [
             *examination.part_of(name),
-            {"$match": standing(name)},
+            {"$match": node_filter(name)},
             {"$project": damage.FIELDS},
         ]
         bad = []

@@ -12,7 +12,7 @@ from bson import ObjectId
 from pymongo.collection import Collection
 
 from marginalia.mongo.connection import Document, batched, database
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, standing
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, node_filter
 from nodes.content import CONTENT, registry
 from nodes.models import tree
 
@@ -64,10 +64,10 @@ def below(section_id: ObjectId) -> frozenset[ObjectId]:
     for node in database()[NODES].find({"$or": [inside, {"_id": {"$in": inner}}]}, _REFS):
         found.add(node["_id"])
         refs |= {ref for part in ("derived", "draft") for ref in node.get(part, {}).get("refs", ())}
-    found |= {photo["_id"] for photo in database()[ASSET_FILES].find(inside | standing(ASSET_FILES), {"_id": 1})}
+    found |= {photo["_id"] for photo in database()[ASSET_FILES].find(inside | node_filter(ASSET_FILES), {"_id": 1})}
     for batch in batched((ref for ref in refs if isinstance(ref, ObjectId)), BATCH):
         photos = database()[ASSET_FILES].find(
-            {"_id": {"$in": batch}, **standing(ASSET_FILES)}, {"metadata.parent_id": 1}
+            {"_id": {"$in": batch}, **node_filter(ASSET_FILES)}, {"metadata.parent_id": 1}
         )
         for photo in photos:
             found |= {photo["_id"], photo["metadata"]["parent_id"]}
@@ -98,7 +98,7 @@ def leaves(part: Part) -> Iterator[Document]:
 
 def photos(part: Part) -> Iterator[Document]:
     """Yield the photos by id, each followed by the contents that it was replaced by or with, which are whole."""
-    for batch in batched(_with_history(_selected(ASSET_FILES, part, standing(ASSET_FILES), _FILE)), BATCH):
+    for batch in batched(_with_history(_selected(ASSET_FILES, part, node_filter(ASSET_FILES), _FILE)), BATCH):
         of = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**of, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}
         contents: dict[ObjectId, list[Document]] = {}
@@ -130,7 +130,7 @@ def redirects(part: Part, of: frozenset[ObjectId]) -> Iterator[Document]:
 
 def is_there(id: ObjectId) -> bool:
     """Return whether a node or photo stands somewhere."""
-    homes: tuple[tuple[str, Document], ...] = ((NODES, {}), (ASSET_FILES, standing(ASSET_FILES)))
+    homes: tuple[tuple[str, Document], ...] = ((NODES, {}), (ASSET_FILES, node_filter(ASSET_FILES)))
     return any(database()[home].find_one({"_id": id, **query}, {"_id": 1}) is not None for home, query in homes)
 
 

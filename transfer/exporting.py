@@ -18,7 +18,7 @@ from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
 from nodes.content import CONTENT
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from photos.assets.reader import Missing
 from transfer import exported, importing_photos
 from transfer.archive import (
@@ -169,7 +169,7 @@ class Export:
 
 def _settings() -> Iterator[dict[str, Any]]:
     """Yield the settings that were set."""
-    usual = asdict(SiteSettings())
+    usual = asdict(StoredSettings())
     for name, value in asdict(stored_site.read().settings).items():
         if value != usual[name]:
             yield {"setting": name, "value": value}

@@ -27,7 +27,7 @@ from marginalia.mongo.reading import MALFORMED
 from nodes.content import CONTENT
 from nodes.errors import TooBusy
 from nodes.models import Node, Photo, stored_site
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from nodes.services.site import SettingsConflict, invalidate, save_settings
 from transfer import exported, importing_nodes, importing_photos
 from transfer.archive import (
@@ -190,7 +190,7 @@ class Import:
         name = record["setting"]
         value = record.get("value")
         about = f"the setting {name[:40]}"
-        usual = asdict(SiteSettings())
+        usual = asdict(StoredSettings())
         present = asdict(stored_site.read().settings)
         if name not in usual:
             return Arrival(Outcome.LEFT, about, "this release has none of this name")

@@ -25,7 +25,7 @@ from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
 from nodes.content import declared_fields, upgrading, values
 from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import stored_site, tree
-from nodes.models.documents import Author, Metadata
+from nodes.models.documents import Byline, Metadata
 from nodes.selectors import slugs
 from nodes.services import derived, drafts
 from nodes.services.editing import normalized
@@ -269,7 +269,7 @@ def check_fields(record: Mapping[str, Any]) -> None:
             raise InvalidField(min(wrong), _("The field does not take this value."))
         common = [(name, Metadata._meta.get_field(name), said[name]) for name in _COMMON & said.keys()]
         if (said["author"] or {}).get("name"):
-            common.append(("author", Author._meta.get_field("name"), said["author"]["name"]))
+            common.append(("author", Byline._meta.get_field("name"), said["author"]["name"]))
         for name, field, value in common:
             try:
                 values.cleaned(field, value)

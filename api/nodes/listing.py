@@ -16,7 +16,7 @@ from nodes import access, content
 from nodes.collections import home_of
 from nodes.content import facets, registry
 from nodes.models import Placed, tree
-from nodes.models.tree import Section
+from nodes.models.tree import SectionEntry
 from nodes.selectors import by_hand, lists, search, stored_nodes
 from reader.selectors import authors, dates
 from reader.selectors import facets as by_facet
@@ -111,7 +111,7 @@ def counted(filters: Filters) -> dict[str, dict[str, int]]:
     return by_facet.counts(section.id, wanted[0][0] if wanted else types[0], pairs, now())
 
 
-def _section(filters: Filters) -> Section:
+def _section(filters: Filters) -> SectionEntry:
     section = tree.current().sections.get(ObjectId(filters.section))
     if section is None or not tree.current().is_live(section.id, now()):
         raise Problem("not-found", "There is no such section.")
@@ -146,7 +146,7 @@ def _of_section(filters: Filters) -> Found:
     return Found(found.nodes, found.older)
 
 
-def _facets(filters: Filters, section: Section) -> list[tuple[str, str, str]]:
+def _facets(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str]]:
     """Return (type, name, value) of the facets that are asked for, of the first type of the section that has them all."""
     pairs = []
     for one in filters.facet:

@@ -135,7 +135,8 @@ def shown_fields(type: str) -> dict[str, models.Field]:
 def _nodes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     made: dict[str, type[Node]] = {}
     for content_type in types:
-        name = content_type.__name__
+        # Clients know these names, so they follow the type's public name: "blog-entry" gives BlogEntryNode.
+        name = "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
         detail = create_model(
             f"{name}Detail",
             __base__=Shape,

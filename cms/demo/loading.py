@@ -15,7 +15,7 @@ from cms.demo.plates import AUTHOR, PLATES, Plate
 from nodes.collections import ASSET_FILES
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
 from nodes.models import Node, Photo, stored_site, tree
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.selectors import trash as trashed
 from nodes.services import editing, trash, volume_data
@@ -33,7 +33,7 @@ FURNISHED = {
     "footer": "Made at a kitchen table. Corrections are welcome, in the margin.",
     "footer_links": [{"label": "", "target": f"node:{identifier(path)}"} for path in FOOTER],
 }
-PLAIN = {name: value for name, value in asdict(SiteSettings()).items() if name in FURNISHED}
+PLAIN = {name: value for name, value in asdict(StoredSettings()).items() if name in FURNISHED}
 
 
 @dataclass

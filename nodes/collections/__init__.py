@@ -117,7 +117,7 @@ def home_of(type: str) -> str:
     return ASSET_FILES if content.get(type).is_file else NODES
 
 
-def standing(collection: str) -> dict[str, Any]:
+def node_filter(collection: str) -> dict[str, Any]:
     """Return the filter of the documents of a collection that are nodes or photos, given by id.
 
     Not so among files: contents that once were, or will be, a photo's; photos whose first upload is under way.

@@ -32,7 +32,7 @@ from nodes.content.base import (
 )
 from nodes.content.declared_fields import MarkdownField
 from nodes.content.registry import CONTENT, TOP_LEVEL, get, may_hold, register, types, unregister
-from nodes.content.shipped import PHOTO, Author, BasicPage, Blog, BlogEntry, Folder, Gallery, Photo
+from nodes.content.shipped import PHOTO, AuthorPage, BasicPage, Blog, BlogEntry, Folder, Gallery, PhotoContent
 
 __all__ = [
     "BY_HAND",
@@ -45,7 +45,7 @@ __all__ = [
     "PHOTOS",
     "TOP_LEVEL",
     "UPCOMING",
-    "Author",
+    "AuthorPage",
     "BasicPage",
     "Blog",
     "BlogEntry",
@@ -59,7 +59,7 @@ __all__ = [
     "NodeField",
     "Page",
     "Part",
-    "Photo",
+    "PhotoContent",
     "PhotoField",
     "Section",
     "get",

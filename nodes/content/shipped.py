@@ -82,9 +82,10 @@ def check_crop(value: Sequence[float]) -> None:
 
 
 @register
-class Photo(Content):
+class PhotoContent(Content):
     """A photo: its file as it is shown, and what editors say of it."""
 
+    type_name = "photo"
     description = ""
     template = "nodes/photo.html"
     schema_org = "ImageObject"
@@ -132,9 +133,10 @@ class Photo(Content):
 
 
 @register
-class Author(Page):
+class AuthorPage(Page):
     """Tells who an author is, above all that the author wrote."""
 
+    type_name = "author"
     description = _("Tells who an author is, above all that the author wrote.")
     schema_org = "ProfilePage"
     is_of_author = True
@@ -151,4 +153,4 @@ class Author(Page):
         verbose_name = _("Author")
 
 
-PHOTO = Photo.type_name
+PHOTO = PhotoContent.type_name

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
                 ("expires", models.DateTimeField()),
                 (
                     "author",
-                    django_mongodb_backend.fields.EmbeddedModelField(embedded_model=nodes.models.Author, null=True),
+                    django_mongodb_backend.fields.EmbeddedModelField(embedded_model=nodes.models.Byline, null=True),
                 ),
                 (
                     "tags",

@@ -1,7 +1,7 @@
 """Documents as objects: nodes and photos, the site, the tree of its sections, and what is kept under the site's version."""
 
 from nodes.models.documents import (
-    Author,
+    Byline,
     DetailField,
     Metadata,
     MetadataField,
@@ -15,7 +15,7 @@ from nodes.models.documents import (
 )
 
 __all__ = [
-    "Author",
+    "Byline",
     "DetailField",
     "Metadata",
     "MetadataField",

@@ -66,7 +66,7 @@ class DocumentPart(EmbeddedModel):
         return cls(**values)
 
 
-class Author(DocumentPart):
+class Byline(DocumentPart):
     """Who wrote it: the account's id, if there is one, and the name that readers see."""
 
     id = ObjectIdField(db_column="_id", primary_key=True)
@@ -109,7 +109,7 @@ class CommonMetadata(DocumentPart):
     updated = models.DateTimeField()
     published = models.DateTimeField(null=True)
     expires = models.DateTimeField()
-    author = EmbeddedModelField(Author, null=True)
+    author = EmbeddedModelField(Byline, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
     # The version of the type that the detail was stored by; None is the first.

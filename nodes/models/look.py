@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from django.utils.translation import gettext_lazy as _
 
-from nodes.models.stored_site import DOCUMENTATION, SiteSettings
+from nodes.models.stored_site import DOCUMENTATION, StoredSettings
 
 # The theme's own accent in light colours, and the surfaces on which it stands: as static/site/site.css has them.
 ACCENT = "#1f4e8c"
@@ -40,7 +40,7 @@ FONTS = {
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
-def fonts(settings: SiteSettings) -> tuple[str, ...]:
+def fonts(settings: StoredSettings) -> tuple[str, ...]:
     """Return which of the fonts that come with the site the top of every page needs, by the names of their files."""
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
@@ -88,7 +88,7 @@ def is_accent(colour: str) -> bool:
     return is_colour(colour) and lowest_contrast(colour) >= CONTRAST
 
 
-def name(settings: SiteSettings) -> str:
+def name(settings: StoredSettings) -> str:
     """Return what the sheet of these settings is called in its address; "" where they leave the theme as it is."""
     if not settings.accent and not settings.fonts:
         return ""

@@ -25,7 +25,7 @@ MOST_BESIDE = 1_000
 
 
 @dataclass(frozen=True)
-class SiteSettings:
+class StoredSettings:
     """What administrators set in the admin; the defaults serve until they do."""
 
     name: str = "Marginalia"
@@ -53,7 +53,7 @@ class SiteSettings:
     social: list[dict[str, str]] = field(default_factory=list)
 
 
-_SETTINGS = frozenset(one.name for one in fields(SiteSettings))
+_SETTINGS = frozenset(one.name for one in fields(StoredSettings))
 
 COMMENT_POLICIES = (
     ("open", _("Comments appear at once")),
@@ -128,7 +128,7 @@ class Site:
     versions: Versions | None
     nonce: ObjectId | None
     tree: int
-    settings: SiteSettings
+    settings: StoredSettings
 
     @property
     def version(self) -> ObjectId | None:
@@ -167,7 +167,7 @@ def _site(document: Mapping[str, Any]) -> Site:
     versions = None
     if document.keys() >= set(VERSION_KEYS):
         versions = Versions(document["frame"], document["lists"], document["texts"], document.get("tags", {}))
-    return Site(versions, document.get("nonce"), document.get("tree", 0), SiteSettings(**known))
+    return Site(versions, document.get("nonce"), document.get("tree", 0), StoredSettings(**known))
 
 
 def current() -> Site:

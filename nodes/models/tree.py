@@ -27,7 +27,7 @@ _READ = ("parent_id", "type", "slug", "title", "published", "expires", "updated"
 
 
 @dataclass(frozen=True)
-class Section:
+class SectionEntry:
     """What others stand in, without its text."""
 
     id: ObjectId
@@ -66,14 +66,14 @@ class Link:
 class Tree:
     """All sections at one version of the site's frame."""
 
-    def __init__(self, version: ObjectId | None, sections: Iterator[Section]) -> None:
+    def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version
         self.sections = {section.id: section for section in sections}
 
     @cached_property
-    def children(self) -> dict[ObjectId | None, list[Section]]:
+    def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
         """The sections by the id of their parent, each list by title, or as editors arranged it."""
-        grouped: dict[ObjectId | None, list[Section]] = {}
+        grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
         for parent_id, inside in grouped.items():
@@ -86,12 +86,12 @@ class Tree:
         section = self.sections.get(section_id) if section_id else None
         return section is not None and section.content_type.lists == BY_HAND
 
-    def ancestors(self, section_id: ObjectId | None) -> list[Section] | None:
+    def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
         """Return the sections from the top down to `section_id`, itself included; None if the chain does not reach the top.
 
         A chain breaks where a section is in the trash: what stands in it is nowhere.
         """
-        chain: list[Section] = []
+        chain: list[SectionEntry] = []
         while section_id is not None:
             section = self.sections.get(section_id)
             if section is None or len(chain) > len(self.sections):
@@ -120,11 +120,11 @@ class Tree:
             if s.is_live(moment)
         ]
 
-    def child(self, parent_id: ObjectId | None, slug: str) -> Section | None:
+    def child(self, parent_id: ObjectId | None, slug: str) -> SectionEntry | None:
         """Return the section `slug` of a section."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
 
-    def at(self, address: str) -> Section | None:
+    def at(self, address: str) -> SectionEntry | None:
         """Return the section at an address, percent-encoded or not; slashes around it mean nothing."""
         section = None
         for slug in unquote(address).strip("/").split("/"):
@@ -133,7 +133,7 @@ class Tree:
                 return None
         return section
 
-    def descendants(self, section_id: ObjectId) -> Iterator[Section]:
+    def descendants(self, section_id: ObjectId) -> Iterator[SectionEntry]:
         """Yield all sections below one."""
         pending = [section_id]
         while pending:
@@ -199,7 +199,7 @@ def load(version: ObjectId | None = None) -> Tree:
     return Tree(version, readable(NODES, documents, _section))
 
 
-def _section(document: Mapping[str, Any]) -> Section:
+def _section(document: Mapping[str, Any]) -> SectionEntry:
     metadata = document["metadata"]
     check(metadata, _READ)
     comments = (metadata.get("detail") or {}).get("comments") or ""
@@ -207,4 +207,4 @@ def _section(document: Mapping[str, Any]) -> Section:
     if not (isinstance(comments, str) and isinstance(position, str)):
         raise Malformed("detail.comments or position has another type")
     said = {name: metadata[name] for name in _READ}
-    return Section(document["_id"], **said, comments=comments, position=position)
+    return SectionEntry(document["_id"], **said, comments=comments, position=position)

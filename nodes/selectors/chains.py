@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import batched, database
-from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH, standing
+from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH, node_filter
 
 BATCH = 200
 
@@ -61,7 +61,7 @@ def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         missing = [node_id for node_id in ids if node_id not in found]
         if missing:
-            query = {"_id": {"$in": missing}, **standing(collection)}
+            query = {"_id": {"$in": missing}, **node_filter(collection)}
             found.update({d["_id"]: d for d in database()[collection].find(query, wanted)})
     return found
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from marginalia.mongo.connection import Document, database
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, NODES, node_filter
 from nodes.content import registry
 
 PUBLISHED = "published"
@@ -37,4 +37,4 @@ def _branches(span: dict[str, datetime]) -> Iterator[tuple[str, list[dict[str, A
 
 def _branch(home: str, path: str, what: str, query: dict[str, Any]) -> list[dict[str, Any]]:
     said = {"home": {"$literal": home}, "what": {"$literal": what}, "at": f"${path}"}
-    return [{"$match": {**query, **standing(home)}}, {"$project": {**SHOWN, **said}}]
+    return [{"$match": {**query, **node_filter(home)}}, {"$project": {**SHOWN, **said}}]

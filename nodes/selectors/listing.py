@@ -10,7 +10,7 @@ from bson.errors import InvalidId
 
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import along, readable
-from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, standing
+from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, node_filter
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
 from nodes.models import Node, Photo
@@ -239,7 +239,7 @@ def beside(
 
     The index is named so that a plan chosen for one section is never kept for another where it reads much more.
     """
-    condition = {**base, **live(moment), **standing(collection)}
+    condition = {**base, **live(moment), **node_filter(collection)}
     if collection == NODES:
         fields = for_readers(fields, moment)
     since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)

@@ -14,7 +14,7 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import readable
-from nodes.collections import ASSET_FILES, NODES, standing
+from nodes.collections import ASSET_FILES, NODES, node_filter
 from nodes.content import PHOTO, registry
 from nodes.models import Node, Photo
 from nodes.selectors import search
@@ -147,7 +147,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
         return _best(filters, moment, collection)
     paths = times_of(filters.order)
     going_newer = cursor.startswith(">")
-    query = filters.query(moment) | standing(collection)
+    query = filters.query(moment) | node_filter(collection)
     if cursor:
         query = {"$and": [query, _beyond(paths, cursor)]}
     direction = 1 if going_newer else -1
@@ -184,7 +184,7 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     """Return what a search finds; in no order where ordering takes too long."""
-    query = filters.query(moment) | standing(collection)
+    query = filters.query(moment) | node_filter(collection)
     fields = _fields(filters, collection)
     try:
         with search.at_most(search.MILLISECONDS):
@@ -246,7 +246,7 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     """Return how many nodes there are, COUNTED + 1 for more. Kept under the site's version and the (rounded) moment."""
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
-    query = filters.query(moment) | standing(collection)
+    query = filters.query(moment) | node_filter(collection)
     with search.if_indexed():
         return int(database()[collection].count_documents(query, limit=COUNTED + 1))
     return 0

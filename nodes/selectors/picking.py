@@ -10,7 +10,7 @@ from marginalia.markup.text import folded
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import along
-from nodes.collections import ASSET_FILES, NODES, keys_of, standing
+from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
 from nodes.content import PHOTO
 from nodes.models import Node, Photo
 from nodes.selectors import lists, search
@@ -52,7 +52,7 @@ def by_title(
             () if query.strip() else lists.page(Filters(author=author), now(), size=size, collection=collection).rows
         )
         return [row.node for row in newest]
-    wanted = {"$and": [titled(query), among or {}, standing(collection)]}
+    wanted = {"$and": [titled(query), among or {}, node_filter(collection)]}
     try:
         with search.at_most(MILLISECONDS):
             stored = database()[collection]
@@ -88,7 +88,7 @@ def _has_word(query: str) -> bool:
 
 
 def _newest(most: int) -> list[Photo]:
-    found = database()[ASSET_FILES].find(standing(ASSET_FILES), FIELDS[ASSET_FILES])
+    found = database()[ASSET_FILES].find(node_filter(ASSET_FILES), FIELDS[ASSET_FILES])
     newest = found.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
     return list(readable_nodes(ASSET_FILES, newest))
 

@@ -17,7 +17,7 @@ from marginalia.markup.html import references as markup_references
 from marginalia.mongo.connection import Document, batched, database
 from marginalia.mongo.reading import aggregated, along, readable
 from nodes import rendering
-from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, standing
+from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, node_filter
 from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
@@ -97,7 +97,7 @@ def going_with(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
     if holding:
         inside = {"metadata.parent_id": {"$in": holding}}
         for collection in (NODES, ASSET_FILES):
-            standing_in = database()[collection].find({**inside, **standing(collection)}, {"_id": 1})
+            standing_in = database()[collection].find({**inside, **node_filter(collection)}, {"_id": 1})
             found |= dict.fromkeys(document["_id"] for document in standing_in.limit(COUNTED_USES))
     return list(found)
 
@@ -130,7 +130,9 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
         return [
             document
             for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE)
-            for document in database()[collection].find({"_id": {"$in": batch}, **standing(collection), **more}, place)
+            for document in database()[collection].find(
+                {"_id": {"$in": batch}, **node_filter(collection), **more}, place
+            )
         ]
 
     for collection in (NODES, ASSET_FILES):
@@ -148,7 +150,7 @@ def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]
     found: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
         for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
-            query = {"_id": {"$in": batch}, **standing(collection)}
+            query = {"_id": {"$in": batch}, **node_filter(collection)}
             named = database()[collection].find(query, {"metadata.title": 1, "metadata.type": 1})
             known = [(document["_id"], document["metadata"]) for document in named]
             found |= {i: said["title"] for i, said in known if of_photos or said["type"] != PHOTO}

@@ -15,7 +15,7 @@ from marginalia.markup import scripts, text
 from marginalia.markup.characters import searchable
 from marginalia.mongo.connection import bounded, database
 from marginalia.mongo.reading import lacks_text_index, readable, readable_one
-from nodes.collections import ASSET_FILES, NODES, SEARCH, standing
+from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
 from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.forms import check
 from nodes.models.tree import Tree
@@ -202,7 +202,7 @@ def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[F
 
 
 def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, Any]:
-    return {"$text": {"$search": wanted}, **public, **standing(collection)}
+    return {"$text": {"$search": wanted}, **public, **node_filter(collection)}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bson.errors import InvalidId
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregated, readable_one
-from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, sought, standing
+from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, node_filter, sought
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
@@ -35,7 +35,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
     except (InvalidId, TypeError):
         return None
     files = database()[ASSET_FILES]
-    wanted = {"_id": key, **standing(ASSET_FILES)}
+    wanted = {"_id": key, **node_filter(ASSET_FILES)}
     for near in sought(gallery_id):
         if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
             return readable_one(ASSET_FILES, document, Photo.from_document)
@@ -45,7 +45,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:
     """Return the photos that show exactly these bytes, at most MOST_DUPLICATES, without the photo `but`."""
     found = database()[ASSET_FILES].find(
-        {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **standing(ASSET_FILES)}, {"_id": 1}
+        {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **node_filter(ASSET_FILES)}, {"_id": 1}
     )
     return tuple(document["_id"] for document in found.limit(MOST_DUPLICATES))
 
@@ -53,7 +53,7 @@ def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
     """Return the gallery of the photo of an author that was changed last; None if there is none."""
     newest = database()[ASSET_FILES].find_one(
-        {"metadata.author._id": author_id, **standing(ASSET_FILES)},
+        {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
         sort=[("metadata.updated", -1)],
     )
@@ -62,7 +62,7 @@ def last_gallery(author_id: ObjectId) -> ObjectId | None:
 
 def metadata(photo_id: ObjectId) -> dict[str, Any]:
     """Return a photo's metadata as stored. Raises LookupError if there is no such photo."""
-    document = database()[ASSET_FILES].find_one({"_id": photo_id, **standing(ASSET_FILES)}, WHOLE)
+    document = database()[ASSET_FILES].find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, WHOLE)
     if document is None:
         raise LookupError(photo_id)
     stored: dict[str, Any] = document["metadata"]
@@ -73,13 +73,13 @@ def metadata(photo_id: ObjectId) -> dict[str, Any]:
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo at a place, live or not; None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
-    document = database()[ASSET_FILES].find_one({**place, **standing(ASSET_FILES)}, WHOLE)
+    document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return readable_one(ASSET_FILES, document, Photo.from_document)
 
 
 def last_change() -> ObjectId | None:
     """Return the nonce of the photo that was changed last; None if there is none."""
-    newest = database()[ASSET_FILES].find_one(standing(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
+    newest = database()[ASSET_FILES].find_one(node_filter(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
     return newest["metadata"].get("nonce") if newest else None
 
 
@@ -88,7 +88,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
     """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under a version, say
     of `last_change` and the present ten minutes: all photos that have the property are read for it."""
     pipeline: list[dict[str, Any]] = [
-        {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **standing(ASSET_FILES)}},
+        {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **node_filter(ASSET_FILES)}},
         {"$unwind": "$metadata.detail.exif"},
         {"$match": {"metadata.detail.exif.n": name}},
         {"$group": {"_id": "$metadata.detail.exif.v"}},
@@ -124,7 +124,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     """Return those photos, live or not, in no order."""
     if not photo_ids:
         return []
-    found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **standing(ASSET_FILES)}, WHOLE)
+    found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
     return list(readable_nodes(ASSET_FILES, found))
 
 
@@ -132,7 +132,7 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
     """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
-    found = database()[ASSET_FILES].find({**place, **standing(ASSET_FILES)}, WHOLE)
+    found = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return list(readable_nodes(ASSET_FILES, found))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from nodes.collections import NODES, standing
+from nodes.collections import NODES, node_filter
 from nodes.errors import ChangedSince, DraftStays, NodeError, NodeGone
 from nodes.services import editing, scheduled, trash
 from nodes.services.write import STORED, compare_and_set
@@ -68,7 +68,7 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
     """
 
     def work(one: Chosen) -> None:
-        stored = database()[collection].find_one({"_id": one.id, **standing(collection)}, STORED)
+        stored = database()[collection].find_one({"_id": one.id, **node_filter(collection)}, STORED)
         if stored is None:
             raise NodeGone(one.id)
         fields = editing.made_public(stored["metadata"], moment)

@@ -13,7 +13,7 @@ from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import content, merging
-from nodes.collections import NODES, REVISIONS, TRASH, standing
+from nodes.collections import NODES, REVISIONS, TRASH, node_filter
 from nodes.content import declared_fields, upgrading, values
 from nodes.errors import (
     EditConflict,
@@ -165,7 +165,7 @@ def save(
     """
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = database()[collection].find_one({"_id": node_id, **standing(collection)}, STORED)
+        stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
         if stored is None:
             raise NodeGone(node_id)
         if scheduled.settle(stored):
@@ -270,7 +270,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
     if is_derived := bool(derived.searched(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
     for _attempt in range(ATTEMPTS):
-        stored = nodes.find_one({"_id": node_id, **standing(collection)}, fields)
+        stored = nodes.find_one({"_id": node_id, **node_filter(collection)}, fields)
         if stored is None:
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:

@@ -19,7 +19,7 @@ from nodes.collections import (
     REDIRECTS,
     REVISIONS,
     TRASH,
-    standing,
+    node_filter,
 )
 from nodes.content import CONTENT
 from nodes.errors import NodeError
@@ -85,14 +85,14 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
 
 def _damaged(collection: str) -> Iterator[Defect]:
     """Yield nodes that nobody can read, or that lack something; they are left as they are, to be restored from a backup."""
-    for document in database()[collection].find(standing(collection), damage.FIELDS):
+    for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
     """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
-    for batch in batched(database()[collection].find(standing(collection), {"metadata.nonce": 1}), BATCH):
+    for batch in batched(database()[collection].find(node_filter(collection), {"metadata.nonce": 1}), BATCH):
         nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
         there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
@@ -156,7 +156,7 @@ def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
         missing = [node_id for node_id in ids if node_id not in found]
         if not missing:
             break
-        query = {"_id": {"$in": missing}, **standing(collection)}
+        query = {"_id": {"$in": missing}, **node_filter(collection)}
         for document in database()[collection].find(query, {"metadata.parent_id": 1, "metadata.slug": 1}):
             metadata = document.get("metadata") or {}
             found[document["_id"]] = metadata.get("parent_id"), metadata.get("slug", "")
@@ -177,7 +177,7 @@ def _lost(collection: str, fix: bool) -> Iterator[Defect]:
 
 
 def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Defect]:
-    query = {"metadata.parent_id": parent_id, **standing(collection)}
+    query = {"metadata.parent_id": parent_id, **node_filter(collection)}
     for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
         metadata = document["metadata"]
         about = f"{document['_id']} ({metadata.get('slug')}): its section {parent_id} is gone"

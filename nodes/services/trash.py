@@ -14,7 +14,7 @@ from pymongo.errors import DuplicateKeyError
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database, transaction
 from nodes import content
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, standing
+from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of, node_filter
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.merging import Merge
@@ -39,7 +39,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
             scheduled.settle(due)
 
     def work(session: ClientSession) -> Document | None:
-        wanted = {"_id": node_id, **standing(collection)}
+        wanted = {"_id": node_id, **node_filter(collection)}
         stored: Document | None = database()[collection].find_one(wanted, session=session)
         if stored is None or stored["metadata"]["nonce"] != seen_nonce:
             return stored

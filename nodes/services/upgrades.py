@@ -12,7 +12,7 @@ from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import MALFORMED
 from marginalia.mongo.servers import first_clause
 from nodes import content
-from nodes.collections import TRASH, home_of, standing
+from nodes.collections import TRASH, home_of, node_filter
 from nodes.content import upgrading
 from nodes.errors import NodeError, TooBusy
 from nodes.services import derived
@@ -93,7 +93,7 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
 
 
 def _query(type: str, collection: str) -> dict[str, Any]:
-    return {"metadata.type": type, **standing(collection)}
+    return {"metadata.type": type, **node_filter(collection)}
 
 
 def _write(stored: Document, collection: str) -> Outcome:
@@ -103,7 +103,7 @@ def _write(stored: Document, collection: str) -> Outcome:
         if change is None:
             return Outcome.CURRENT
         unchanged, update, outcome = change
-        if database()[collection].update_one({**unchanged, **standing(collection)}, update).matched_count:
+        if database()[collection].update_one({**unchanged, **node_filter(collection)}, update).matched_count:
             return outcome
         again = database()[collection].find_one({"_id": stored["_id"]}, {"metadata": 1, "draft": 1, "derived": 1})
         if again is None:

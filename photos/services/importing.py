@@ -10,7 +10,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from nodes.collections import ASSET_FILES, TRASH, standing
+from nodes.collections import ASSET_FILES, TRASH, node_filter
 from nodes.types import Actor
 from photos.assets.cleaning import Cleaning
 from photos.services.photos import Upload
@@ -83,7 +83,7 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
             continue
     for _part in cleaning.end():
         continue
-    same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **standing(ASSET_FILES)}
+    same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **node_filter(ASSET_FILES)}
     for name in (ASSET_FILES, TRASH):
         if found := database()[name].find_one(same, {"_id": 1}):
             photo_id: ObjectId = found["_id"]
@@ -94,7 +94,7 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
     """Return those of some photos, by whatever number, that exist, the trash included."""
     wanted = {"_id": {"$in": list(photos.values())}}
-    homes = ((ASSET_FILES, wanted | standing(ASSET_FILES)), (TRASH, wanted))
+    homes = ((ASSET_FILES, wanted | node_filter(ASSET_FILES)), (TRASH, wanted))
     found = {document["_id"] for name, those in homes for document in database()[name].find(those, {"_id": 1})}
     return {number: photo_id for number, photo_id in photos.items() if photo_id in found}
 

@@ -15,7 +15,7 @@ from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import merging
-from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, standing
+from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, node_filter
 from nodes.content import CONTENT, PHOTO, upgrading
 from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken, TooBusy
 from nodes.selectors import slugs, stored_photos
@@ -314,7 +314,7 @@ def _show(
     """
     files = database()[ASSET_FILES]
     for _attempt in range(editing.ATTEMPTS):
-        stored = files.find_one({"_id": photo_id, **standing(ASSET_FILES)}, {"metadata": 1})
+        stored = files.find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(photo_id)
         if stored["metadata"]["locked"] != lock.moment:
@@ -353,7 +353,7 @@ def _lock(photo_id: ObjectId) -> Lock:
     moment = now()
     files = database()[ASSET_FILES]
     # By _id alone: a rename must not lose the lock.
-    photo = {"_id": photo_id, **standing(ASSET_FILES)}
+    photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
     done = files.update_one({**photo, **free_or_stale(moment)}, {"$set": {"metadata.locked": moment}})
     if not done.matched_count:
         if files.find_one(photo, {"_id": 1}) is None:

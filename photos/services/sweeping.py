@@ -23,7 +23,7 @@ from nodes.collections import (
     RENDITION_CHUNKS,
     RENDITION_FILES,
     TRASH,
-    standing,
+    node_filter,
 )
 from nodes.content import CONTENT, PHOTO
 from photos.assets import contents, renditions
@@ -186,7 +186,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
         **_PLACED,
-        **standing(ASSET_FILES),
+        **node_filter(ASSET_FILES),
         "$expr": {"$ne": ["$metadata.content_id", "$_id"]},
         "$or": [{"metadata.doomed": None}, {"length": {"$gt": 0}}],
     }

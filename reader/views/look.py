@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from nodes.errors import TooBusy
 from nodes.models import Photo, look
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from photos import addresses, pictures
 from photos.assets import contents, images, reader, renditions
 from photos.assets.errors import BadPicture
@@ -26,7 +26,7 @@ from photos.assets.responses import FOR_EVER, NOT_KEPT
 PAPER = (0xFD, 0xFC, 0xF9)
 
 
-def address(settings: SiteSettings) -> str:
+def address(settings: StoredSettings) -> str:
     """Return where the style sheet of these settings is; "" where they change nothing of the theme."""
     name = look.name(settings)
     return f"{reverse('look-sheet', args=[name])}?v={look.digest(name)}" if name else ""

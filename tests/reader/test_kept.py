@@ -12,7 +12,7 @@ from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from nodes.models.dependencies import Dependencies
-from nodes.models.stored_site import Site, SiteSettings, Versions
+from nodes.models.stored_site import Site, StoredSettings, Versions
 from nodes.services import editing
 from nodes.types import NO_TAGS
 from reader.page_cache import kept
@@ -153,7 +153,7 @@ class TestShared:
     def test_it_is_compared_with_all_its_discussions(self):
         """A discussion that the own page has not, and that has begun since."""
         other = replace(entry(b""), discussions={"a": "1", "b": ""}, until=now() + timedelta(minutes=1))
-        site = Site(VERSIONS, None, 0, SiteSettings())
+        site = Site(VERSIONS, None, 0, StoredSettings())
         assert other.holds(Present(site, {"a": "1", "b": ""}, None))
         assert not other.holds(Present(site, {"a": "1"}, None))
 

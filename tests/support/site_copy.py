@@ -18,7 +18,7 @@ from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import tree
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from nodes.services import drafts
 from nodes.services.site import save_settings
 from nodes.types import TagChange
@@ -81,7 +81,7 @@ def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
         if slug == "post-documents":
             drafts.schedule(build.EDITOR, ids[slug], draft.nonce, now() + timedelta(days=1))
     ids["page"] = build.node(slug="page", published=None)
-    usual = asdict(SiteSettings())
+    usual = asdict(StoredSettings())
     menu = [{"label": "News", "target": f"node:{ids['news']}"}, {"label": "Out", "target": "https://example.org/"}]
     chosen = {"name": "Lakes", "share_picture": first, "menu": menu, "accent": "#7a2233", "posts_per_page": 7}
     save_settings(chosen, {name: usual[name] for name in chosen})

@@ -9,7 +9,7 @@ from cms.demo import content, loading, plates, volume
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from nodes.models import stored_site
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes
 from nodes.services import editing, trash, volume_data
 from nodes.services.site import save_settings
@@ -105,7 +105,7 @@ def test_removing_leaves_nothing(mongo):
     loading.load(now(), nothing)
     assert loading.remove(nothing).left == 0
     assert documents(mongo) == {}
-    assert stored_site.read().settings == SiteSettings()
+    assert stored_site.read().settings == StoredSettings()
     assert loading.load(now(), nothing).left == 0
 
 
@@ -118,7 +118,7 @@ def test_settings_of_an_operator_are_left_alone(mongo):
     save_settings({"footer": "Mine."}, {"footer": settings.footer})
     assert loading.load(now(), nothing).done == 0
     assert loading.remove(nothing).left == 0
-    assert stored_site.read().settings == SiteSettings(footer="Mine.")
+    assert stored_site.read().settings == StoredSettings(footer="Mine.")
 
 
 @pytest.mark.slow

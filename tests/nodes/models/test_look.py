@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodes.models import look
-from nodes.models.stored_site import SiteSettings
+from nodes.models.stored_site import StoredSettings
 
 SHEET = (Path(__file__).parents[3] / "static/site/site.css").read_text()
 # Hues all around, from nearly white to nearly black, and grey.
@@ -46,13 +46,13 @@ def test_what_is_corrected_can_be_read_on_every_surface(colour):
 
 
 def test_sheets_say_what_differs_from_the_theme_and_no_more():
-    assert look.name(SiteSettings()) == ""
-    name = look.name(SiteSettings(accent="#7a1f5c", fonts="sans"))
+    assert look.name(StoredSettings()) == ""
+    name = look.name(StoredSettings(accent="#7a1f5c", fonts="sans"))
     assert (
         look.sheet(name)
         == f":root {{ --serif: var(--sans); --accent: light-dark(#7a1f5c, {look.in_dark('#7a1f5c')}); }}\n"
     )
-    assert look.sheet(look.name(SiteSettings(fonts="serif"))) == ":root { --sans: var(--serif); }\n"
+    assert look.sheet(look.name(StoredSettings(fonts="serif"))) == ":root { --sans: var(--serif); }\n"
 
 
 @pytest.mark.parametrize(

@@ -146,14 +146,14 @@ def test_what_stands_in_a_trashed_section_stays_where_it_is(mongo):
 
 def restored_concurrently(monkeypatch, node_id):
     """Let a node come back from the trash when the check has looked for it among the pages and not yet in the trash."""
-    real, done = integrity.standing, []
+    real, done = integrity.node_filter, []
 
-    def standing(collection):
+    def node_filter(collection):
         if collection == "cms.trash" and not done:
             done.append(trash.restore(EDITOR, node_id))
         return real(collection)
 
-    monkeypatch.setattr(integrity, "standing", standing)
+    monkeypatch.setattr(integrity, "node_filter", node_filter)
     return done
 
 
