@@ -10,7 +10,7 @@ from django.core.management import execute_from_command_line
 from cms.release import line
 from marginalia.local.mongod import MongodError
 from marginalia.mongo.management.base import COULD_NOT_RUN
-from marginalia.mongo.servers import cause_of, is_outage
+from marginalia.mongo.servers import describe_outage, is_outage
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
@@ -28,5 +28,5 @@ if __name__ == "__main__":
     except Exception as error:  # Django's own commands (migrate, createsuperuser) let the driver's errors through
         if not is_outage(error):
             raise
-        sys.stderr.write(f"CommandError: {cause_of(error)}\n")
+        sys.stderr.write(f"CommandError: {describe_outage(error)}\n")
         sys.exit(COULD_NOT_RUN)

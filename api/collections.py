@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
-from marginalia.mongo.schemas import BYTES, DATE, ID, INTEGER, TEXT, YES_NO, document, listed, optional
+from marginalia.mongo.schemas import BOOLEAN, BYTES, DATE, ID, INTEGER, TEXT, array_of, document, optional
 
 TOKENS = "api.tokens"
 ANSWERS = "api.answers"
@@ -27,7 +27,7 @@ STATIC = (
             {
                 **dict.fromkeys(("hash", "name", "owner"), TEXT),
                 "owner_id": ID,
-                "scopes": listed(TEXT),
+                "scopes": array_of(TEXT),
                 "created": DATE,
                 **dict.fromkeys(("expires", "used", "revoked"), optional(DATE)),
             }
@@ -73,7 +73,7 @@ def collections() -> tuple[Collection, ...]:
                 **dict.fromkeys(("key", "kind", "id"), TEXT),
                 "resume": optional(document({})),
                 "nonce": optional(ID),
-                "public": YES_NO,
+                "public": BOOLEAN,
                 **dict.fromkeys(("until", "at", "marked"), DATE),
             }
         ),

@@ -64,7 +64,7 @@ def prepare() -> None:
     settings.COMMENTS = {"KEEP_OLD_COPY": 0, "TARGETS": {"auth.user": {"SCHEMA": "embedded"}}}
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
     for change in indexes.plan([]):
-        indexes.take(change)
+        indexes.apply_change(change)
 
 
 class Trial:

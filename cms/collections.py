@@ -5,7 +5,7 @@ each session would scan its collection.
 """
 
 from marginalia.mongo.collections import Collection, Index, Keys
-from marginalia.mongo.schemas import DATE, ID, INTEGER, TEXT, YES_NO, Schema, document, optional
+from marginalia.mongo.schemas import BOOLEAN, DATE, ID, INTEGER, TEXT, Schema, document, optional
 
 
 def _stock(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:
@@ -26,7 +26,7 @@ def _unique(name: str, *fields: str) -> Index:
 
 _USER: dict[str, Schema] = {
     **dict.fromkeys(("username", "password", "first_name", "last_name", "email"), TEXT),
-    **dict.fromkeys(("is_superuser", "is_staff", "is_active"), YES_NO),
+    **dict.fromkeys(("is_superuser", "is_staff", "is_active"), BOOLEAN),
     "last_login": optional(DATE),
     "date_joined": DATE,
 }

@@ -28,7 +28,7 @@ from cms.requests.metrics import commands, counted, scraping
 from cms.requests.metrics.counted import HEAVY_REFUSED
 from editor import relogin
 from marginalia.mongo.engine import secondaries
-from marginalia.mongo.servers import answers, secondary_answers
+from marginalia.mongo.servers import primary_answers, secondary_answers
 from nodes.models import stored_site
 from reader.page_cache.keepable import is_personal
 from reader.views.finding import not_found
@@ -59,7 +59,7 @@ def _database_answers() -> bool:
     global _answered
     if _asking.acquire(blocking=False):
         try:
-            _answered = answers()
+            _answered = primary_answers()
         finally:
             _asking.release()
     return _answered
@@ -233,7 +233,7 @@ class GateMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self.gate = Gate(settings.REQUESTS_AT_ONCE, answers)
+        self.gate = Gate(settings.REQUESTS_AT_ONCE, primary_answers)
         self.gate_of_secondaries = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

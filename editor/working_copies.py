@@ -85,7 +85,7 @@ def keep(request: HttpRequest) -> JsonResponse:
         # A form, or what a browser kept, of who was logged in before.
         raise PermissionDenied
     access.check_may_type(request.user, type, node_id)
-    if not rate_limit.take(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
+    if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     services.keep(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")

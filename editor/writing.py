@@ -141,7 +141,7 @@ def _may_preview(user: Any, text: str) -> bool:
     """Return whether an account may see one more preview now, and count it."""
     marks = limits.marks(text)
     return all(
-        rate_limit.take(f"nodes.preview.{more}:{user.pk}", limit=most, seconds=SECONDS, token=secrets.token_hex(8))
+        rate_limit.allow(f"nodes.preview.{more}:{user.pk}", limit=most, seconds=SECONDS, token=secrets.token_hex(8))
         for more, most in PREVIEWS.items()
         if marks >= more
     )

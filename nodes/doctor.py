@@ -41,7 +41,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
     """Pages and photos can be read, and have all that they were stored with; a random sample is looked at of many."""
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
         looked: list[Document] = [
-            *examination.part_of(name),
+            *examination.sample_stages(name),
             {"$match": node_filter(name)},
             {"$project": damage.FIELDS},
         ]
@@ -70,7 +70,7 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
 def histories(examination: Examination) -> Iterator[Finding]:
     """Pages have the revision of what they are; a random sample is looked at of many."""
     for nodes in examination.declared(NODES):
-        looked: list[Document] = [*examination.part_of(nodes), {"$project": {"metadata.nonce": 1}}]
+        looked: list[Document] = [*examination.sample_stages(nodes), {"$project": {"metadata.nonce": 1}}]
         found = examination.db[nodes].aggregate(looked)
         nonces = {one["_id"]: (one.get("metadata") or {}).get("nonce") for one in found}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
@@ -102,7 +102,7 @@ def versions(examination: Examination) -> Iterator[Finding]:
         said = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
         drafted = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, said]}
         looked: list[Document] = [
-            *examination.part_of(name),
+            *examination.sample_stages(name),
             {"$project": {"type": "$metadata.type", "version": [said, drafted]}},
             {"$unwind": "$version"},
             {"$group": {"_id": {"type": "$type", "version": "$version"}}},

@@ -31,7 +31,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         if not examination.declared(files):
             continue
-        grouped: list[Document] = [*examination.part_of(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
+        grouped: list[Document] = [*examination.sample_stages(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
         ids = {found["_id"] for found in examination.db[chunks].aggregate(grouped)}
         # What goes to the trash, or comes from it in between, is seen in one of three looks.
         for name in (files, TRASH, files):

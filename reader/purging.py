@@ -23,7 +23,7 @@ from pymongo.write_concern import WriteConcern
 
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import Document, bounded, database
+from marginalia.mongo.connection import Document, database, time_limit
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS
@@ -136,7 +136,7 @@ class Purger:
     def _follow(self, stopping: threading.Event) -> None:
         # An older position is not gone on from: nothing is kept for so long, and a look over hours of changes would not end.
         recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=KEPT)}}
-        with bounded(LOOKING):
+        with time_limit(LOOKING):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
         # A page may be shown under versions that were trusted so long.
@@ -181,7 +181,7 @@ class Purger:
         # What fails, or gets lost with a primary, is stored the next time: to tell comes first, and waits for no majority; how
         # old the position gets metrics say.
         positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
-        with suppress(PyMongoError), bounded(LOOKING):
+        with suppress(PyMongoError), time_limit(LOOKING):
             positions.update_one({"_id": self.cache}, {"$set": said}, upsert=True)
             self.is_lost = False
 
@@ -194,7 +194,7 @@ def _watched(start: Document | None) -> Iterator[ChangeStream[Document]]:
     try:
         yield stream
     finally:
-        with bounded(CLOSING):
+        with time_limit(CLOSING):
             stream.close()
 
 
@@ -210,7 +210,7 @@ def _gathered(stream: ChangeStream[Document]) -> set[str]:
 
 
 def _next(stream: ChangeStream[Document]) -> Document | None:
-    with bounded(LOOKING):
+    with time_limit(LOOKING):
         return stream.try_next()
 
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, WriteError
 
-from marginalia.mongo.connection import Document, batched, database, refused, transaction
+from marginalia.mongo.connection import Document, batched, database, non_duplicate_errors, transaction
 from marginalia.mongo.reading import MALFORMED
 from nodes import content, merging
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH
@@ -202,7 +202,7 @@ def _refused(missing: list[Document]) -> dict[ObjectId, Arrival]:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
     except BulkWriteError as error:
-        left = [missing[one["index"]]["_id"] for one in refused(error)]
+        left = [missing[one["index"]]["_id"] for one in non_duplicate_errors(error)]
         return {id: Arrival(Outcome.LEFT, f"revision {id}", REFUSED) for id in left}
     return {}
 

@@ -1,7 +1,7 @@
 """What an import leaves beside nodes and comments: old addresses, and what the next run of the same source has to know."""
 
 from marginalia.mongo.collections import Collection, Index, ShardKey
-from marginalia.mongo.schemas import ID, INTEGER, TEXT, document, listed, one_of
+from marginalia.mongo.schemas import ID, INTEGER, TEXT, array_of, document, one_of
 
 LINKS = "wordpress.links"
 PLACE = (("path", 1), ("source", 1))
@@ -25,7 +25,7 @@ COLLECTIONS = (
                 "kind": one_of("post", "page", "attachment", "wp_block"),
                 "record": document({}),
             },
-            {"waiting": document({"wants": listed(TEXT)})},
+            {"waiting": document({"wants": array_of(TEXT)})},
         ),
     ),
 )

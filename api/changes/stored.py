@@ -19,7 +19,7 @@ from pymongo.read_concern import ReadConcern
 
 from api.collections import CHANGES
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import Document, database, refused
+from marginalia.mongo.connection import Document, database, non_duplicate_errors
 
 NODE = "node"
 PHOTO = "photo"
@@ -101,7 +101,7 @@ def append(seen: Last | None, entries: Sequence[Entry], *, number: int = FIRST) 
     try:
         database()[CHANGES].insert_many(documents)
     except BulkWriteError as error:
-        if refused(error):
+        if non_duplicate_errors(error):
             raise
         raise Overtaken from error
     return _last(documents[-1])

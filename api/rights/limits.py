@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from api.problems import RETRY_AFTER, Problem
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
-from marginalia.mongo.rate_limit import Counted
+from marginalia.mongo.rate_limit import RateLimitResult
 
 SECONDS = 60
 # Bytes of JSON that count as one more change: longer texts take longer to render and to compare.
@@ -30,7 +30,7 @@ class Asked:
     key: str
     cost: int
     limit: int
-    counted: Counted
+    counted: RateLimitResult
 
 
 def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
@@ -53,8 +53,8 @@ def count_changes(request: HttpRequest, number: int) -> None:
 def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
     counted = rate_limit.count(key, limit=limit, seconds=SECONDS, token=secrets.token_hex(8), cost=cost)
     request.api_counted = Asked(key, cost, limit, counted)
-    if not counted.passed:
-        raise Problem("too-many-requests", headers={"Retry-After": str(counted.seconds)})
+    if not counted.allowed:
+        raise Problem("too-many-requests", headers={"Retry-After": str(counted.reset_seconds)})
 
 
 def _length(request: HttpRequest) -> int:
@@ -71,13 +71,13 @@ def alone(what: str) -> Iterator[None]:
     """
     key = f"api:alone:{what}"
     token = secrets.token_hex(8)
-    if not rate_limit.take(key, limit=1, seconds=SECONDS, token=token):
+    if not rate_limit.allow(key, limit=1, seconds=SECONDS, token=token):
         told = "Another request like this one is under way. Send this one when that has ended."
         raise Problem("too-many-requests", told, headers={"Retry-After": str(RETRY_AFTER)})
     try:
         yield
     finally:
-        rate_limit.give_back(key, token=token)
+        rate_limit.refund(key, token=token)
 
 
 def network(request: HttpRequest) -> str:
@@ -89,6 +89,6 @@ def tell(request: HttpRequest, response: HttpResponse) -> None:
     """Say in an answer how often who asked may ask again: RateLimit-Limit, -Remaining and -Reset, in seconds."""
     asked: Asked | None = getattr(request, "api_counted", None)
     if asked:
-        told = (("Limit", asked.limit), ("Remaining", asked.counted.left), ("Reset", asked.counted.seconds))
+        told = (("Limit", asked.limit), ("Remaining", asked.counted.remaining), ("Reset", asked.counted.reset_seconds))
         for name, value in told:
             response[f"RateLimit-{name}"] = str(value)

@@ -13,7 +13,7 @@ from api.collections import TOKENS
 from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import Malformed, readable, readable_one
+from marginalia.mongo.reading import Malformed, read_document, read_documents
 
 # What a token begins with, so that scanners of code know one.
 PREFIX = "mrg_"
@@ -80,7 +80,7 @@ def find(secret: str, moment: datetime) -> Token | None:
     if not secret.startswith(PREFIX) or len(secret) > LONGEST:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
-    token = readable_one(TOKENS, document, Token.of)
+    token = read_document(TOKENS, document, Token.of)
     return token if token and token.is_valid(moment) else None
 
 
@@ -101,7 +101,7 @@ def of_owner(owner_id: ObjectId | None) -> list[Token]:
         for those, most in (({**wanted, **valid}, 0), ({**wanted, "$nor": [valid]}, MOST))
         for document in database()[TOKENS].find(those, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(most)
     )
-    return list(readable(TOKENS, found, Token.of))
+    return list(read_documents(TOKENS, found, Token.of))
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:

@@ -39,7 +39,7 @@ class ThrottledBackend:
         token = getattr(request, "throttle_token", None) or secrets.token_hex(8)
         request.throttle_token = token
         for key, limit in limits(request, username):
-            if not rate_limit.take(key, limit=limit, seconds=SECONDS, token=token):
+            if not rate_limit.allow(key, limit=limit, seconds=SECONDS, token=token):
                 _give_back(request, username)
                 request.is_throttled = True
                 raise PermissionDenied
@@ -66,7 +66,7 @@ def give_back(sender: Any, request: HttpRequest | None, user: Any, **more: Any) 
 def _give_back(request: HttpRequest, name: str) -> None:
     if token := getattr(request, "throttle_token", None):
         for key, _limit in limits(request, name):
-            rate_limit.give_back(key, token=token)
+            rate_limit.refund(key, token=token)
 
 
 def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:

@@ -35,7 +35,7 @@ class PasswordReset(views.PasswordResetView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         for asked in (ip_hash.key(request), request.POST.get("email", "").strip().casefold()):
             key = throttling.key("reset", asked)
-            if not rate_limit.take(key, limit=RESETS, seconds=SECONDS, token=secrets.token_hex(8)):
+            if not rate_limit.allow(key, limit=RESETS, seconds=SECONDS, token=secrets.token_hex(8)):
                 return throttling.refused(request, SECONDS)
         answer: HttpResponse = super().post(request, *args, **kwargs)
         return answer

@@ -6,7 +6,7 @@ from typing import Any
 from cms.requests.metrics import commands
 from marginalia.local import embedded
 from marginalia.mongo.engine import base
-from marginalia.mongo.engine.commands import CommandWatch
+from marginalia.mongo.engine.commands import CommandReporter
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -16,5 +16,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
         scheme, _, folder = (params["host"] or "").partition(":")
         if scheme == "embedded":
             params["host"] = embedded.uri_for(Path(folder))
-        params["event_listeners"] = [*params.get("event_listeners", ()), CommandWatch(commands.watch)]
+        params["event_listeners"] = [*params.get("event_listeners", ()), CommandReporter(commands.watch)]
         return params

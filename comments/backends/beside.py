@@ -8,7 +8,7 @@ from pymongo.database import Database
 
 from marginalia.comments.types import Flagged, Subscription, Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.reading import Malformed, readable
+from marginalia.mongo.reading import Malformed, read_documents
 
 # How many readers are told apart; more are not needed to bring a comment before a moderator.
 MOST = 50
@@ -40,7 +40,7 @@ class Flags:
     def newest(self, limit: int) -> list[Flagged]:
         """Return the flagged comments, the last flagged first."""
         found = self.stored.find({}, {"who": 0}).sort([("last", -1), ("_id", -1)]).limit(limit)
-        return list(readable(self.stored.name, found, _flagged))
+        return list(read_documents(self.stored.name, found, _flagged))
 
     def count(self) -> int:
         """Return about how many comments are flagged."""
@@ -48,7 +48,7 @@ class Flags:
 
     def by(self, who: str) -> list[Flagged]:
         """Return the comments that a reader flagged."""
-        return list(readable(self.stored.name, self.stored.find({"who": who}, {"who": 0}), _flagged))
+        return list(read_documents(self.stored.name, self.stored.find({"who": who}, {"who": 0}), _flagged))
 
     def erase(self, who: Iterable[str]) -> int:
         """Forget that these readers flagged; the flags stay. Return on how many comments."""
@@ -110,7 +110,7 @@ class Subscriptions:
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:
-        return list(readable(self.stored.name, self.stored.find(query), _subscription))
+        return list(read_documents(self.stored.name, self.stored.find(query), _subscription))
 
 
 def _subscription(document: Mapping[str, Any]) -> Subscription:

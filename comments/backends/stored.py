@@ -23,7 +23,7 @@ from marginalia.comments.types import (
     Target,
     Verdict,
 )
-from marginalia.mongo.reading import MALFORMED, Malformed, readable
+from marginalia.mongo.reading import MALFORMED, Malformed, read_documents
 
 Document = dict[str, Any]
 
@@ -180,7 +180,7 @@ def _check(document: Mapping[str, Any], form: Mapping[str, tuple[type, ...]]) ->
 
 def whole(collection: str, documents: Iterable[Any]) -> list[Document]:
     """Return those of some stored comments that have the form of one; log the others."""
-    return list(readable(collection, documents, checked))
+    return list(read_documents(collection, documents, checked))
 
 
 @contextmanager

@@ -3,20 +3,20 @@
 from marginalia.comments.types import Kind, Order, State, Verdict
 from marginalia.mongo.schemas import (
     ANYTHING,
+    BOOLEAN,
     DATE,
     ID,
     INTEGER,
     TEXT,
-    YES_NO,
     Schema,
+    array_of,
     document,
     either,
-    listed,
     one_of,
     optional,
 )
 
-_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": YES_NO})
+_AUTHOR = document({"id": optional(TEXT), "name": TEXT, "url": TEXT}, {"email": TEXT, "moderator": BOOLEAN})
 _PLACED: dict[str, Schema] = {
     "slug": TEXT,
     "full_slug": TEXT,
@@ -55,7 +55,7 @@ DISCUSSION = document(
         "last_number": INTEGER,
         "last_posted": DATE,
         "newest": DATE,
-        "claims": listed(
+        "claims": array_of(
             document(
                 {
                     "op": TEXT,
@@ -70,43 +70,43 @@ DISCUSSION = document(
                 }
             )
         ),
-        "touched": listed(document({"slug": TEXT, "id": ID})),
+        "touched": array_of(document({"slug": TEXT, "id": ID})),
         "moving": optional(
             document(
-                {"id": ID, "to": _LAYOUT, "order": _ORDER, "renumber": YES_NO, "beat": DATE, "epoch": INTEGER},
+                {"id": ID, "to": _LAYOUT, "order": _ORDER, "renumber": BOOLEAN, "beat": DATE, "epoch": INTEGER},
                 {"gate": optional(DATE), "done": INTEGER},
             )
         ),
-        "leftovers": listed(document({"schema": _LAYOUT, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
+        "leftovers": array_of(document({"schema": _LAYOUT, "order": _ORDER, "epoch": INTEGER, "due": DATE})),
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
 # Chronological buckets are numbered, threaded ones begin at a path. What is in the array is left to the code: the server would
 # judge all ninety comments, before and after each post, for a third of a millisecond (benchmarks/validators).
 BUCKET = document(
-    _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": listed(ANYTHING)}, {"until": TEXT}
+    _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}
 )
-EMBEDDING = document({}, {"comments_epoch": INTEGER, "comments": listed(ANYTHING)})
+EMBEDDING = document({}, {"comments_epoch": INTEGER, "comments": array_of(ANYTHING)})
 PENDING = document(
     _PLACED
     | {
         "discussion_id": TEXT,
         "state": one_of(*Verdict),
         "created": DATE,
-        "reasons": listed(TEXT),
+        "reasons": array_of(TEXT),
         "decided_by": TEXT,
         "decided": optional(DATE),
     },
-    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": YES_NO},
+    {"lease": document({"by": TEXT, "until": DATE}), "edits": INTEGER, "settled": BOOLEAN},
 )
 HISTORY = document(
     _PLACED | {"_id": ID, "discussion_id": TEXT, "state": one_of(*State), "at": DATE, "by": TEXT},
 )
 FLAGS = document(
-    {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": listed(TEXT), "count": INTEGER, "last": DATE}
+    {"_id": TEXT, "discussion_id": TEXT, "slug": TEXT, "who": array_of(TEXT), "count": INTEGER, "last": DATE}
 )
 SUBSCRIPTION = document(
-    {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": listed(TEXT), "confirmed": optional(DATE)},
+    {"_id": TEXT, "discussion_id": TEXT, "email": TEXT, "slugs": array_of(TEXT), "confirmed": optional(DATE)},
     {"asked": DATE},
 )
 ERASURE = document({"_id": TEXT, "at": DATE})

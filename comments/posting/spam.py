@@ -144,7 +144,7 @@ def may_flag(*, ip_hash: str, user: str) -> bool:
 
 def repeat(submission: Submission) -> SpamHit | None:
     """Refuse the same text by the same author in answer to the same comment; elsewhere it may be said again."""
-    if rate_limit.take(
+    if rate_limit.allow(
         _repeat_key(submission),
         limit=1,
         seconds=REPEAT_SECONDS,
@@ -160,19 +160,19 @@ def take_back(submission: Submission, *, rate: bool = True) -> None:
     stored another one, whose count is the same."""
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):
-        rate_limit.give_back(key, token=submission.token.nonce, alias=conf.database_alias())
+        rate_limit.refund(key, token=submission.token.nonce, alias=conf.database_alias())
 
 
 def forget(*, ip_hash: str = "", user: str = "") -> int:
     """Forget how much came from a network (by its hash) or an account; return how many counts went."""
     keys = [key for kind in ("rate", "preview", "flag") for key in _keys(kind, ip_hash, user)]
-    return sum(rate_limit.forget(key, alias=conf.database_alias()) for key in keys)
+    return sum(rate_limit.reset(key, alias=conf.database_alias()) for key in keys)
 
 
 def _passes(keys: list[str], token: str, times: int = 1) -> bool:
     limit, seconds = conf.get("RATE")
     alias = conf.database_alias()
-    return all(rate_limit.take(key, limit=limit * times, seconds=seconds, token=token, alias=alias) for key in keys)
+    return all(rate_limit.allow(key, limit=limit * times, seconds=seconds, token=token, alias=alias) for key in keys)
 
 
 def _keys(kind: str, ip_hash: str, user: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS
 
 from marginalia.comments import conf
-from marginalia.mongo.servers import Outage, within
+from marginalia.mongo.servers import Outage, outage_after
 
 # Seconds that a page waits for comments.
 PATIENCE = 2.0
@@ -25,7 +25,7 @@ def noted(shared: MutableMapping[Any, Any]) -> Iterator[None]:
     if AWAY in shared:
         raise Outage
     try:
-        with within(PATIENCE, conf.database_alias()):
+        with outage_after(PATIENCE, conf.database_alias()):
             yield
     except Outage:
         shared[AWAY] = True

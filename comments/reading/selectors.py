@@ -15,10 +15,10 @@ from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.reading import versions
 from marginalia.comments.reading.paging import PageRequest
 from marginalia.comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
-from marginalia.mongo.engine.noting import noted
+from marginalia.mongo.engine.read_tracking import tracked_reads
 
 
-@noted()
+@tracked_reads()
 def discussion(target: Model | Target) -> Discussion:
     """Return a target's discussion; `begun` is False before the first post. Take it before the comments: see
     `version`."""
@@ -27,7 +27,7 @@ def discussion(target: Model | Target) -> Discussion:
     return found
 
 
-@noted()
+@tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
     """Return the discussions of many targets in one look-up: for lists that show counts."""
     found = backend().discussions([targets.of(target) for target in wanted])
@@ -41,7 +41,7 @@ def count(target: Model | Target) -> int:
     return discussion(target).count
 
 
-@noted()
+@tracked_reads()
 def page(
     target: Model | Target,
     *,
@@ -86,7 +86,7 @@ def _order(word: Order | str | None) -> Order | None:
         return None
 
 
-@noted()
+@tracked_reads()
 def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
     """Return the newest public comments of a discussion, newest first, whatever order it is kept in: for feeds."""
     found = backend().newest(targets.of(target), limit)
@@ -105,7 +105,7 @@ def permalink(target: Model | Target, slug: str, *, order: Order | str | None = 
     return page(target, order=order, size=size, at=slug)
 
 
-@noted()
+@tracked_reads()
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
     """Return a comment and all that hangs below it, threaded. Raises CommentNotFound."""
     wanted = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))

@@ -4,22 +4,22 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from marginalia.mongo.collections import declared
-from marginalia.mongo.sharding import refusals
+from marginalia.mongo.collections import declared_collections
+from marginalia.mongo.sharding import shard_key_problems
 
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     """Check that declarations can be carried out: index names once, shard keys that unique indexes allow, a reason for none."""
     found: list[CheckMessage] = []
-    for item in declared():
+    for item in declared_collections():
         collection = item.collection
         names = [index.name for index in collection.indexes]
         if len(names) != len(set(names)):
             found.append(Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002"))
         found += [
             Error(f"{problem}.", hint="Begin the index with the shard key, or choose another key.", id="mongo.E003")
-            for problem in refusals(collection)
+            for problem in shard_key_problems(collection)
         ]
         if collection.shard_key is None and not collection.unsharded_because:
             found.append(

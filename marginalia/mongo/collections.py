@@ -97,48 +97,48 @@ class Collection:
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredCollection:
     """A collection together with the alias of the connection it lives behind."""
 
     alias: str
     collection: Collection
 
 
-def declared() -> list[Declared]:
+def declared_collections() -> list[DeclaredCollection]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
     Where one app needs indexes on another's collection, both are given as one. What connections there are is not asked: checks
     of settings must be able to say of an alias that there is none.
     """
     found: dict[tuple[str, str], Collection] = {}
-    for module in modules("collections"):
+    for module in app_modules("collections"):
         alias = getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS)
         for collection in (
             module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
         ):
             key = alias(), collection.name
             found[key] = _merged(found[key], collection) if key in found else collection
-    return [Declared(alias, collection) for (alias, _), collection in found.items()]
+    return [DeclaredCollection(alias, collection) for (alias, _), collection in found.items()]
 
 
-def stored(alias: str = "", names: Iterable[str] = ()) -> list[Declared]:
+def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[DeclaredCollection]:
     """Return the declared collections that MongoDB stores: all, or those behind one connection, or those of these names."""
     wanted = set(names)
     return [
         item
-        for item in declared()
+        for item in declared_collections()
         if connections[item.alias].vendor == "mongodb"
         and (not alias or item.alias == alias)
         and (not wanted or item.collection.name in wanted)
     ]
 
 
-def aliases() -> list[str]:
+def mongodb_aliases() -> list[str]:
     """Return the connections to MongoDB behind which collections are declared."""
-    return list(dict.fromkeys(item.alias for item in stored()))
+    return list(dict.fromkeys(item.alias for item in mongodb_collections()))
 
 
-def modules(name: str) -> Iterator[ModuleType]:
+def app_modules(name: str) -> Iterator[ModuleType]:
     """Yield the modules of this name of the installed apps, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
         # This app's own modules are what looks for the others'.
@@ -148,7 +148,7 @@ def modules(name: str) -> Iterator[ModuleType]:
 
 def shard_key_of(collection: str) -> tuple[str, ...]:
     """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must name."""
-    for item in declared():
+    for item in declared_collections():
         if item.collection.name == collection and item.collection.shard_key:
             return tuple(path for path, _ in item.collection.shard_key.keys)
     return ()

@@ -17,7 +17,7 @@ from pymongo.errors import AutoReconnect, BulkWriteError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from marginalia.mongo.engine import noting, secondaries
+from marginalia.mongo.engine import read_tracking, secondaries
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
 # A collection with so many times more documents than a sample has is not read whole.
-WHOLE = 20
+SAMPLING_FACTOR = 20
 
 # A time before the year 1 or after 9999, which no service writes, is read as the first or last there is: the driver would
 # otherwise refuse the whole batch that has one.
@@ -40,7 +40,7 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 
     The ORM reads through Django's own handle, which must stay naive: DateTimeField fails on aware values.
     """
-    noting.reading()
+    read_tracking.note_read()
     wrapper = connections[alias]
     stock = wrapper.database
     kept: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")
@@ -51,9 +51,12 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 
 
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
-    """Return the pymongo client of a Django connection. To know it is to read nothing: see marginalia.mongo.engine.noting."""
-    found: MongoClient[Document] = connections[alias].database.client
-    return found
+    """Return the pymongo client of a Django connection.
+
+    This does not count as a read: see marginalia.mongo.engine.read_tracking.
+    """
+    mongo_client: MongoClient[Document] = connections[alias].database.client
+    return mongo_client
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -68,12 +71,12 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
     try:
         return len(collection.insert_many(documents, ordered=False).inserted_ids)
     except BulkWriteError as error:
-        if refused(error):
+        if non_duplicate_errors(error):
             raise
         return int(error.details["nInserted"])
 
 
-def refused(error: BulkWriteError) -> list[Document]:
+def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
     """Return what went wrong in a bulk write, {index, code, …}, but for keys that were there already."""
     return [one for one in error.details["writeErrors"] if one["code"] != DUPLICATE_KEY]
 
@@ -100,10 +103,10 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
         return send()
 
 
-def part_of(collection: Collection[Document], sample: int) -> list[Document]:
+def sample_stages(collection: Collection[Document], sample: int) -> list[Document]:
     """Return the first stages of a pipeline over a collection: none for one that can be read whole, for a larger one a random
     sample of so many documents."""
-    return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > WHOLE * sample else []
+    return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > SAMPLING_FACTOR * sample else []
 
 
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
@@ -123,7 +126,7 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
 
 
 @contextmanager
-def bounded(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Bound a block by `seconds`, besides a round trip: of less than that the driver sends nothing (apply_timeout in pymongo
     4.20), and takes the round trip of a server that hung for seconds, until it has asked that one again."""
     with pymongo.timeout(seconds):
@@ -133,17 +136,17 @@ def bounded(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
         yield
 
 
-def promptly() -> AbstractContextManager[Any]:
+def server_selection_time_limit() -> AbstractContextManager[Any]:
     """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
     is found or the one that is hangs.
 
     By itself the driver heeds that option only where there is no timeoutMS (get_server_selection_timeout in pymongo 4.20):
     every request of an outage would wait for the time of a whole operation.
     """
-    return bounded(client().options.server_selection_timeout)
+    return time_limit(client().options.server_selection_timeout)
 
 
-def unhurried() -> AbstractContextManager[Any]:
+def no_time_limit() -> AbstractContextManager[Any]:
     """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes. Finding a server is
     still bounded by serverSelectionTimeoutMS."""
     return pymongo.timeout(0)

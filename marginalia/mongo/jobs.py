@@ -25,7 +25,7 @@ from pymongo.errors import DuplicateKeyError
 
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
-from marginalia.mongo.collections import Collection, Index, declared
+from marginalia.mongo.collections import Collection, Index, declared_collections
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.schemas import DATE, ID, INTEGER, TEXT, document, one_of, optional
 
@@ -277,7 +277,7 @@ def put(kind: str, payload: Mapping[str, Any], *, key: str = "", alias: str = DE
 
 def aliases() -> list[str]:
     """Return the connections behind which apps declare a queue."""
-    return list(dict.fromkeys(item.alias for item in declared() if item.collection.name == COLLECTION))
+    return list(dict.fromkeys(item.alias for item in declared_collections() if item.collection.name == COLLECTION))
 
 
 def take(alias: str = DEFAULT_DB_ALIAS, *, mails_only: bool = False) -> Job | None:

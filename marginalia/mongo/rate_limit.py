@@ -14,14 +14,14 @@ from pymongo import ReturnDocument
 
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_hash
 from marginalia.mongo.connection import database
-from marginalia.mongo.schemas import DATE, TEXT, document, listed
+from marginalia.mongo.schemas import DATE, TEXT, array_of, document
 
 COLLECTION = "rate_limits"
 COLLECTIONS = (
     Collection(
         COLLECTION,
         (Index("by_expiry", (("expires", 1),), expire_after_seconds=0),),
-        validator=document({"_id": TEXT, "passed": listed(document({"token": TEXT, "at": DATE})), "expires": DATE}),
+        validator=document({"_id": TEXT, "passed": array_of(document({"token": TEXT, "at": DATE})), "expires": DATE}),
         shard_key=ShardKey(
             (("_id", "hashed"),), reason="one findAndModify a post or log-in, always by _id", least=least_hash
         ),
@@ -30,23 +30,25 @@ COLLECTIONS = (
 
 
 @dataclass(frozen=True)
-class Counted:
+class RateLimitResult:
     """Whether one more passed, how many still may, and after how many seconds (1 at least) the first of them is forgotten."""
 
-    passed: bool
-    left: int
-    seconds: int
+    allowed: bool
+    remaining: int
+    reset_seconds: int
 
 
-def take(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
+def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return whether one more may pass under `key`, and count it if so.
 
     `token` names what passes: the same one again passes again without being counted twice.
     """
-    return count(key, limit=limit, seconds=seconds, token=token, alias=alias).passed
+    return count(key, limit=limit, seconds=seconds, token=token, alias=alias).allowed
 
 
-def count(key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alias: str = DEFAULT_DB_ALIAS) -> Counted:
+def count(
+    key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alias: str = DEFAULT_DB_ALIAS
+) -> RateLimitResult:
     """Count one more under `key` if it may pass, as `take` does, and return what came of it. It is counted `cost` times."""
     recent = {
         "$filter": {
@@ -73,15 +75,15 @@ def count(key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alia
     moment = document["expires"] - timedelta(seconds=seconds)
     first = min((one["at"] for one in passed), default=moment)
     wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))
-    return Counted(any(one["token"] == token for one in passed), max(limit - len(passed), 0), wait)
+    return RateLimitResult(any(one["token"] == token for one in passed), max(limit - len(passed), 0), wait)
 
 
-def give_back(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
+def refund(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
     """Undo a `take`: what passed did not come about."""
     database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
 
 
-def forget(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
+def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
     """Delete what was counted under a key; return whether anything was, as 0 or 1."""
     return int(database(alias)[COLLECTION].delete_one({"_id": key}).deleted_count)
 

@@ -17,48 +17,48 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # Seconds until a damaged document or a missing index is logged again, and how many are told apart until then.
-AGAIN, TOLD_APART = 3600, 1_000
+LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
 # Raised by code that reads a document without one of its fields, or with a value of another type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 # src/mongo/base/error_codes.yml; a hint is one of many things that can be a bad value.
 BAD_VALUE = 2
-HINT = "hint provided does not correspond"
-TEXT = "text index"
+BAD_HINT_MESSAGE = "hint provided does not correspond"
+NO_TEXT_INDEX_MESSAGE = "text index"
 
 
 class Malformed(ValueError):
     """A stored document, or a part of one, lacks a field or has a value of another type."""
 
 
-def readable(collection: str, documents: Iterable[Any], read: Callable[[Any], T]) -> Iterator[T]:
+def read_documents(collection: str, documents: Iterable[Any], read: Callable[[Any], T]) -> Iterator[T]:
     """Yield `read(document)` of each stored document; leave out and log the ones that it can't read."""
     for document in documents:
         try:
             value = read(document)
         except MALFORMED as error:
             key = document.get("_id", document.get("slug")) if isinstance(document, Mapping) else None
-            skipped(collection, key, f"{type(error).__name__}: {error}")
+            log_skipped(collection, key, f"{type(error).__name__}: {error}")
         else:
             yield value
 
 
-def readable_one(collection: str, document: Any, read: Callable[[Any], T]) -> T | None:
+def read_document(collection: str, document: Any, read: Callable[[Any], T]) -> T | None:
     """Return `read(document)`; None for no document, and for one that it can't read, which is logged."""
-    return next(readable(collection, [document], read), None) if document is not None else None
+    return next(read_documents(collection, [document], read), None) if document is not None else None
 
 
-def skipped(collection: str, key: Any, reason: str) -> None:
+def log_skipped(collection: str, key: Any, reason: str) -> None:
     """Log that readers don't get a stored document because it is damaged."""
     _log(f"The document {key} of {collection} can't be read and is left out: {reason}", _period())
 
 
-def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
+def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
     """Return an iterator over what `read(hint=keys)` finds. If the index is missing or hidden, read without a hint."""
     try:
         cursor = iter(read(hint=keys))
         first = next(cursor, None)
     except OperationFailure as error:
-        if error.code != BAD_VALUE or HINT not in str(error):
+        if error.code != BAD_VALUE or BAD_HINT_MESSAGE not in str(error):
             raise
         _log(f"The index {keys} is missing, so reads are slow. Run manage.py setup_indexes.", _period())
         return iter(read(hint=None))
@@ -67,21 +67,21 @@ def along(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
 
 def lacks_text_index(error: PyMongoError) -> bool:
     """Return whether a search failed because the server has no text index, or a hidden one; log it if so."""
-    if not isinstance(error, OperationFailure) or TEXT not in str(error):
+    if not isinstance(error, OperationFailure) or NO_TEXT_INDEX_MESSAGE not in str(error):
         return False
     _log("A text index is missing, so searches find nothing. Run manage.py setup_indexes.", _period())
     return True
 
 
-def aggregated(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
+def aggregate_with_hint(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
     """Return an iterator over the results of a pipeline that begins along an index, even if the server lacks that index."""
-    return along(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
+    return read_with_hint(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 
-@lru_cache(maxsize=TOLD_APART)
+@lru_cache(maxsize=MAX_LOGGED)
 def _log(message: str, period: int) -> None:
     log.error("%s", message)
 
 
 def _period() -> int:
-    return int(time.monotonic() // AGAIN)
+    return int(time.monotonic() // LOG_INTERVAL_SECONDS)

@@ -13,7 +13,7 @@ ANYTHING: Schema = {}
 TEXT: Schema = {"bsonType": "string"}
 ID: Schema = {"bsonType": "objectId"}
 DATE: Schema = {"bsonType": "date"}
-YES_NO: Schema = {"bsonType": "bool"}
+BOOLEAN: Schema = {"bsonType": "bool"}
 # The driver stores an int in 32 bits where it fits in.
 INTEGER: Schema = {"bsonType": ["int", "long"]}
 NUMBER: Schema = {"bsonType": ["int", "long", "double", "decimal"]}
@@ -41,7 +41,7 @@ def one_of(*values: str) -> Schema:
     return {"enum": list(values)}
 
 
-def listed(items: Schema) -> Schema:
+def array_of(items: Schema) -> Schema:
     """Return the schema of an array of such items."""
     return {"bsonType": "array", "items": items} if items else {"bsonType": "array"}
 
@@ -60,7 +60,7 @@ def several_types(schema: Schema, path: str) -> bool:
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]
         found = [inner for part in below if part for inner in _parts(part)]
-    kinds = {kind for part in found for kind in _listing(part.get("bsonType", ()))}
+    kinds = {kind for part in found for kind in _as_list(part.get("bsonType", ()))}
     return len(kinds - {"null"} - _NUMBERS_BUT_INT) > 1
 
 
@@ -74,5 +74,5 @@ def _parts(schema: Schema) -> list[Schema]:
     return [schema, *(inner for part in parts for inner in _parts(part))]
 
 
-def _listing(kinds: str | Iterable[str]) -> Iterable[str]:
+def _as_list(kinds: str | Iterable[str]) -> Iterable[str]:
     return [kinds] if isinstance(kinds, str) else kinds

@@ -23,15 +23,15 @@ from pymongo.read_preferences import Primary, Secondary
 from pymongo.topology_description import TopologyDescription
 from pymongo.uri_parser import parse_uri
 
-from marginalia.mongo.connection import UNAUTHORIZED, bounded, client
+from marginalia.mongo.connection import UNAUTHORIZED, client, time_limit
 
 logger = logging.getLogger(__name__)
 
-OLDEST = (6, 0)
+OLDEST_VERSION = (6, 0)
 # src/mongo/base/error_codes.yml
 AUTHENTICATION_FAILED = 18
 # Of a write concern: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
-UNMET = frozenset({79, 100})
+UNMET_WRITE_CONCERN_CODES = frozenset({79, 100})
 # Seconds that a process that has just started looks for a primary before it reports an outage.
 FIRST_SECONDS = 0.6
 
@@ -40,7 +40,7 @@ FIRST_SECONDS = 0.6
 # HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
 # ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
 # InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
-PASSING = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
+TRANSIENT_CODES = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
 
 
 class UnsuitableServer(Exception):
@@ -58,7 +58,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
         raise UnsuitableServer(f"MONGODB_URI is not a MongoDB connection string: {error}") from error
     where = named["fqdn"] or ",".join(host if port is None else f"{host}:{port}" for host, port in named["nodelist"])
     try:
-        reason = _reason(uri, int(timeout * 1000), single=len(named["nodelist"]) == 1)
+        reason = _unsuitable_reason(uri, int(timeout * 1000), single=len(named["nodelist"]) == 1)
     except ServerSelectionTimeoutError as error:
         reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
@@ -73,7 +73,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
     return where
 
 
-def _reason(uri: str, milliseconds: int, *, single: bool) -> str:
+def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
     # Where the URI names a replica set, the driver leaves a standalone out: a single server is asked without the name.
     asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
     direct: dict[str, Any] = {"directConnection": True} if single else {}
@@ -87,8 +87,8 @@ def _reason(uri: str, milliseconds: int, *, single: bool) -> str:
 
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
     """What rules a server out, by its answers to hello and buildInfo; "" if nothing does."""
-    if tuple(version[:2]) < OLDEST:
-        return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST))} or later"
+    if tuple(version[:2]) < OLDEST_VERSION:
+        return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST_VERSION))} or later"
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
         return "is a standalone server, and the site needs a replica set or a mongos, for its transactions"
     return ""
@@ -110,8 +110,8 @@ def unmet_write_concern(database: Mapping[str, Any]) -> str:
         with MongoClient[dict[str, Any]](database["HOST"], w=w, **limits) as client:
             client[database["NAME"]]["mongo.none"].delete_one({"_id": "none"})
     except PyMongoError as error:
-        if getattr(error, "code", None) in UNMET:
-            return _unmet(error)
+        if getattr(error, "code", None) in UNMET_WRITE_CONCERN_CODES:
+            return _describe_unmet_write_concern(error)
     return ""
 
 
@@ -125,7 +125,11 @@ def is_outage(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
             return True
-        if isinstance(error, OperationFailure) and error.code in (*PASSING, *UNMET, AUTHENTICATION_FAILED):
+        if isinstance(error, OperationFailure) and error.code in (
+            *TRANSIENT_CODES,
+            *UNMET_WRITE_CONCERN_CODES,
+            AUTHENTICATION_FAILED,
+        ):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -136,13 +140,13 @@ def first_clause(error: BaseException) -> str:
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
 
 
-def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
+def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
     """Return one sentence that names why MongoDB can't be used, by an error that is_outage accepts and what the driver knows of
     the servers."""
     while not isinstance(error, PyMongoError) and (raised := error.__cause__ or error.__context__):
         error = raised
-    if getattr(error, "code", None) in UNMET:
-        return _unmet(error)
+    if getattr(error, "code", None) in UNMET_WRITE_CONCERN_CODES:
+        return _describe_unmet_write_concern(error)
     known = client(alias).topology_description
     if getattr(error, "code", None) == AUTHENTICATION_FAILED or _refuses_log_in(known):
         return "MongoDB refuses the user name or password of MONGODB_URI."
@@ -166,7 +170,7 @@ def cause_of(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
     return f"MongoDB doesn't answer. {listed}."
 
 
-def _unmet(error: BaseException) -> str:
+def _describe_unmet_write_concern(error: BaseException) -> str:
     return f"MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: {first_clause(error)}."
 
 
@@ -174,10 +178,10 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
     """Log why MongoDB can't be used, if it can't be within FIRST_SECONDS: the first line of a process that starts."""
     _give_up_at()
     try:
-        with within(FIRST_SECONDS, alias):
+        with outage_after(FIRST_SECONDS, alias):
             client(alias).admin.command("ping")
     except (Outage, PyMongoError) as error:
-        logger.error("%s", cause_of(error, alias))
+        logger.error("%s", describe_outage(error, alias))
 
 
 def is_cut_off() -> bool:
@@ -192,7 +196,7 @@ def is_cut_off() -> bool:
     if known.max_election_id is not None or known.topology_type_name == "Sharded":
         return False
     left = _give_up_at() - time.monotonic()
-    return left <= 0 or not answers(seconds=left)
+    return left <= 0 or not primary_answers(seconds=left)
 
 
 def _refuses_log_in(known: TopologyDescription) -> bool:
@@ -220,19 +224,19 @@ def knows_secondary() -> bool:
     return client().topology_description.has_readable_server(Secondary())
 
 
-def answers(*, seconds: float = 1.0) -> bool:
+def primary_answers(*, seconds: float = 1.0) -> bool:
     """Return whether a primary takes writes now, asked for at most `seconds`."""
-    return bool(_greeting(Primary(), seconds).get("isWritablePrimary"))
+    return bool(_hello(Primary(), seconds).get("isWritablePrimary"))
 
 
 def secondary_answers(*, seconds: float = 1.0) -> bool:
     """Return whether a secondary can be read now, asked for at most `seconds`."""
-    return bool(_greeting(Secondary(), seconds).get("secondary"))
+    return bool(_hello(Secondary(), seconds).get("secondary"))
 
 
-def _greeting(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
+def _hello(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
     try:
-        with bounded(seconds):
+        with time_limit(seconds):
             return client().admin.command("hello", read_preference=of)
     except PyMongoError:
         return {}
@@ -243,10 +247,10 @@ class Outage(Exception):
 
 
 @contextmanager
-def within(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+def outage_after(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
     try:
-        with bounded(seconds, alias):
+        with time_limit(seconds, alias):
             yield
     except (PyMongoError, DatabaseError) as error:
         if is_outage(error):

@@ -18,10 +18,12 @@ _PRIMARY = 1
 _SECONDARY = 2
 _ARBITER = 7
 # Most of an answer of serverStatus, and nothing that is read here.
-_LEFT_OUT = dict.fromkeys(("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0)
+_WITHOUT_SECTIONS = dict.fromkeys(
+    ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
+)
 _SCRATCH = "_scratch_"
 # The server takes names of 63 bytes; an id is at the end.
-_LONGEST = 63 - len(_SCRATCH) - 24
+_MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
 # No command needs a database of its own for longer.
 ABANDONED = timedelta(days=1)
 
@@ -41,7 +43,7 @@ class Server:
     """The primary: the connections that it has, and how many it takes."""
 
     connections: int
-    most_connections: int
+    max_connections: int
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class Disk:
 
 def members(alias: str = DEFAULT_DB_ALIAS) -> Members | None:
     """Return the state of the replica set. Raises PyMongoError where no server answers; so do all of these."""
-    answer = _asked(client(alias).admin, "replSetGetStatus")
-    return members_of(answer) if answer else None
+    answer = _run_if_allowed(client(alias).admin, "replSetGetStatus")
+    return parse_members(answer) if answer else None
 
 
-def members_of(answer: Mapping[str, Any]) -> Members:
+def parse_members(answer: Mapping[str, Any]) -> Members:
     """Return what an answer to replSetGetStatus says."""
     states = {member["name"]: member["state"] for member in answer["members"]}
     newest = next((member["optimeDate"] for member in answer["members"] if member["state"] == _PRIMARY), None)
@@ -81,7 +83,7 @@ def members_of(answer: Mapping[str, Any]) -> Members:
 
 def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
     """Return what the primary, or a mongos, says of its connections."""
-    answer = _asked(client(alias).admin, "serverStatus", **_LEFT_OUT)
+    answer = _run_if_allowed(client(alias).admin, "serverStatus", **_WITHOUT_SECTIONS)
     if answer is None:
         return None
     connections = answer["connections"]
@@ -90,8 +92,8 @@ def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
 
 def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
     """Return how far back the primary's oplog reaches; None of a mongos."""
-    answer = _asked(client(alias).admin, "serverStatus", oplog=1, **_LEFT_OUT)
-    stored = _asked(client(alias).local, "collStats", "oplog.rs")
+    answer = _run_if_allowed(client(alias).admin, "serverStatus", oplog=1, **_WITHOUT_SECTIONS)
+    stored = _run_if_allowed(client(alias).local, "collStats", "oplog.rs")
     if not answer or "oplog" not in answer or not stored or not stored.get("maxSize"):
         return None
     ends = answer["oplog"]
@@ -101,13 +103,13 @@ def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
 
 def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
     """Return the size of the disk under the primary's data, and what of it is free."""
-    answer = _asked(database(alias), "dbStats")
+    answer = _run_if_allowed(database(alias), "dbStats")
     if not answer or not answer.get("fsTotalSize"):
         return None
     return Disk(int(answer["fsTotalSize"]), int(answer["fsTotalSize"] - answer["fsUsedSize"]))
 
 
-def _asked(db: Database[Document], command: str, value: Any = 1, **arguments: Any) -> Document | None:
+def _run_if_allowed(db: Database[Document], command: str, value: Any = 1, **arguments: Any) -> Document | None:
     try:
         return db.command(command, value, **arguments)
     except OperationFailure as error:
@@ -116,15 +118,15 @@ def _asked(db: Database[Document], command: str, value: Any = 1, **arguments: An
         return None
 
 
-def scratch_name(own: str) -> str:
+def scratch_prefix(own: str) -> str:
     """Return how the databases are called that commands make beside the site's own, up to the id at the end."""
-    return f"{own[:_LONGEST]}{_SCRATCH}"
+    return f"{own[:_MAX_NAME_LENGTH]}{_SCRATCH}"
 
 
-def abandoned(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
+def abandoned_scratch_databases(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return those databases beside the site's own, as far as its user may see them, whose command was stopped long ago before
     it deleted them."""
-    begin = scratch_name(database(alias).name)
+    begin = scratch_prefix(database(alias).name)
     before = now() - ABANDONED
     ids = {name: name.removeprefix(begin) for name in client(alias).list_database_names() if name.startswith(begin)}
     return sorted(name for name, id in ids.items() if ObjectId.is_valid(id) and ObjectId(id).generation_time < before)

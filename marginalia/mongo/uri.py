@@ -9,7 +9,7 @@ from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
 # Options that the site relies on (lower case): the only value of each, and the reason.
-_NEEDED = {
+_REQUIRED_OPTIONS = {
     "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
     "retryreads": ("true", "a read is sent again after a change of primary"),
@@ -32,7 +32,7 @@ def problem(uri: str) -> str:
     if not uri.startswith(("mongodb://", "mongodb+srv://")):
         return "must begin with mongodb:// or mongodb+srv://"
     for option, value in parse_qsl(uri.partition("?")[2].replace(";", "&"), keep_blank_values=True):
-        wanted, reason = _NEEDED.get(option.lower(), (value, ""))
+        wanted, reason = _REQUIRED_OPTIONS.get(option.lower(), (value, ""))
         if value.lower() != wanted.lower():
             return f"must set {option} to {wanted}, not {value!r}, because {reason}"
     try:

@@ -9,17 +9,17 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 
 from marginalia.mongo.schemas import (
     ANYTHING,
+    BOOLEAN,
     BYTES,
     DATE,
     ID,
     INTEGER,
     NUMBER,
     TEXT,
-    YES_NO,
     Schema,
+    array_of,
     document,
     either,
-    listed,
     one_of,
     optional,
 )
@@ -28,7 +28,7 @@ from nodes.content import CONTENT, PHOTO, registry, upgrading, values
 _AUTHOR = document({"_id": optional(ID), "name": TEXT})
 # The first class that a field is an instance of decides.
 _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
-    (models.BooleanField, YES_NO),
+    (models.BooleanField, BOOLEAN),
     (models.DecimalField, NUMBER),
     (models.FloatField, NUMBER),
     (models.IntegerField, INTEGER),
@@ -41,21 +41,21 @@ _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
     (models.TextField, TEXT),
 )
 # What a camera says is of any type: [{n, v}].
-_PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, YES_NO, DATE)})
+_PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, BOOLEAN, DATE)})
 _PHOTO_DETAIL = document(
     {"filename": TEXT},
     {
         "content_type": TEXT,
-        "resolution": listed(INTEGER),
+        "resolution": array_of(INTEGER),
         "size": INTEGER,
         "sha256": TEXT,
         "dhash": TEXT,
         "colour": optional(TEXT),
         "alt": TEXT,
-        "focal": optional(listed(NUMBER)),
-        "crop": optional(listed(NUMBER)),
+        "focal": optional(array_of(NUMBER)),
+        "crop": optional(array_of(NUMBER)),
         "rotation": optional(INTEGER),
-        "exif": listed(_PROPERTY),
+        "exif": array_of(_PROPERTY),
         "comments": optional(TEXT),
     },
 )
@@ -69,7 +69,7 @@ _COMMON: dict[str, Schema] = {
     "published": optional(DATE),
     "expires": DATE,
     "author": optional(_AUTHOR),
-    "tags": listed(TEXT),
+    "tags": array_of(TEXT),
     "summary": TEXT,
 }
 _DRAFTED = {name: schema for name, schema in _COMMON.items() if name != "nonce"}
@@ -79,11 +79,11 @@ _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(D
 def of_field(field: models.Field) -> Schema:
     """Return the schema of the stored values of a declared field, null among them; ANYTHING of a class that is not known."""
     if isinstance(field, EmbeddedModelArrayField):
-        return optional(listed(of_model(field.embedded_model)))
+        return optional(array_of(of_model(field.embedded_model)))
     if isinstance(field, EmbeddedModelField):
         return optional(of_model(field.embedded_model))
     if isinstance(field, ArrayField):
-        return optional(listed(of_field(field.base_field)))
+        return optional(array_of(of_field(field.base_field)))
     found = next((schema for known, schema in _OF_CLASSES if isinstance(field, known)), ANYTHING)
     return optional(found) if found else ANYTHING
 
@@ -128,15 +128,15 @@ _PHOTO = document(
 )
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
 # Ids of nodes and photos, names of inserts.
-_REFS = listed(either(ID, TEXT))
+_REFS = array_of(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
 _DERIVED = document(
     {},
     {
         **_SEARCHED,
-        "title_words": listed(TEXT),
+        "title_words": array_of(TEXT),
         "refs": _REFS,
-        "facets": listed(TEXT),
+        "facets": array_of(TEXT),
         "date": DATE,
         "picture": ID,
         "minutes": INTEGER,
@@ -146,7 +146,7 @@ _FILE: dict[str, Schema] = {"_id": ID, "length": INTEGER, "chunkSize": INTEGER, 
 
 REDIRECT = document(
     {"_id": document({"parent_id": optional(ID), "slug": TEXT}), "node_id": ID},
-    {"kept_at": DATE, "deleted_at": DATE, "earlier": listed(ID)},
+    {"kept_at": DATE, "deleted_at": DATE, "earlier": array_of(ID)},
 )
 SITE = document(
     {"_id": TEXT, "tree": INTEGER, "nonce": ID, "frame": ID, "lists": ID, "texts": ID},
@@ -158,7 +158,9 @@ SITE = document(
                 **dict.fromkeys(("posts_per_page", "comments_close_after_days"), INTEGER),
                 **dict.fromkeys(("theme", "accent", "fonts", "home", "footer"), TEXT),
                 **dict.fromkeys(("share_picture", "logo", "logo_dark"), optional(ID)),
-                **dict.fromkeys(("menu", "footer_links", "social"), listed(document({"label": TEXT, "target": TEXT}))),
+                **dict.fromkeys(
+                    ("menu", "footer_links", "social"), array_of(document({"label": TEXT, "target": TEXT}))
+                ),
             },
         )
     },
@@ -166,7 +168,7 @@ SITE = document(
 # What is saved by now has its number alone.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
-    {"type": TEXT, "node_id": optional(ID), "fields": listed(listed(TEXT))},
+    {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
 )
 ASSET_FILE = document(_FILE | {"metadata": {"anyOf": [_PHOTO, _CONTENT]}}, {"derived": _DERIVED})
 RENDITION_FILE = document(
@@ -194,7 +196,7 @@ def node() -> Schema:
                 },
                 # Of changes that are scheduled: from when on readers see them, and what lists and search show of them.
                 {
-                    "base_tags": listed(TEXT),
+                    "base_tags": array_of(TEXT),
                     "refs": _REFS,
                     "due": DATE,
                     "derived": document(
@@ -217,7 +219,7 @@ def revision() -> Schema:
             "saved_at": DATE,
             "saved_by": _AUTHOR,
         },
-        {"draft": YES_NO, "form": ID, "submitted": document({}), "form_tags": listed(TEXT), "act": TEXT},
+        {"draft": BOOLEAN, "form": ID, "submitted": document({}), "form_tags": array_of(TEXT), "act": TEXT},
     )
 
 
@@ -226,5 +228,5 @@ def trashed() -> Schema:
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
         # `deleting`: to be deleted for good, and begun.
-        {"derived": _DERIVED, "position": optional(TEXT), "deleting": YES_NO},
+        {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from marginalia.mongo.engine import noting
+from marginalia.mongo.engine import read_tracking
 from marginalia.mongo.engine.recording import Recorder
 from nodes.models.stored_site import SLOTS, slots
 from nodes.types import Expected
@@ -43,7 +43,7 @@ recorded = _recorder.recorded
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     """Note of a selector that what it returns changes with the site's `lists` (or `frame`) alone, at present."""
 
-    return noting.noted()(select)
+    return read_tracking.tracked_reads()(select)
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:

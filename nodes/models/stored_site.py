@@ -15,8 +15,8 @@ from typing import Any
 from bson import ObjectId
 from django.utils.translation import gettext_lazy as _
 
-from marginalia.mongo.connection import first_batch, promptly
-from marginalia.mongo.engine.noting import noted
+from marginalia.mongo.connection import first_batch, server_selection_time_limit
+from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
@@ -140,22 +140,22 @@ class Site:
 _of_request: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
-@noted()
+@tracked_reads()
 def read() -> Site:
     """Return the site as it is stored now: what requests begin with."""
-    with promptly():
+    with server_selection_time_limit():
         found = first_batch("find", SITE, filter={"_id": SITE_ID}, limit=1, singleBatch=True)
     return _site(found[0] if found else {})
 
 
-@noted()
+@tracked_reads()
 def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
     """Return the site as it is stored now and, read after it by the same command, these documents of other collections."""
     both: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
     for other in others:
         found_there = [{"$match": other.filter}, {"$project": dict.fromkeys(other.fields, 1)}]
         both.append({"$unionWith": {"coll": other.collection, "pipeline": found_there}})
-    with promptly():
+    with server_selection_time_limit():
         found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": MOST_BESIDE})
     is_there = bool(found) and found[0]["_id"] == SITE_ID
     return _site(found[0] if is_there else {}), found[is_there:]

@@ -13,7 +13,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.engine import secondaries
-from marginalia.mongo.reading import Malformed, readable
+from marginalia.mongo.reading import Malformed, read_documents
 from nodes import content
 from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
@@ -196,7 +196,7 @@ def load(version: ObjectId | None = None) -> Tree:
     fields = {f"metadata.{name}": 1 for name in (*_READ, "detail.comments")} | {"position": 1}
     # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.leaves())}}, fields)
-    return Tree(version, readable(NODES, documents, _section))
+    return Tree(version, read_documents(NODES, documents, _section))
 
 
 def _section(document: Mapping[str, Any]) -> SectionEntry:

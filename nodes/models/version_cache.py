@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from bson import ObjectId
 
 from marginalia.mongo.engine import secondaries
-from marginalia.mongo.engine.noting import noted
+from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.models import dependencies, stored_site
 from nodes.types import NEVER
 
@@ -43,7 +43,7 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
     global _kept
     versions = stored_site.current().versions
     if versions is None or secondaries.is_reading():
-        with noted():
+        with tracked_reads():
             return work()[0]
     version = versions.lists
     kept_under, answers = _kept
@@ -55,7 +55,7 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
         if moment < due and of_tags == versions.of_tags(slots):
             dependencies.note_slots(slots)
             return answer
-    with noted(), dependencies.recorded() as read:
+    with tracked_reads(), dependencies.recorded() as read:
         answer, changes = work()
     if read.texts or read.node:
         dependencies.note_texts()

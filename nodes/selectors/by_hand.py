@@ -13,7 +13,7 @@ from typing import Any, Self
 from bson import ObjectId
 
 from marginalia.mongo.connection import Document, database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, POSITION, keys_of
 from nodes.content import registry
 from nodes.models import Node
@@ -125,4 +125,6 @@ def in_order(
     order = _BACKWARDS if backwards else list(POSITION)
     inside = {"metadata.parent_id": section_id, **wanted}
     read = {**fields, "position": 1}
-    return list(along(keys_of(INDEX), lambda hint: nodes.find(inside, read).sort(order).limit(limit).hint(hint)))
+    return list(
+        read_with_hint(keys_of(INDEX), lambda hint: nodes.find(inside, read).sort(order).limit(limit).hint(hint))
+    )

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import readable_one
+from marginalia.mongo.reading import read_document
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import declared_fields, get, upgrading, values
@@ -116,7 +116,7 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
 def load(node_id: ObjectId) -> Editable | None:
     """Return a node with its draft; None if there is none."""
     document = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return readable_one(NODES, document, editable)
+    return read_document(NODES, document, editable)
 
 
 def editable(document: Mapping[str, Any]) -> Editable:

@@ -9,7 +9,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from marginalia.mongo.connection import Document, database
-from marginalia.mongo.reading import along, readable
+from marginalia.mongo.reading import read_documents, read_with_hint
 from nodes.collections import ASSET_FILES, NEWEST, NODES, keys_of, node_filter
 from nodes.content import Content, registry
 from nodes.content.upgrading import FIRST
@@ -60,7 +60,7 @@ def for_readers(
 
 def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
     """Yield the nodes or photos that documents of a collection stand for; leave out and log damaged ones."""
-    return readable(collection, documents, MODELS[collection].from_document)
+    return read_documents(collection, documents, MODELS[collection].from_document)
 
 
 def of_detail(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
@@ -251,7 +251,7 @@ def beside(
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
     found = database()[collection]
     return list(
-        along(
+        read_with_hint(
             keys_of(index, collection),
             lambda hint: found.find(condition, dict(fields)).sort(order).limit(limit).hint(hint),
         )

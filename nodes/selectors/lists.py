@@ -13,7 +13,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import readable
+from marginalia.mongo.reading import read_documents
 from nodes.collections import ASSET_FILES, NODES, node_filter
 from nodes.content import PHOTO, registry
 from nodes.models import Node, Photo
@@ -198,7 +198,7 @@ def _best(filters: Filters, moment: datetime, collection: str) -> Page:
 
 
 def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row, ...]:
-    return tuple(readable(collection, documents, lambda document: _row(document, collection)))
+    return tuple(read_documents(collection, documents, lambda document: _row(document, collection)))
 
 
 def times_of(order: str) -> tuple[str, ...]:

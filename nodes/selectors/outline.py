@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import along, readable
+from marginalia.mongo.reading import read_documents, read_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache
@@ -69,8 +69,8 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
     nodes = database()[NODES]
     fields = for_readers(UNTAGGED | {"position": 1}, moment)
-    found = along(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
-    return readable(NODES, found, _page)
+    found = read_with_hint(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
+    return read_documents(NODES, found, _page)
 
 
 def _page(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from marginalia.markup import titles
 from marginalia.markup.text import folded
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
 from nodes.content import PHOTO
 from nodes.models import Node, Photo
@@ -57,7 +57,7 @@ def by_title(
         with search.at_most(MILLISECONDS):
             stored = database()[collection]
             fields = FIELDS[collection]
-            found = along(
+            found = read_with_hint(
                 keys_of("by_title_word", collection), lambda hint: stored.find(wanted, fields).hint(hint).limit(size)
             )
             return list(readable_nodes(collection, found))

@@ -15,7 +15,7 @@ from bson import ObjectId
 
 from marginalia.markup.html import references as markup_references
 from marginalia.mongo.connection import Document, batched, database
-from marginalia.mongo.reading import aggregated, along, readable
+from marginalia.mongo.reading import aggregate_with_hint, read_documents, read_with_hint
 from nodes import rendering
 from nodes.collections import ASSET_FILES, NODES, REFERRING, TRASH, keys_of, node_filter
 from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
@@ -81,7 +81,7 @@ def used_on(refs: Sequence[Ref]) -> list[Use]:
     if len(refs) == 1:
         # Two scans in this order, merged. Of several things each would need two.
         found = found.sort(LATEST_FIRST)
-    uses = list(readable(NODES, found, lambda one: Use(Node.from_document(one), one["live"], one["drafted"])))
+    uses = list(read_documents(NODES, found, lambda one: Use(Node.from_document(one), one["live"], one["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
 
 
@@ -186,7 +186,7 @@ def count_referring() -> int:
 
 
 def _count(query: Mapping[str, Any], index: str) -> int:
-    counted = aggregated(database()[NODES], [{"$match": query}, {"$count": "count"}], keys_of(index))
+    counted = aggregate_with_hint(database()[NODES], [{"$match": query}, {"$count": "count"}], keys_of(index))
     return sum(one["count"] for one in counted)
 
 
@@ -206,7 +206,7 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     last = next(readable_nodes(NODES, reversed(documents)), None) if is_more else None
     after = str(Cursor.of(last, newer=False)) if last else DRAFTS
     public = public_among(documents, sections, moment)
-    refs = list(readable(NODES, public, partial(_refs_in, "derived")))
+    refs = list(read_documents(NODES, public, partial(_refs_in, "derived")))
     return Look(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
 
 
@@ -220,7 +220,7 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
     nodes = database()[NODES]
     order = [("draft.saved_at", -1), ("_id", -1)]
-    found = along(
+    found = read_with_hint(
         keys_of("by_draft"), lambda hint: nodes.find(query, fields).sort(order).limit(LOOKED_AT_ONCE + 1).hint(hint)
     )
     documents = list(found)
@@ -230,7 +230,7 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
     after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""
     refs = [
         one
-        for one in readable(NODES, documents, partial(_refs_in, "draft"))
+        for one in read_documents(NODES, documents, partial(_refs_in, "draft"))
         if registry.get(one[0]["metadata"]["type"]).is_installed
     ]
     return Look(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)

@@ -13,8 +13,8 @@ from pymongo.errors import PyMongoError
 
 from marginalia.markup import scripts, text
 from marginalia.markup.characters import searchable
-from marginalia.mongo.connection import bounded, database
-from marginalia.mongo.reading import lacks_text_index, readable, readable_one
+from marginalia.mongo.connection import database, time_limit
+from marginalia.mongo.reading import lacks_text_index, read_document, read_documents
 from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
 from nodes.models import Node, Photo, as_shown, derived_of
 from nodes.models.forms import check
@@ -119,7 +119,7 @@ def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found
     with at_most(milliseconds):
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), fields).sort(BEST_FIRST).limit(MOST)
-            found += readable(name, best, partial(_scored, name))
+            found += read_documents(name, best, partial(_scored, name))
     found.sort(reverse=True)
     return [(name, key) for _score, _created, key, name in found[:MOST]]
 
@@ -164,7 +164,7 @@ def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: floa
             # The index knows nothing of words that say little, such as "the".
             is_whole |= any(lists) and max(map(len, lists)) < size
             for name, documents in zip(COLLECTIONS, lists, strict=True):
-                for place, (key, missing) in enumerate(readable(name, documents, partial(_missing, plain))):
+                for place, (key, missing) in enumerate(read_documents(name, documents, partial(_missing, plain))):
                     ranks.setdefault((name, key), (*missing, place))
     best = sorted(ranks, key=ranks.__getitem__)
     whole = [one for one in best if ranks[one][0] == 0]
@@ -209,7 +209,7 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 def at_most(milliseconds: float) -> Iterator[None]:
     """Give what is read in the block a limit of time, at the server too. Raises TooSlow, also if the text index is missing."""
     try:
-        with bounded(milliseconds / 1_000):
+        with time_limit(milliseconds / 1_000):
             yield
     except PyMongoError as error:
         if error.timeout or lacks_text_index(error):
@@ -237,7 +237,7 @@ def _hits(found: Sequence[Found], words: Sequence[str], moment: datetime) -> tup
             )
             documents |= {(name, document["_id"]): document for document in read}
     there = [one for one in found if one in documents]
-    hits = (readable_one(name, documents[name, key], partial(_hit, name, words)) for name, key in there)
+    hits = (read_document(name, documents[name, key], partial(_hit, name, words)) for name, key in there)
     return tuple(hit for hit in hits if hit and hit.node.content_type.is_installed)
 
 

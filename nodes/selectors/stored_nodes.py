@@ -8,7 +8,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from marginalia.mongo.connection import Document, database
-from marginalia.mongo.reading import along, readable_one
+from marginalia.mongo.reading import read_document, read_with_hint
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
 from nodes.content import NEWEST, PHOTOS, registry
 from nodes.models import Node, Photo, tree, version_cache
@@ -106,7 +106,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
     """Return the ids of the nodes that left a place, the last one first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
-    return readable_one(REDIRECTS, redirect, lambda one: [one["node_id"], *one.get("earlier", ())]) or []
+    return read_document(REDIRECTS, redirect, lambda one: [one["node_id"], *one.get("earlier", ())]) or []
 
 
 @on_lists
@@ -133,7 +133,7 @@ def _whole(document: Document | None) -> Node | None:
     """Return a node that was read with its text, if it was there: what is made of it changes with it, too."""
     if document is None:
         return None
-    node = readable_one(NODES, document, Node.from_document)
+    node = read_document(NODES, document, Node.from_document)
     if node:
         note_node(document)
     return node
@@ -242,7 +242,7 @@ def pages_of(
     }
     nodes = database()[NODES]
     read = for_readers(fields, moment)
-    found = along(
+    found = read_with_hint(
         keys_of("by_name"),
         lambda hint: nodes.find(wanted, read).sort("metadata.slug", 1).limit(limit).hint(hint),
     )

@@ -13,7 +13,7 @@ from bson import ObjectId
 from bson.errors import InvalidId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated, readable_one
+from marginalia.mongo.reading import aggregate_with_hint, read_document
 from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, node_filter, sought
 from nodes.content import CONTENT
 from nodes.models import Photo
@@ -38,7 +38,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
     wanted = {"_id": key, **node_filter(ASSET_FILES)}
     for near in sought(gallery_id):
         if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
-            return readable_one(ASSET_FILES, document, Photo.from_document)
+            return read_document(ASSET_FILES, document, Photo.from_document)
     return None
 
 
@@ -74,7 +74,7 @@ def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo at a place, live or not; None if there is none."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
-    return readable_one(ASSET_FILES, document, Photo.from_document)
+    return read_document(ASSET_FILES, document, Photo.from_document)
 
 
 def last_change() -> ObjectId | None:
@@ -95,7 +95,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
         {"$sort": {"_id": 1}},
         {"$limit": MOST_VALUES},
     ]
-    said = aggregated(database()[ASSET_FILES], pipeline, keys_of("by_exif", ASSET_FILES))
+    said = aggregate_with_hint(database()[ASSET_FILES], pipeline, keys_of("by_exif", ASSET_FILES))
     return tuple(document["_id"] for document in said)
 
 

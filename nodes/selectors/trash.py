@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import Malformed, readable, readable_one
+from marginalia.mongo.reading import Malformed, read_document, read_documents
 from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editable_nodes
@@ -29,7 +29,7 @@ class Trashed:
 def load(node_id: ObjectId) -> editable_nodes.Editable | None:
     """Return a node from the trash; None if it is not there."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return readable_one(TRASH, document, editable_nodes.editable)
+    return read_document(TRASH, document, editable_nodes.editable)
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
@@ -42,7 +42,7 @@ def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[lis
     fields = {"metadata.detail": 0, "metadata.summary": 0, "draft": 0, "comments": 0}
     cursor = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)])
     found = list(cursor.limit(SHOWN + 1))
-    return list(readable(TRASH, found[:SHOWN], _trashed)), len(found) > SHOWN
+    return list(read_documents(TRASH, found[:SHOWN], _trashed)), len(found) > SHOWN
 
 
 def _trashed(document: Mapping[str, Any]) -> Trashed:

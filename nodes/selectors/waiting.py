@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import readable
+from marginalia.mongo.reading import read_documents
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes
@@ -52,7 +52,7 @@ def coming(author: ObjectId | str | None, moment: datetime) -> list[Coming]:
         filters = Filters(state=state, author=author)
         documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
         earliest = documents.sort([(path, 1) for path in (*times_of(filters.order), "_id")]).limit(NAMED)
-        found += readable(NODES, earliest, _scheduled if state == SCHEDULED else _due)
+        found += read_documents(NODES, earliest, _scheduled if state == SCHEDULED else _due)
     return sorted(found, key=lambda one: one.at)[:NAMED]
 
 
@@ -72,5 +72,5 @@ def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
     nodes = list(readable_nodes(NODES, found.sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)))
     nonces = [node.metadata.nonce for node in nodes]
     saves = database()[REVISIONS].find({"_id": {"$in": nonces}}, {"saved_by.name": 1})
-    savers = dict(readable(REVISIONS, saves, lambda save: (save["_id"], str(save["saved_by"]["name"]))))
+    savers = dict(read_documents(REVISIONS, saves, lambda save: (save["_id"], str(save["saved_by"]["name"]))))
     return [Changed(node, savers.get(node.metadata.nonce, "")) for node in nodes]

@@ -22,7 +22,7 @@ from marginalia.comments.reading import selectors as comments
 from marginalia.comments.reading import versions
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.engine.noting import watched
+from marginalia.mongo.engine.read_tracking import watch_reads
 from nodes.collections import NODES
 from nodes.models import dependencies, stored_site, tree
 from nodes.models.dependencies import Dependencies
@@ -127,14 +127,14 @@ class Entry:
         is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / PART)
         if len(self.discussions) != 1 or BEGINS not in content or not is_shipped:
             return None
-        with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
+        with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             shown = stored_nodes.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
             if shown is None:
                 return None
             part = template.render({"node": shown, "is_preview": False}, request).encode()
         # Of nodes it has read the page's own, as it still is.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
-        if reads.unnoted or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
+        if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
         content = b"".join((content.split(BEGINS)[0], part.strip(), content.split(ENDS)[-1]))
         return replace(

@@ -11,8 +11,8 @@ from django.utils.timezone import localtime
 from marginalia.comments.reading import versions
 from marginalia.mongo.clock import now
 from marginalia.mongo.engine import secondaries
-from marginalia.mongo.engine.noting import watched
-from marginalia.mongo.servers import within
+from marginalia.mongo.engine.read_tracking import watch_reads
+from marginalia.mongo.servers import outage_after
 from nodes.models import dependencies, stored_site
 from nodes.selectors import due
 from reader import cdn, purging
@@ -40,7 +40,7 @@ class KeptPageMiddleware:
             return self.get_response(request)
         moment = now()
         if not entry.is_trusted(moment):
-            with within(PATIENCE):
+            with outage_after(PATIENCE):
                 found = present(entry.nodes.own, entry.discussions)
             cache.frame = found.site.versions.site if found.site.versions else None
             if not entry.holds(found):
@@ -49,7 +49,7 @@ class KeptPageMiddleware:
                 if other is None or not other.holds(found):
                     request.site = found.site  # SiteMiddleware need not read it again
                     request.outdated = entry if entry.frame_holds(found) else None
-                    with within(MAKING):
+                    with outage_after(MAKING):
                         return self.get_response(request)
                 entry = other
             if not entry.is_compared:
@@ -85,9 +85,9 @@ class PageCacheMiddleware:
             return _for_caches(renewed.response(request), renewed)
         # What falls due while the page is made may be missing from it.
         moment = now()
-        with watched() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
+        with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
-        is_known = seen.lasting and not reads.unnoted
+        is_known = seen.lasting and not reads.has_untracked
         if site_versions is None or not is_known or not is_for_all(request, response):
             return response
         # Lists by a date of their own change with the day.

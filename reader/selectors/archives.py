@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated
+from marginalia.mongo.reading import aggregate_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.models import version_cache
 from nodes.selectors import due
@@ -42,7 +42,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
             {"$group": {"_id": name, "count": {"$sum": 1}}},
             {"$sort": {"_id": -1}},
         ]
-        groups = aggregated(database()[NODES], pipeline, keys_of("by_section"))
+        groups = aggregate_with_hint(database()[NODES], pipeline, keys_of("by_section"))
         found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
         return found, due.next_due(moment)
 

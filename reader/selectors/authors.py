@@ -9,7 +9,7 @@ from datetime import datetime
 
 from marginalia.markup.text import slugify
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated, along
+from marginalia.mongo.reading import aggregate_with_hint, read_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, version_cache
@@ -54,7 +54,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         }
         fields = for_readers(LISTED | of_detail(map(registry.get, types), ["metadata.detail.names"]), moment)
         nodes = database()[NODES]
-        documents = along(
+        documents = read_with_hint(
             keys_of("by_type"),
             lambda hint: nodes.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(hint),
         )
@@ -127,7 +127,7 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
         found: dict[str, tuple[str, datetime]] = {}
         pipeline = [{"$match": wanted}, {"$group": group}]
-        for one in aggregated(database()[NODES], pipeline, keys_of("by_byline")):
+        for one in aggregate_with_hint(database()[NODES], pipeline, keys_of("by_byline")):
             slug = slugify(one["_id"])
             if slug and one["at"] > found.get(slug, ("", EVER))[1]:
                 found[slug] = one["_id"], one["at"]

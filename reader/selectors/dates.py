@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from marginalia.mongo.connection import Document, database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.content import declared_fields, facets, registry
 from nodes.models.dependencies import on_lists
@@ -105,7 +105,7 @@ def _beyond(
     nodes = database()[NODES]
     order = [("derived.date", way), ("_id", way)]
     return list(
-        along(
+        read_with_hint(
             keys_of("facet_by_date" if keys else "by_date"),
             lambda hint: nodes.find({**condition, **live(moment)}, fields).sort(order).limit(limit).hint(hint),
         )

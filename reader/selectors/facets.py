@@ -8,7 +8,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated
+from marginalia.mongo.reading import aggregate_with_hint
 from nodes.collections import DATED, NODES, keys_of
 from nodes.content import UPCOMING, facets
 from nodes.models import tree, version_cache
@@ -62,7 +62,7 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
             {"$limit": MOST_READ},
         ]
         found: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
-        for group in aggregated(database()[NODES], pipeline, keys_of(index)):
+        for group in aggregate_with_hint(database()[NODES], pipeline, keys_of(index)):
             name, value = facets.read(group["_id"])
             if name in found and len(found[name]) < MOST_TOLD:
                 found[name][value] = group["count"]

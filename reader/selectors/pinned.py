@@ -6,7 +6,7 @@ from datetime import datetime
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, PINNED, keys_of
 from nodes.models import Node, version_cache
 from nodes.selectors import due
@@ -35,7 +35,7 @@ def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
         wanted = {**posts_of(section_id), **PINNED, **live(moment)}
         stored = database()[NODES]
         fields = for_readers(LISTED, moment)
-        found = along(
+        found = read_with_hint(
             keys_of("by_pin"),
             lambda hint: stored.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST).hint(hint),
         )

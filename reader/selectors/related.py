@@ -10,7 +10,7 @@ from typing import Any
 
 from marginalia.markup import titles
 from marginalia.mongo.connection import Document, database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.models import Node, derived_of, version_cache
 from nodes.models.tree import Tree
@@ -47,7 +47,7 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
         }
         fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own)
         nodes = database()[NODES]
-        found = along(
+        found = read_with_hint(
             keys_of("by_tag"), lambda hint: nodes.find(base, fields).sort(NEWEST_FIRST).limit(COMPARED).hint(hint)
         )
         # Most are compared and not shown: nodes are made of few.
@@ -108,7 +108,9 @@ def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int,
         with search.at_most(milliseconds):
             found = database()[NODES]
             documents += (
-                along(keys_of("by_title_word"), lambda hint: found.find(wanted, fields).hint(hint).limit(COMPARED))
+                read_with_hint(
+                    keys_of("by_title_word"), lambda hint: found.find(wanted, fields).hint(hint).limit(COMPARED)
+                )
                 if words
                 else ()
             )

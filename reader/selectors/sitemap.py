@@ -9,7 +9,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated, along, readable
+from marginalia.mongo.reading import aggregate_with_hint, read_documents, read_with_hint
 from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
@@ -43,7 +43,7 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
         wanted = _public(sections, type, moment)
         # A damaged one can't begin a page.
         wanted["metadata.created"] = {"$type": "date"}
-        keys = along(
+        keys = read_with_hint(
             keys_of("by_type"),
             lambda hint: stored.find(wanted, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(SIZE),
         )
@@ -74,7 +74,7 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
             wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
             pipeline = [{"$match": wanted}, {"$group": newest}]
-            grouped = aggregated(database()[name], pipeline, keys_of("by_section", name))
+            grouped = aggregate_with_hint(database()[name], pipeline, keys_of("by_section", name))
             found |= {group["_id"]: group["at"] for group in grouped}
         return found, due.next_due(moment)
 
@@ -93,11 +93,11 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
     del wanted["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     stored = database()[home_of(type)]
-    found = along(
+    found = read_with_hint(
         keys_of("by_type"),
         lambda hint: stored.find(wanted, fields).sort(OLDEST_FIRST).hint(hint).limit(SIZE).batch_size(SIZE),
     )
-    return readable(home_of(type), found, _entry)
+    return read_documents(home_of(type), found, _entry)
 
 
 def _entry(document: Mapping[str, Any]) -> Entry:

@@ -5,7 +5,7 @@ from typing import Any
 
 from marginalia.markup import titles
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 from nodes import tags
 from nodes.collections import NODES, keys_of
 from nodes.models.tree import Tree
@@ -39,7 +39,7 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     wanted = {**picking.titled(typed), **public}
     nodes = database()[NODES]
     fields = for_readers(LISTED, moment)
-    found = along(keys_of("by_title_word"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(TITLES))
+    found = read_with_hint(keys_of("by_title_word"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(TITLES))
     return [node.metadata.title for node in readable_nodes(NODES, found) if node.content_type.is_installed]
 
 
@@ -63,7 +63,10 @@ def _next_tag(wanted: dict[str, Any], tag: str, end: str) -> str | None:
     """Return the first tag after `tag` of the first document that is wanted; None if there is none."""
     nodes = database()[NODES]
     one = next(
-        iter(along(keys_of("by_tag"), lambda hint: nodes.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1))), None
+        iter(
+            read_with_hint(keys_of("by_tag"), lambda hint: nodes.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1))
+        ),
+        None,
     )
     said = one["metadata"]["tags"] if one else ()
     return min((other for other in said if isinstance(other, str) and tag < other < end), default=None)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from marginalia.mongo.connection import database
-from marginalia.mongo.reading import aggregated
+from marginalia.mongo.reading import aggregate_with_hint
 from nodes.collections import ASSET_FILES, NODES, keys_of, node_filter
 from nodes.models import version_cache
 from nodes.models.dependencies import note_tags
@@ -37,7 +37,7 @@ def counts(sections: Tree, moment: datetime) -> dict[str, int]:
                 {"$sort": {"count": -1, "_id": 1}},
                 {"$limit": MOST},
             ]
-            for group in aggregated(database()[name], pipeline, keys_of("by_tag", name)):
+            for group in aggregate_with_hint(database()[name], pipeline, keys_of("by_tag", name)):
                 found[group["_id"]] += group["count"]
         ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return dict(ordered[:MOST]), due.next_due(moment)

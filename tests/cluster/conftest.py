@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from marginalia.mongo import sharding
-from marginalia.mongo.collections import declared
+from marginalia.mongo.collections import declared_collections
 from tests.cluster.planned import as_mongos, build
 from tests.cluster.servers import Cluster
 from tests.support.throwaway import EphemeralMongod
@@ -30,7 +30,7 @@ def cluster() -> Iterator[Cluster]:
 def sharded(cluster, django_db_setup, django_db_blocker):
     """The cluster with every declared collection, index, validator and shard key."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch, as_mongos(cluster, patch):
-        build(cluster, declared())
+        build(cluster, declared_collections())
         for statement in sharding.plan():
             sharding.apply(statement)
     return cluster

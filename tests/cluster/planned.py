@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from marginalia.mongo import sharding
-from marginalia.mongo.collections import Declared
+from marginalia.mongo.collections import DeclaredCollection
 from marginalia.mongo.indexes import changes_of
 from marginalia.mongo.sharding import keys, ranges
 from tests.cluster.servers import Cluster
 
 
-def build(cluster: Cluster, items: list[Declared]) -> None:
+def build(cluster: Cluster, items: list[DeclaredCollection]) -> None:
     """Make collections, indexes and validators on the first shard, where an unsharded database lies."""
     db = cluster.primary[cluster.name]
     for item in items:

@@ -27,7 +27,7 @@ def test_a_chunk_that_is_marked_as_jumbo(cluster):
 
 def test_a_shard_whose_only_member_is_gone(cluster):
     def unreachable() -> list[str]:
-        return checks.unreachable(cluster.config.config, cluster.config.admin.command("connPoolStats"))
+        return checks.unreachable_shards(cluster.config.config, cluster.config.admin.command("connPoolStats"))
 
     until(lambda: unreachable() == [])
     with pytest.raises(Exception, match="closed|refused|shut"):

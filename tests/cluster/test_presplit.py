@@ -8,7 +8,7 @@ import pytest
 from bson import MinKey, ObjectId
 from django.core.management import call_command
 
-from marginalia.mongo.collections import Collection, declared
+from marginalia.mongo.collections import Collection, declared_collections
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import queries
 from marginalia.mongo.indexes import changes_of
@@ -33,9 +33,9 @@ NEW = 2_000
 def site(cluster, django_db_setup, django_db_blocker):
     """The cluster with the loaded site on its first shard; the hot queries, built from its documents."""
     with django_db_blocker.unblock():
-        build(cluster, declared())
+        build(cluster, declared_collections())
         loaded.load(cluster.primary[cluster.name])
-        made = list(queries.built(database(), [item.collection for item in declared()]))
+        made = list(queries.build_queries(database(), [item.collection for item in declared_collections()]))
         yield cluster, made
         empty(database())
 
@@ -51,7 +51,9 @@ def presplit(site):
 
 
 def spread() -> dict[str, Any]:
-    found = {item.collection.name: item.collection.shard_key for item in declared() if item.collection.shard_key}
+    found = {
+        item.collection.name: item.collection.shard_key for item in declared_collections() if item.collection.shard_key
+    }
     return {name: key for name, key in found.items() if key.least and name != "rate_limits"}
 
 
@@ -110,7 +112,7 @@ def test_empty_ranges_lie_on_the_shards_in_turn(presplit):
             holds = db[name].find_one({path: {"$gte": low, "$lt": high}})
             assert chunk["shard"] == cluster.shard_ids[0 if holds else number % 2], (name, number)
         assert cluster.shard_ids[1] in places(cluster, name), name
-    for item in declared():
+    for item in declared_collections():
         if item.collection.name in set(spread()) - FILLED:
             assert [str(change) for change in changes_of(item.alias, item.collection, other)] == []
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from marginalia.mongo import sharding
 from marginalia.mongo.clock import now
-from marginalia.mongo.collections import Collection, Declared, Index, ShardKey, declared
+from marginalia.mongo.collections import Collection, DeclaredCollection, Index, ShardKey, declared_collections
 from marginalia.mongo.indexes import changes_of
 from tests.cluster.planned import as_mongos
 
@@ -17,7 +17,7 @@ NODES = "cms.nodes"
 
 
 def keyed() -> list[Collection]:
-    return [item.collection for item in declared() if item.collection.shard_key]
+    return [item.collection for item in declared_collections() if item.collection.shard_key]
 
 
 def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
@@ -32,7 +32,7 @@ def test_every_collection_of_the_plan_is_sharded_and_no_other(sharded):
 
 def test_every_unique_index_and_validator_survives_sharding(sharded):
     db = sharded.primary[sharded.name]
-    for item in declared():
+    for item in declared_collections():
         assert [str(change) for change in changes_of(item.alias, item.collection, db)] == []
 
 
@@ -46,8 +46,11 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
     db["second"].create_index(
         [("a", 1), ("b", 1)], unique=True
     )  # it is not declared, so that no check sees it beforehand
-    items = [Declared("default", Collection(name, (), ShardKey((("c", 1),)))) for name in ("first", "second", "third")]
-    monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: items)
+    items = [
+        DeclaredCollection("default", Collection(name, (), ShardKey((("c", 1),))))
+        for name in ("first", "second", "third")
+    ]
+    monkeypatch.setattr("marginalia.mongo.collections.declared_collections", lambda: items)
     with as_mongos(cluster, monkeypatch):
         with pytest.raises(CommandError) as refused:
             call_command("setup_shards")
@@ -72,7 +75,9 @@ def test_wrong_key_is_told_in_one_sentence_and_the_rest_goes_on_later(cluster, m
 
 def test_unique_key_of_one_shard_alone_is_refused_beforehand(mongo, monkeypatch):
     wrong = Collection("wrong", (Index("u", (("a", 1),), unique=True),), ShardKey((("b", 1),)))
-    monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: [Declared("default", wrong)])
+    monkeypatch.setattr(
+        "marginalia.mongo.collections.declared_collections", lambda: [DeclaredCollection("default", wrong)]
+    )
     with pytest.raises(CommandError, match="the unique index u does not begin with the shard key"):
         call_command("setup_shards", "--plan")
 
@@ -107,5 +112,5 @@ def test_chunk_splits_and_moves(sharded):
     assert [c["shard"] for c in sharded.chunks(name)] == sharded.shard_ids
     other = sharded.shards[1][sharded.name]
     assert sorted(d["metadata"]["slug"] for d in other[name].find()) == [f"s{n:03}" for n in range(50, 100)]
-    declaration = next(item for item in declared() if item.collection.name == name)
+    declaration = next(item for item in declared_collections() if item.collection.name == name)
     assert [str(change) for change in changes_of(declaration.alias, declaration.collection, other)] == []

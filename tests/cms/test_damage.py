@@ -11,7 +11,7 @@ from django.core.signals import got_request_exception
 from django.test import Client
 
 from marginalia.mongo import doctor
-from marginalia.mongo.collections import declared
+from marginalia.mongo.collections import declared_collections
 from nodes.collections import ASSET_FILES, NODES, TRASH
 from nodes.models.forms import FORM
 from tests.support import damaging
@@ -79,7 +79,7 @@ def said(command: str, *arguments: str) -> str:
 @pytest.mark.slow
 def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
     assert failing(site) == []
-    monkeypatch.setattr("marginalia.mongo.doctor.shapes._NAMED", 10_000)
+    monkeypatch.setattr("marginalia.mongo.doctor.shapes._MAX_REPORTED", 10_000)
     monkeypatch.setattr("nodes.doctor.NAMED", 10_000)
     monkeypatch.setattr("marginalia.comments.doctor.AUDITED", 10_000)
     healthy = {finding.name for finding in doctor.examine()}
@@ -112,7 +112,7 @@ def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
 @pytest.mark.parametrize("how", ["dropped", "hidden"])
 def test_no_page_fails_without_its_indexes(site, how):
     gone = []
-    for collection in (one.collection for one in declared()):
+    for collection in (one.collection for one in declared_collections()):
         # A unique index keeps two of one kind from being stored: without it, a site has other problems.
         for index in collection.indexes if collection.name in site.db.list_collection_names() else ():
             if index.unique:

@@ -18,7 +18,7 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Target
-from marginalia.mongo.collections import Collection, ShardKey, declared
+from marginalia.mongo.collections import Collection, ShardKey, declared_collections
 from marginalia.mongo.sharding import targeting
 from marginalia.mongo.sharding.targeting import Broadcast
 from nodes.selectors import stored_photos
@@ -40,7 +40,7 @@ OWN = ("$indexStats", "$collStats", "$currentOp", "$listSearchIndexes")
 
 
 def sent(commands: CommandLog) -> Iterable[tuple[Operation, Collection]]:
-    known = {item.collection.name: item.collection for item in declared()}
+    known = {item.collection.name: item.collection for item in declared_collections()}
     for event in commands.sent:
         for one in routing.operations(event.command_name, event.command):
             if one.collection in known:
@@ -286,7 +286,7 @@ def test_exceptions_are_those_of_the_document():
     listed = DOCUMENT.read_text().partition("| Collection | Asked by | Why |")[2].partition("\n\n")[0]
     table = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
     written = [(name, tuple(re.findall(r"`(.+?)`", paths)), why) for name, paths, why in table]
-    assert written == [(b.collection, b.paths, b.why) for b in targeting.broadcasts()]
+    assert written == [(b.collection, b.paths, b.reason) for b in targeting.broadcasts()]
 
 
 @pytest.mark.parametrize(

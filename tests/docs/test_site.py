@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from cms.environment.table import Environment
-from marginalia.mongo.collections import declared
+from marginalia.mongo.collections import declared_collections
 from tests.support.site_settings import ROOT, documented, documented_rows, loaded, production
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
@@ -110,7 +110,9 @@ def test_names_of_the_code_that_documents_name_are_there(document):
     """Collections, models and fields are spelled alike: what a collection or a model is called is no name of the code."""
     packages = "|".join(name for name in PACKAGES if name != "comments")
     named = set(re.findall(rf"`((?:{packages})(?:\.\w+)+)`", document.read_text()))
-    stored = {item.collection.name for item in declared()} | {model._meta.label_lower for model in apps.get_models()}
+    stored = {item.collection.name for item in declared_collections()} | {
+        model._meta.label_lower for model in apps.get_models()
+    }
     for name in named - stored - NO_CODE:
         if name.rpartition(".")[2] in FILES:
             continue

@@ -11,7 +11,7 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command, get_commands
 
-from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG, MongoCommand
+from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS, MongoCommand
 from tests.support import wxr
 from tests.support.nodes.build import node
 
@@ -116,7 +116,7 @@ def test_audits_end_with_nothing_and_with_findings(mongo):
     assert [ended(name)[0] for name in ("check_nodes", "check_links", "check_comments", "doctor")] == [0] * 4
     mongo["cms.revisions"].delete_many({})
     code, printed = ended("check_nodes", "--json")
-    assert code == WRONG
+    assert code == FOUND_PROBLEMS
     report = json.loads(printed[: printed.rindex("}") + 1])
     assert report["counts"]["history"] == 1
     assert str(page) in report["findings"][0]["about"]
@@ -126,7 +126,7 @@ def test_the_doctor_fails_on_what_it_is_told_to(mongo):
     node()
     mongo["cms.revisions"].delete_many({})
     assert ended("doctor")[0] == 0
-    assert ended("doctor", "--fail-on", "warning")[0] == WRONG
+    assert ended("doctor", "--fail-on", "warning")[0] == FOUND_PROBLEMS
 
 
 def test_a_plan_tells_by_its_exit_code_that_there_is_something_to_do(mongo):
@@ -134,7 +134,7 @@ def test_a_plan_tells_by_its_exit_code_that_there_is_something_to_do(mongo):
     mongo["cms.nodes"].drop_index("by_tag")
     try:
         assert ended("setup_indexes", "--plan")[0] == 0
-        assert ended("setup_indexes", "--plan", "--exit-code")[0] == WRONG
+        assert ended("setup_indexes", "--plan", "--exit-code")[0] == FOUND_PROBLEMS
     finally:
         call_command("setup_indexes", stdout=io.StringIO())
 
@@ -153,7 +153,7 @@ def test_a_malformed_document_is_a_finding_and_the_other_looks_go_on(mongo):
     mongo.command("insert", "cms.revisions", documents=[revision], bypassDocumentValidation=True)
     code, printed = ended("check_nodes", "--json")
     report = json.loads(printed[: printed.rindex("}") + 1])
-    assert code == WRONG
+    assert code == FOUND_PROBLEMS
     assert {name: report["counts"][name] for name in ("malformed", "damaged", "history")} == {
         "malformed": 1,
         "damaged": 1,

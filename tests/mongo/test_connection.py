@@ -10,10 +10,10 @@ from pymongo import MongoClient
 from pymongo.errors import ExecutionTimeout, PyMongoError, ServerSelectionTimeoutError
 from pymongo.server_description import ServerDescription
 
-from marginalia.mongo.connection import bounded, client, database, first_batch, promptly
+from marginalia.mongo.connection import client, database, first_batch, server_selection_time_limit, time_limit
 from marginalia.mongo.engine import secondaries
-from marginalia.mongo.engine.noting import watched
-from marginalia.mongo.servers import answers, is_outage, within
+from marginalia.mongo.engine.read_tracking import watch_reads
+from marginalia.mongo.servers import is_outage, outage_after, primary_answers
 from nodes.models import stored_site
 
 
@@ -23,7 +23,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     nowhere = "mongodb://127.0.0.1:9/?replicaSet=none"
     with MongoClient(nowhere, serverSelectionTimeoutMS=200, timeoutMS=60_000) as unreachable:
         monkeypatch.setattr("marginalia.mongo.connection.client", lambda *_alias: unreachable)
-        with promptly(), pytest.raises(ServerSelectionTimeoutError):
+        with server_selection_time_limit(), pytest.raises(ServerSelectionTimeoutError):
             unreachable.site.kept.find_one()
     assert time.monotonic() - began < 10
 
@@ -44,10 +44,10 @@ def test_of_a_server_that_hung_the_driver_takes_no_time_limit_for_passed(mongo, 
     monkeypatch.setattr(ServerDescription, "min_round_trip_time", 2.5)
     with pytest.raises(ExecutionTimeout), pymongo.timeout(2.0):
         mongo.things.find_one()
-    with bounded(0.5):
+    with time_limit(0.5):
         mongo.things.insert_one({"_id": 1})
-    assert answers(seconds=0.5)
-    with within(0.5):
+    assert primary_answers(seconds=0.5)
+    with outage_after(0.5):
         assert mongo.things.find_one() == {"_id": 1}
 
 
@@ -60,19 +60,19 @@ def test_a_limit_holds_for_connecting_too(mongo, monkeypatch):
             return unreachable
 
         monkeypatch.setattr("marginalia.mongo.connection.client", connected)
-        with pytest.raises(ServerSelectionTimeoutError), bounded(0.2):
+        with pytest.raises(ServerSelectionTimeoutError), time_limit(0.2):
             pass
     assert time.monotonic() - began < 10
 
 
 def test_to_set_a_limit_is_to_read_nothing(mongo):
     """Else no page that shows comments of another database would be kept."""
-    with watched() as reads, within(1.0):
+    with watch_reads() as reads, outage_after(1.0):
         pass
-    assert not reads.unnoted
-    with watched() as reads, within(1.0):
+    assert not reads.has_untracked
+    with watch_reads() as reads, outage_after(1.0):
         database()
-    assert reads.unnoted
+    assert reads.has_untracked
 
 
 def test_a_first_batch_is_asked_for_again_where_the_connection_broke(mongo, commands):

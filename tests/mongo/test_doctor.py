@@ -10,9 +10,9 @@ from pymongo import MongoClient
 
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
-from marginalia.mongo.collections import Collection, Declared, Index, ShardKey
+from marginalia.mongo.collections import Collection, DeclaredCollection, Index, ShardKey
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, HotQuery
-from marginalia.mongo.schemas import NUMBER, TEXT, document, either, listed
+from marginalia.mongo.schemas import NUMBER, TEXT, array_of, document, either
 from tests.support.nodes.build import node
 from tests.support.throwaway import EphemeralMongod
 
@@ -34,8 +34,8 @@ def patients(mongo):
 @pytest.fixture
 def declare(patients, monkeypatch):
     def declare(*indexes: Index, **options) -> None:
-        items = [Declared("default", Collection(NAME, indexes, **options))]
-        monkeypatch.setattr("marginalia.mongo.collections.declared", lambda: items)
+        items = [DeclaredCollection("default", Collection(NAME, indexes, **options))]
+        monkeypatch.setattr("marginalia.mongo.collections.declared_collections", lambda: items)
 
     return declare
 
@@ -163,7 +163,7 @@ def test_documents_of_a_bad_shape(declare, patients, name, documents):
 
 
 def test_types_that_the_validator_allows_are_no_mixture(declare, patients):
-    declare(unsharded_because="test", validator=document({}, {"a": listed(document({"v": either(TEXT, NUMBER)}))}))
+    declare(unsharded_because="test", validator=document({}, {"a": array_of(document({"v": either(TEXT, NUMBER)}))}))
     patients.insert_many([{"a": [{"v": 1}]}, {"a": [{"v": "1"}, {"v": None}]}])
     assert "mixed-type" not in found()
     patients.insert_one({"a": [{"v": True}], "b": 1})
@@ -187,7 +187,7 @@ def test_validator_that_was_made_outside_the_site(declare, mongo):
 def test_large_collection_is_sampled(declare, patients, monkeypatch, commands):
     declare(unsharded_because="test")
     patients.insert_many([{"a": n} for n in range(50)])
-    monkeypatch.setattr("marginalia.mongo.connection.WHOLE", 0)
+    monkeypatch.setattr("marginalia.mongo.connection.SAMPLING_FACTOR", 0)
     with commands.recorded():
         found()
     read = [
@@ -205,7 +205,7 @@ def test_check_that_takes_too_long_says_so_and_keeps_what_it_found(declare, pati
         yield doctor.Finding(WARNING, "found-before", NAME, "", "")
         list(examination.db[NAME].find({"$where": "sleep(20000) || true"}))
 
-    monkeypatch.setattr("marginalia.mongo.doctor.findings.SECONDS", 0.5)
+    monkeypatch.setattr("marginalia.mongo.doctor.findings.CHECK_SECONDS", 0.5)
     levels = found(checks=[slow])
     assert (levels["found-before"], levels["not-looked-through"]) == (WARNING, ADVICE)
 
@@ -246,7 +246,7 @@ def test_writes_that_may_be_lost(mongo, monkeypatch):
 
 def test_index_that_no_query_uses(mongo, monkeypatch):
     assert "index-unused" not in found()
-    monkeypatch.setattr("marginalia.mongo.doctor.indexes.LONG_ENOUGH", timedelta(0))
+    monkeypatch.setattr("marginalia.mongo.doctor.indexes.MIN_OBSERVATION", timedelta(0))
     unused = [finding.message for finding in doctor.examine() if finding.name == "index-unused"]
     assert any(message.startswith("by_age ") for message in unused)
     # What makes values unique or has documents expire is used without being counted.

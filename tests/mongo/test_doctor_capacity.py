@@ -101,9 +101,9 @@ def test_shards_without_a_primary(config):
     well, second = {"ok": True, "ismaster": True}, {"ok": True, "ismaster": False}
     away = {"ok": False, "ismaster": False}
     sets = {"a": {"hosts": [second, well]}, "b": {"hosts": [second, away]}}
-    assert cluster.unreachable(config, {"replicaSets": sets}) == ["shard-b"]
+    assert cluster.unreachable_shards(config, {"replicaSets": sets}) == ["shard-b"]
     sets["b"] = {"hosts": [well]}
-    assert cluster.unreachable(config, {"replicaSets": sets}) == []
+    assert cluster.unreachable_shards(config, {"replicaSets": sets}) == []
 
 
 def test_a_replica_set_is_not_asked_as_a_cluster(mongo, monkeypatch):

@@ -9,7 +9,7 @@ from gridfs import GridFSBucket
 from pymongo.errors import OperationFailure, WriteError
 
 from marginalia.mongo import indexes
-from marginalia.mongo.collections import Collection, Declared, Index, declared
+from marginalia.mongo.collections import Collection, DeclaredCollection, Index, declared_collections
 from marginalia.mongo.schemas import INTEGER, TEXT, document
 
 NAME = "trial"
@@ -22,7 +22,8 @@ def declare(mongo, monkeypatch):
 
     def declare(*built: Index, **options) -> None:
         monkeypatch.setattr(
-            "marginalia.mongo.collections.declared", lambda: [Declared("default", Collection(NAME, built, **options))]
+            "marginalia.mongo.collections.declared_collections",
+            lambda: [DeclaredCollection("default", Collection(NAME, built, **options))],
         )
 
     yield declare
@@ -288,7 +289,7 @@ def test_migrate_names_no_new_collections(mongo, declare):
 
 
 def test_every_collection_has_a_validator_of_the_fields_it_must_have(mongo):
-    for item in declared():
+    for item in declared_collections():
         schema = item.collection.validator
         assert schema, item.collection.name
         assert any("required" in part for part in (schema, *schema.get("allOf", ()))), item.collection.name
@@ -332,7 +333,7 @@ def test_want_of_rights_is_told_with_the_role_that_gives_them(mongo):
         raise OperationFailure("not authorized to execute collMod", 13)
 
     with pytest.raises(indexes.CannotBuild, match="^. trial: validator: the database's user may not .* dbAdmin"):
-        indexes.take(indexes.Change("+", "default", NAME, "validator", refuse))
+        indexes.apply_change(indexes.Change("+", "default", NAME, "validator", refuse))
 
 
 def test_collection_that_no_app_declares_is_named(mongo):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def take(n, limit=5, key="k", seconds=60):
-    return rate_limit.take(key, limit=limit, seconds=seconds, token=f"t{n}")
+    return rate_limit.allow(key, limit=limit, seconds=seconds, token=f"t{n}")
 
 
 def test_limit_passes_and_no_more():
@@ -27,17 +27,17 @@ def test_same_token_passes_again_uncounted():
 
 def test_what_is_given_back_may_be_taken():
     assert [take(n, 1) for n in (0, 1)] == [True, False]
-    rate_limit.give_back("k", token="t0")
+    rate_limit.refund("k", token="t0")
     assert take(1, 1)
 
 
 def test_what_costs_more_passes_where_all_of_it_has_room():
     def count(n, cost):
         counted = rate_limit.count("k", limit=5, seconds=60, token=f"t{n}", cost=cost)
-        return counted.passed, counted.left
+        return counted.allowed, counted.remaining
 
     assert [count(0, 3), count(1, 3), count(2, 2), count(3, 1)] == [(True, 2), (False, 2), (True, 0), (False, 0)]
-    rate_limit.give_back("k", token="t0")
+    rate_limit.refund("k", token="t0")
     assert count(4, 3) == (True, 0)
 
 
@@ -51,13 +51,13 @@ def test_window_slides(mongo):
 
 def test_what_is_forgotten_counts_no_more(mongo):
     assert [take(n, 1) for n in (0, 1)] == [True, False]
-    assert (rate_limit.forget("k"), rate_limit.forget("k")) == (1, 0)
+    assert (rate_limit.reset("k"), rate_limit.reset("k")) == (1, 0)
     assert take(1, 1)
 
 
 def test_token_that_looks_like_an_expression_is_a_token():
-    assert rate_limit.take("$key", limit=1, seconds=60, token="$$ROOT")
-    assert not rate_limit.take("$key", limit=1, seconds=60, token="$passed")
+    assert rate_limit.allow("$key", limit=1, seconds=60, token="$$ROOT")
+    assert not rate_limit.allow("$key", limit=1, seconds=60, token="$passed")
 
 
 def test_threads_that_come_together_never_pass_more_than_the_limit():
@@ -72,10 +72,10 @@ def _process(uri: str, name: str, start, n: int, passed) -> None:
 
     django.setup()
     connections.settings["default"].update(HOST=uri, NAME=name)
-    rate_limit.take("warm", limit=1, seconds=60, token=str(n))
+    rate_limit.allow("warm", limit=1, seconds=60, token=str(n))
     start.wait()
     for i in range(5):
-        passed.put(rate_limit.take("many", limit=7, seconds=60, token=f"{n}.{i}"))
+        passed.put(rate_limit.allow("many", limit=7, seconds=60, token=f"{n}.{i}"))
 
 
 @pytest.mark.slow

@@ -12,11 +12,11 @@ from pymongo.errors import OperationFailure, WriteConcernError
 
 from marginalia.mongo.servers import (
     UnsuitableServer,
-    answers,
     check,
     is_outage,
     knows_primary,
     knows_secondary,
+    primary_answers,
     secondary_answers,
     unmet_write_concern,
     unsuitable,
@@ -123,7 +123,7 @@ def serve(connection, answer):
 
 def test_what_is_known_is_told_without_asking(mongo):
     """Of a set of one: its primary, and no secondary."""
-    assert answers()
+    assert primary_answers()
     assert knows_primary()
     assert not knows_secondary()
     assert not secondary_answers(seconds=0.2)

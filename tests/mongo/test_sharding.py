@@ -16,7 +16,7 @@ from marginalia.comments.types import Order, Target
 from marginalia.mongo import sharding
 from marginalia.mongo.checks import check_declarations
 from marginalia.mongo.clock import now
-from marginalia.mongo.collections import Collection, Declared, Index, ShardKey, declared
+from marginalia.mongo.collections import Collection, DeclaredCollection, Index, ShardKey, declared_collections
 from marginalia.mongo.doctor import HotQuery
 from marginalia.mongo.sharding import ranges, targeting
 from tests.support.nodes.build import node
@@ -34,7 +34,7 @@ def test_plan_names_every_declared_key(mongo):
     plan = run("--plan")
     assert "+ cms.nodes: shard by unique (metadata.parent_id, metadata.slug)" in plan
     assert "= cms.site: stays on one shard" in plan
-    for item in declared():
+    for item in declared_collections():
         assert item.collection.name in plan
 
 
@@ -47,7 +47,7 @@ def test_plan_can_be_pasted_into_mongosh(mongo):
         told[name] = (json.loads(key), unique == "true")
     assert told == {
         f"{mongo.name}.{item.collection.name}": (dict(key.keys), key.unique)
-        for item in declared()
+        for item in declared_collections()
         if (key := item.collection.shard_key)
     }
     # `discussions` has no index that serves its hashed key: it is made first.
@@ -125,7 +125,7 @@ def test_plan_has_what_newer_versions_can_do_and_says_that_it_is_untested(mongo)
         "django_session",
     }
     assert {shard for _name, shard in moves} == {"a", "b"}
-    sampled = {item.collection.name for item in declared() if item.collection.shard_key}
+    sampled = {item.collection.name for item in declared_collections() if item.collection.shard_key}
     assert set(re.findall(rf'"analyzeShardKey": "{mongo.name}\.(.+?)"', plan)) == sampled
     assert plan.count("untested") == 2
     assert '"toShard": "SHARD"' in run("--plan")
@@ -150,7 +150,7 @@ def test_plan_says_what_the_keys_do_not_route_and_why(mongo, monkeypatch):
     node()
     assert "! cms.nodes: “the section tree” asks every shard  Sections are few" in run("--plan")
     for known in targeting.broadcasts():
-        assert known.why in run("--plan")
+        assert known.reason in run("--plan")
     careless = HotQuery("everything", "cms.nodes", lambda document: {"filter": {}})
     monkeypatch.setattr("marginalia.mongo.doctor.queries.hot_queries", lambda: [careless])
     assert "! cms.nodes: “everything” asks every shard  No reason is given" in run("--plan")
@@ -187,7 +187,7 @@ def test_status_says_that_nothing_is_sharded(mongo):
     ],
 )
 def test_keys_that_a_unique_index_forbids(index, key, refused):
-    assert bool(sharding.refusals(Collection("c", (index,), key))) is refused
+    assert bool(sharding.shard_key_problems(Collection("c", (index,), key))) is refused
 
 
 def test_checks_of_what_is_declared(monkeypatch):
@@ -197,7 +197,8 @@ def test_checks_of_what_is_declared(monkeypatch):
         Collection("two", (Index("u", AB, unique=True),), ShardKey((("b", 1),))),
         Collection("three"),
     ]
-    monkeypatch.setattr("marginalia.mongo.checks.declared", lambda: [Declared("default", c) for c in wrong])
+    declared = [DeclaredCollection("default", collection) for collection in wrong]
+    monkeypatch.setattr("marginalia.mongo.checks.declared_collections", lambda: declared)
     assert [message.id for message in check_declarations()] == ["mongo.E002", "mongo.E003", "mongo.W004"]
 
 

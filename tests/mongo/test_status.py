@@ -16,7 +16,7 @@ def member(name: str, state: int, behind: float = 0) -> dict:
 
 
 def test_secondaries_are_behind_the_primary():
-    said = status.members_of(
+    said = status.parse_members(
         {
             "term": 7,
             "members": [member("a", 1), member("b", 2, 90), member("c", 2), member("d", 8, 500), member("e", 7)],
@@ -26,7 +26,7 @@ def test_secondaries_are_behind_the_primary():
 
 
 def test_without_a_primary_nothing_is_behind():
-    assert status.members_of({"term": 7, "members": [member("a", 2), member("b", 2, 90)]}).lag == {}
+    assert status.parse_members({"term": 7, "members": [member("a", 2), member("b", 2, 90)]}).lag == {}
 
 
 def test_a_replica_set_answers(mongo):
@@ -35,12 +35,12 @@ def test_a_replica_set_answers(mongo):
     assert (members.down, members.lag) == ((), {})
     assert status.oplog().seconds >= 0
     server, disk = status.server(), status.disk()
-    assert 0 < server.connections < server.most_connections
+    assert 0 < server.connections < server.max_connections
     assert 0 < disk.free < disk.total
 
 
 def test_what_a_server_does_not_answer_is_none(mongo, monkeypatch):
-    assert status._asked(mongo, "noSuchCommand") is None
+    assert status._run_if_allowed(mongo, "noSuchCommand") is None
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)
         with pytest.raises(ServerSelectionTimeoutError):

@@ -9,7 +9,7 @@ from bson import ObjectId
 from django.core.management import call_command
 
 from marginalia.mongo.clock import now
-from marginalia.mongo.collections import declared
+from marginalia.mongo.collections import declared_collections
 from marginalia.mongo.connection import database
 from photos.assets.locks import STALE
 from photos.services.sweeping import Swept, alone, sweep
@@ -71,7 +71,7 @@ def test_a_sweep_writes_to_the_shards_that_it_is_about(commands, client):
     replace(photo_id, pictures.webp(), "newer.webp")
     lost = {"_id": ObjectId(), "files_id": ObjectId(), "n": 0, "data": b"x"}
     database()["cms.assets.chunks"].insert_one(lost)
-    known = {item.collection.name: item.collection for item in declared()}
+    known = {item.collection.name: item.collection for item in declared_collections()}
     with commands.recorded():
         for moment in (now() + LATER, now() + 2 * LATER):
             sweep(moment=moment)

@@ -19,7 +19,7 @@ from marginalia.comments.posting import ip_hash
 from marginalia.comments.types import Author
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client, database
-from marginalia.mongo.management.base import COULD_NOT_RUN, WRONG
+from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS
 from nodes.models import tree
 from nodes.services import editing, integrity, trash
 from nodes.types import TagChange
@@ -101,7 +101,7 @@ def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_
     trash.trash(build.EDITOR, ids["gone"], build.nonce(ids["gone"]))
     history = database()["cms.revisions"].count_documents({"node_id": ids["mine"]})
     code, said = run("import_site", tmp_path / "new.zip")
-    assert code == WRONG
+    assert code == FOUND_PROBLEMS
     assert f"“Mine” ({ids['mine']}): it was changed here since" in said
     assert f"“Gone” ({ids['gone']}): it is in the trash here" in said
     texts = {slug: build.stored(ids[slug])["detail"]["text"] for slug in ("mine", "theirs")}
@@ -112,7 +112,7 @@ def test_what_was_changed_here_since_is_left_and_told_and_what_is_older_here_is_
     # The history that came along is that of what is here: the next editor merges.
     build.save(ids["theirs"], build.nonce(ids["theirs"]), title="Again")
     code, said = run("import_site", tmp_path / "new.zip")
-    assert (code, "2 newer than here" in said, build.stored(ids["theirs"])["title"]) == (WRONG, False, "Again")
+    assert (code, "2 newer than here" in said, build.stored(ids["theirs"])["title"]) == (FOUND_PROBLEMS, False, "Again")
 
 
 def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves_here(tmp_path):
@@ -129,7 +129,7 @@ def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves
     here = partial(build.save, ids["page"], build.nonce(ids["page"]), detail__text="here")
     with before("update", "cms.nodes", here, lambda command: command["updates"][0]["q"]["_id"] == ids["page"]):
         code, said = run("import_site", tmp_path / "new.zip")
-    assert (code, f"“Page” ({ids['page']}): it was changed here since" in said) == (WRONG, True), said
+    assert (code, f"“Page” ({ids['page']}): it was changed here since" in said) == (FOUND_PROBLEMS, True), said
     assert build.stored(ids["page"])["detail"]["text"] == "here"
     assert f"“Tagged” ({ids['tagged']}): its tags were changed here since" in said
     assert build.stored(ids["tagged"])["tags"] == ["here"]
@@ -148,7 +148,7 @@ def test_what_is_no_node_is_refused_alone_and_no_archive_is_refused_before_anyth
     changed(path, NODES, lambda data: data.replace(b"other", b"kept"))
     resealed(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
     code, said = run("import_site", path)
-    assert (code, f"“Bad” ({bad})" in said, "documents are not here" in said) == (WRONG, True, False), said
+    assert (code, f"“Bad” ({bad})" in said, "documents are not here" in said) == (FOUND_PROBLEMS, True, False), said
     assert [node["_id"] for node in database()["cms.nodes"].find()] == [kept]
 
 
@@ -163,7 +163,7 @@ def test_bytes_that_fit_their_manifest_and_are_no_picture_are_refused_alone(tmp_
     changed(path, f"photos/{bad}", lambda data: script)
     resealed(path, PHOTOS, lambda data: data.replace(before, hashlib.sha256(script).hexdigest().encode()))
     code, said = run("import_site", path)
-    assert (code, f"Left: “lake” ({bad}): " in said) == (WRONG, True), said
+    assert (code, f"Left: “lake” ({bad}): " in said) == (FOUND_PROBLEMS, True), said
     assert [photo["_id"] for photo in database()["cms.assets.files"].find()] == [kept]
     audit()
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_named_and_all_else_is_exported(tmp_path):
     lost, kept = upload(parent), upload(parent, slug="kept")
     database()["cms.assets.chunks"].delete_many({"files_id": lost})
     code, said = run("export_site", tmp_path / "export.zip")
-    assert (code, f"Left out: lake.jpg ({lost}): its bytes are not whole" in said) == (WRONG, True), said
+    assert (code, f"Left out: lake.jpg ({lost}): its bytes are not whole" in said) == (FOUND_PROBLEMS, True), said
     assert [one["_id"] for one in read(tmp_path / "export.zip")[PHOTOS]] == [kept]
     empty()
     assert run("import_site", tmp_path / "export.zip")[0] == 0
@@ -201,10 +201,13 @@ def test_a_photo_without_the_picture_that_it_shows_is_named_by_both_and_all_else
     database()["cms.assets.files"].delete_one({"_id": lost})
     code, said = run("export_site", tmp_path / "export.zip")
     named = f"Left out: the picture that lake.jpg ({bare}) shows: it is not there"
-    assert (code, named in said, str(kept) in said) == (WRONG, True, False), said
+    assert (code, named in said, str(kept) in said) == (FOUND_PROBLEMS, True, False), said
     empty()
     code, said = run("import_site", tmp_path / "export.zip")
-    assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (WRONG, True)
+    assert (code, f"Left: “lake” ({bare}): the picture that it shows is not in the export" in said) == (
+        FOUND_PROBLEMS,
+        True,
+    )
     assert "All else is here as in the export; 1 were left as they are." in said
     assert set(database()["cms.assets.files"].distinct("_id")) == {kept, there}
     audit()
@@ -235,10 +238,10 @@ def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tm
 
     monkeypatch.setattr(transfer, "rows", busy)
     code, said = run("import_site", path)
-    assert (code, f"Left: the discussion {target(pages[0])}: DiscussionBusy" in said) == (WRONG, True), said
+    assert (code, f"Left: the discussion {target(pages[0])}: DiscussionBusy" in said) == (FOUND_PROBLEMS, True), said
     assert backend().discussion(target(pages[1])).count == 1
     code, said = run("export_site", tmp_path / "again.zip")
-    assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (WRONG, True), said
+    assert (code, f"Left out: the discussion {target(pages[0])}: " in said) == (FOUND_PROBLEMS, True), said
 
 
 @pytest.mark.parametrize("conversions", [transfer.ATTEMPTS - 1, transfer.ATTEMPTS])
@@ -263,7 +266,7 @@ def test_of_a_discussion_that_is_converted_while_it_is_written_all_is_there_once
     code, said = run("export_site", tmp_path / "one")
     texts = [record.get("text") for record in read(tmp_path / "one")[DISCUSSIONS]]
     is_whole = conversions < transfer.ATTEMPTS
-    assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (WRONG, [])), said
+    assert (code, sorted(filter(None, texts))) == ((0, ["One", "Two"]) if is_whole else (FOUND_PROBLEMS, [])), said
 
 
 def test_a_discussion_is_written_and_compared_as_it_is_read_however_long_it_is(tmp_path, monkeypatch):

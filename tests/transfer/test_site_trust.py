@@ -11,7 +11,7 @@ from marginalia.comments.backends import backend
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author
 from marginalia.mongo.connection import database
-from marginalia.mongo.management.base import WRONG
+from marginalia.mongo.management.base import FOUND_PROBLEMS
 from nodes.services.site import save_settings
 from photos.services import photos
 from tests.support.comments.making import new
@@ -102,11 +102,11 @@ def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_his
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
     code, said = run("import_site", path, "--dry-run")
-    assert (code, [f"Would write over: {one}" in said for one in over]) == (WRONG, [True, True]), said
+    assert (code, [f"Would write over: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
     assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
     assert (build.stored(post)["title"], str(kept) in said) == ("Ours\x1b[2J", False)
     code, said = run("import_site", path)
-    assert (code, [f"Written over: {one}" in said for one in over]) == (WRONG, [True, True]), said
+    assert (code, [f"Written over: {one}" in said for one in over]) == (FOUND_PROBLEMS, [True, True]), said
     assert f"Left: “Theirs” ({bare}): its present version is not in its history" in said
     assert [build.stored(id)["title"] for id in (post, bare)] == ["Theirs", "Bare"]
     assert f"Written over: “Bare” ({bare})" not in said
@@ -124,7 +124,7 @@ def test_what_is_said_of_a_picture_that_replaces_another_is_read_from_it(tmp_pat
     before = document(photo)["metadata"]
     forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=[3_000, 2]))
     code, said = run("import_site", path)
-    assert (code, f"({photo}): detail.resolution: its file is another picture" in said) == (WRONG, True), said
+    assert (code, f"({photo}): detail.resolution: its file is another picture" in said) == (FOUND_PROBLEMS, True), said
     assert document(photo)["metadata"] == before
     forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=size))
     code, said = run("import_site", path)
@@ -153,7 +153,7 @@ def test_dry_run_ends_as_the_import_does_and_names_the_same(tmp_path):
     forged(path, SETTINGS, lambda records: records[0].update(value=-1))
     empty()
     tried, done = run("import_site", path, "--dry-run"), run("import_site", path)
-    assert tried[0] == done[0] == WRONG, (tried, done)
+    assert tried[0] == done[0] == FOUND_PROBLEMS, (tried, done)
     assert len(lefts(done[1])) == 6
     assert lefts(tried[1]) == lefts(done[1])
-    assert run("import_site", path, "--dry-run")[0] == WRONG
+    assert run("import_site", path, "--dry-run")[0] == FOUND_PROBLEMS

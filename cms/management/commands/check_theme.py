@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from cms.management import themes
-from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand, found_wrong
+from marginalia.mongo.management.base import COULD_NOT_RUN, MongoCommand, problems_error
 
 
 class Command(MongoCommand):
@@ -23,5 +23,5 @@ class Command(MongoCommand):
         for fault in found:
             self.stdout.write(fault)
         if found:
-            raise found_wrong(f"{len(found)} faults in {settings.THEME_DIR}.")
+            raise problems_error(f"{len(found)} faults in {settings.THEME_DIR}.")
         self.stdout.write(f"{settings.THEME_DIR}: nothing is wrong.")

@@ -13,7 +13,7 @@ from marginalia.comments.backends import backend
 from marginalia.comments.types import Verdict
 from marginalia.mongo import jobs, status
 from marginalia.mongo.clock import now
-from marginalia.mongo.servers import is_outage, within
+from marginalia.mongo.servers import is_outage, outage_after
 from reader import purging
 
 logger = logging.getLogger("cms.requests.metrics")
@@ -79,7 +79,7 @@ def _members() -> Values:
 def _server() -> Values:
     if server := status.server():
         yield "mongodb_connections_open", "Connections that the server has, of all its clients.", server.connections
-        yield "mongodb_connections_limit", "Connections that the server takes.", server.most_connections
+        yield "mongodb_connections_limit", "Connections that the server takes.", server.max_connections
     if oplog := status.oplog():
         yield (
             "mongodb_oplog_window_seconds",
@@ -104,7 +104,7 @@ class Asked:
     def collect(self) -> Iterable[Metric]:
         """Return what MongoDB says now, and whether it says anything."""
         found: list[tuple[str, str, float]] = []
-        with within(SECONDS):
+        with outage_after(SECONDS):
             is_up = all(_ask(question, found) for question in _QUESTIONS)
         found.append(("mongodb_up", "Whether MongoDB answered all that was asked in time.", float(is_up)))
         return [GaugeMetricFamily(f"marginalia_{name}", text, value) for name, text, value in found]

@@ -25,7 +25,7 @@ from marginalia.comments.backends.layouts.base import (
 )
 from marginalia.comments.backends.stored import Document, Place
 from marginalia.comments.types import Order
-from marginalia.mongo.connection import refused
+from marginalia.mongo.connection import non_duplicate_errors
 
 # Buckets read at once.
 BATCH = 20
@@ -167,7 +167,7 @@ class Buckets(InBuckets):
         try:
             self.stored.bulk_write(updates, ordered=False)
         except BulkWriteError as error:
-            if refused(error):
+            if non_duplicate_errors(error):
                 raise
             return False
         return True

@@ -12,7 +12,7 @@ from marginalia.comments.backends.layouts.base import Found, Layout
 from marginalia.comments.backends.stored import FIELDS, Document, Place, whole
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import insert_new
-from marginalia.mongo.reading import along
+from marginalia.mongo.reading import read_with_hint
 
 BATCH = 2_000
 SORT: dict[Order, list[tuple[str, int]]] = {
@@ -63,7 +63,7 @@ class Documents(Layout):
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
         find = partial(self.stored.find, query, PROJECTION, sort=sort, limit=limit)
-        return whole(self.collection, along(index, find))
+        return whole(self.collection, read_with_hint(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         # Find after find: a time limit of the connection counts all that the server does for one cursor.

@@ -13,8 +13,8 @@ from marginalia.comments.backends.layouts.base import Layout
 from marginalia.comments.backends.stored import Document, Place, comment, discussion, place
 from marginalia.comments.backends.writing.erasing import Erasing
 from marginalia.comments.types import Comment, Discussion, State, Target
-from marginalia.mongo.connection import part_of
-from marginalia.mongo.reading import Malformed, readable
+from marginalia.mongo.connection import sample_stages
+from marginalia.mongo.reading import Malformed, read_documents
 
 # Discussions read at once.
 BATCH = 100
@@ -29,7 +29,7 @@ class Across(Erasing):
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(of_label(label), fields, batch_size=limit)
-        known = readable("discussions", cursor.sort([("newest", DESCENDING)]), self._placed)
+        known = read_documents("discussions", cursor.sort([("newest", DESCENDING)]), self._placed)
         for latest, where, layout in known:
             if len(newest) == limit and latest <= newest[-1].posted:
                 break
@@ -60,27 +60,27 @@ class Across(Erasing):
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
         found = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
-        return list(readable("discussions", found.limit(limit), _target))
+        return list(read_documents("discussions", found.limit(limit), _target))
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
         found = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF)
-        return list(readable("discussions", found.limit(limit), discussion))
+        return list(read_documents("discussions", found.limit(limit), discussion))
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
         collection = self.store.discussions.collection
         short = {"$not": {"$gt": longest}}
         pipeline = [
-            *part_of(collection, size),
+            *sample_stages(collection, size),
             {"$match": {"count": short, "last_number": short}},
             {"$limit": size},
             {"$project": {"_id": 1}},
         ]
-        return list(readable("discussions", collection.aggregate(pipeline), _target))
+        return list(read_documents("discussions", collection.aggregate(pipeline), _target))
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
         missing = {}
         for stored in (layout.stored for layout in self.store.layouts.all if layout.collection):
-            pipeline = [*part_of(stored, sample), {"$group": {"_id": "$discussion_id"}}]
+            pipeline = [*sample_stages(stored, sample), {"$group": {"_id": "$discussion_id"}}]
             ids = [group["_id"] for group in stored.aggregate(pipeline)]
             there = set(self.store.discussions.collection.distinct("_id", {"_id": {"$in": ids}}))
             if gone := sorted(str(Target.of_id(str(id))) for id in ids if id not in there):
@@ -92,7 +92,7 @@ class Across(Erasing):
         known = self.store.discussions.collection
         # However long each is worked on: no cursor is kept open.
         while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
-            yield from readable("discussions", ids, Target.of_id)
+            yield from read_documents("discussions", ids, Target.of_id)
             query = {**of_label(label), "_id": {"$gt": ids[-1]}}
 
 

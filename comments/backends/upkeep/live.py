@@ -29,7 +29,7 @@ from marginalia.comments.backends.upkeep.numbering import Numbers
 from marginalia.comments.backends.upkeep.repairing import drop_orphans, repair_claims
 from marginalia.comments.errors import CommentError, ConversionFailed
 from marginalia.comments.types import Order
-from marginalia.mongo.connection import unhurried
+from marginalia.mongo.connection import no_time_limit
 
 BATCH = 1_000
 GATE_MS = 1_000
@@ -64,7 +64,7 @@ class LiveConversion:
         """Convert; return how many comments were copied. Raises ConversionFailed: another converter is at work, the target
         cannot hold the comments, some are malformed, writers do not end, or the copies differ."""
         # Readers' lists leave out malformed comments, and so would the copy.
-        with unhurried():
+        with no_time_limit():
             if bad := next(self.here.malformed(self.source), None):
                 raise ConversionFailed(f"{self.source.target}: {bad}.")
         drop_orphans(self.store, self.source.target)

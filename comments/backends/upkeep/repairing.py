@@ -24,7 +24,7 @@ from marginalia.comments.backends.writing.importing import counted
 from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Fault, State, Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import batched, unhurried
+from marginalia.mongo.connection import batched, no_time_limit
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class Repairing(Part):
             return []
         where = place(found)
         layout = self.store.layouts.of(where)
-        with unhurried():
+        with no_time_limit():
             form = [Fault(str(target), "form", what, mendable=False) for what in layout.faults(where)]
             tally = self._tally(where)
         return [*form, *tally.faults(found), *self._claims(found), *self._copies(found)]

@@ -18,7 +18,7 @@ from marginalia.comments.backends.stored import BLANK, FIELDS, Document, comment
 from marginalia.comments.errors import CommentNotFound, EditConflict, NothingToRestore
 from marginalia.comments.types import Comment, Replaced, State, Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.reading import readable
+from marginalia.mongo.reading import read_documents
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Changing(Part):
         for entry in entries.sort("rev", -1):
             if entry["_id"] in made:
                 made.add(entry.get("change"))
-                found += readable(self.store.history.name, [entry], replaced)
+                found += read_documents(self.store.history.name, [entry], replaced)
         return tuple(found)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:

@@ -16,7 +16,7 @@ from marginalia.comments.backends.writing.changing import Changing
 from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Comment, Held, Order, Replaced, Target
 from marginalia.mongo.clock import now
-from marginalia.mongo.reading import readable
+from marginalia.mongo.reading import read_documents
 
 # Discussions looked up at once.
 BATCH = 200
@@ -31,12 +31,12 @@ class Erasing(Changing):
         query = _query(id, email)
         seen = set()
         for target, stored in self._by(query):
-            for document in readable(f"the discussion {target}", [stored], checked):
+            for document in read_documents(f"the discussion {target}", [stored], checked):
                 if (target, document["slug"]) not in seen:
                     seen.add((target, document["slug"]))
                     yield comment(target, document)
-        yield from readable(self.store.pending.name, self.store.pending.find(_stored(query)), held)
-        yield from readable(self.store.history.name, self.store.history.find(_stored(query)), replaced)
+        yield from read_documents(self.store.pending.name, self.store.pending.find(_stored(query)), held)
+        yield from read_documents(self.store.history.name, self.store.history.find(_stored(query)), replaced)
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
         query = _query(id, email)

@@ -12,7 +12,7 @@ from marginalia.comments.backends.writing.posting import Posting
 from marginalia.comments.errors import CommentNotFound, DiscussionClosed, HeldChanged, InvalidParent
 from marginalia.comments.types import Comment, Held, HeldQuery, NewComment, Posted, State, Target, Verdict
 from marginalia.mongo.clock import now
-from marginalia.mongo.reading import readable, readable_one
+from marginalia.mongo.reading import read_document, read_documents
 
 # Of a pending comment that its author may still change.
 WAITS: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
@@ -123,7 +123,7 @@ class Pending(Posting):
             ]
         # Under one slug of a target there is one.
         found = self.store.pending.find(query, sort=None if target and wanted.get("slug") else FIRST)
-        return tuple(readable(self.store.pending.name, found.limit(wanted.get("limit", 100)), held))
+        return tuple(read_documents(self.store.pending.name, found.limit(wanted.get("limit", 100)), held))
 
     def get_held(self, held_id: str) -> Held:
         return held(self._get(held_id))
@@ -138,7 +138,7 @@ class Pending(Posting):
         while first := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=FIRST):
             leased = self.store.pending.find_one_and_update({**_key(first), **free}, lease)
             # A malformed one is leased, too, so that the next is found.
-            if found := readable_one(self.store.pending.name, leased, held):
+            if found := read_document(self.store.pending.name, leased, held):
                 return found
         return None
 
@@ -149,7 +149,7 @@ class Pending(Posting):
     def _get(self, held_id: str) -> Document:
         """Return a comment of the queue, in any state. Raises CommentNotFound."""
         found = self.store.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
-        if found is None or readable_one(self.store.pending.name, found, held) is None:
+        if found is None or read_document(self.store.pending.name, found, held) is None:
             raise CommentNotFound(held_id)
         return found
 

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance
-from marginalia.mongo.management.base import AuditCommand, found_wrong
+from marginalia.mongo.management.base import AuditCommand, problems_error
 
 
 class Command(AuditCommand):
@@ -57,7 +57,7 @@ class Command(AuditCommand):
                 f"{looked_at} discussions with {comments} comments: {faults} faults, {faults - left} mended."
             )
         if left:
-            raise found_wrong(f"{left} faults are left.")
+            raise problems_error(f"{left} faults are left.")
 
     def _again(self, options: dict[str, Any]) -> Any:
         return maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"])

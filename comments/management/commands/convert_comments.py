@@ -10,7 +10,7 @@ from marginalia.comments.backends import layout_classes
 from marginalia.comments.errors import ConversionFailed, DiscussionDamaged, TargetNotFound
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 
 
 class Command(MongoCommand):
@@ -60,7 +60,7 @@ class Command(MongoCommand):
         verb = "to convert" if options["dry_run"] else "converted"
         self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {passed} were so already.")
         if failed:
-            raise found_wrong(f"{failed} discussions could not be converted.")
+            raise problems_error(f"{failed} discussions could not be converted.")
 
     def _convert(self, found: Any, layout: str, order: Order | None) -> int:
         with tqdm(

@@ -6,7 +6,7 @@ from django.core.management import CommandError
 from django.core.management.commands import dumpdata
 
 from marginalia.mongo.management.base import MongoCommand
-from marginalia.mongo.servers import cause_of, is_outage
+from marginalia.mongo.servers import describe_outage, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
@@ -20,5 +20,5 @@ class Command(MongoCommand, dumpdata.Command):
             super().handle(*app_labels, **options)
         except CommandError as error:
             if is_outage(error):  # Django's own sentence leaves the cause out
-                raise CommandError(cause_of(error)) from error
+                raise CommandError(describe_outage(error)) from error
             raise

@@ -6,14 +6,14 @@ from marginalia.mongo import status
 from marginalia.mongo.connection import client
 from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, check
 
-LONGEST_LAG = 60.0  # seconds
-SHORTEST_OPLOG = 24 * 60 * 60.0  # seconds
+MAX_LAG_SECONDS = 60.0  # seconds
+MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
 # An oplog that is less full has lost nothing yet, however young it is.
-FULL = 0.9
+FULL_OPLOG = 0.9
 # Of a disk: a tenth, or so much where a tenth is more.
-LEAST_FREE = 0.1
-ENOUGH_FREE = 20 * 1024**3
-FEW_CONNECTIONS = 0.2  # of those that the server takes
+MIN_FREE_SHARE = 0.1
+ENOUGH_FREE_BYTES = 20 * 1024**3
+MIN_FREE_CONNECTIONS_SHARE = 0.2  # of those that the server takes
 
 
 @check
@@ -22,12 +22,12 @@ def replication(examination: Examination) -> Iterator[Finding]:
     members = status.members(examination.alias)
     oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():
-        if seconds > LONGEST_LAG:
+        if seconds > MAX_LAG_SECONDS:
             message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
             fix = "See its disk, its load and the network to it."
             yield Finding(WARNING, "replication-lag", name, message, fix)
     # Of a set of one none can be away.
-    if members and members.lag and oplog and oplog.filled > FULL and oplog.seconds < SHORTEST_OPLOG:
+    if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
         message = f"The oplog reaches {hours:,.1f} hours back: a member that is away for longer has to copy everything."
         fix = "Make it larger on each member: replSetResizeOplog."
@@ -38,7 +38,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
 def disk_space(examination: Examination) -> Iterator[Finding]:
     """The database has room to grow."""
     disk = status.disk(examination.alias)
-    if disk and disk.free < min(LEAST_FREE * disk.total, ENOUGH_FREE):
+    if disk and disk.free < min(MIN_FREE_SHARE * disk.total, ENOUGH_FREE_BYTES):
         message = f"{disk.free / 1024**3:,.1f} GiB of {disk.total / 1024**3:,.0f} are free where the database lies."
         fix = "Make room: MongoDB ends when its disk is full."
         yield Finding(WARNING, "disk-low", examination.alias, message, fix)
@@ -47,7 +47,7 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
 @check
 def scratch_databases(examination: Examination) -> Iterator[Finding]:
     """No command that was stopped left its database behind."""
-    for name in status.abandoned(examination.alias):
+    for name in status.abandoned_scratch_databases(examination.alias):
         message = "import_site --verify made this database, and was stopped before it deleted it."
         fix = f'As a user who may, in mongosh: db.getSiblingDB("{name}").dropDatabase().'
         yield Finding(WARNING, "scratch-left", name, message, fix)
@@ -61,13 +61,13 @@ def connections(examination: Examination) -> Iterator[Finding]:
     if server is None:
         return
     fix = "Raise net.maxIncomingConnections and the limit of open files, or lower maxPoolSize in MONGODB_URI."
-    if pool is None or pool > server.most_connections:
+    if pool is None or pool > server.max_connections:
         message = (
-            f"A process may open {pool or 'any number of'} connections; the server takes {server.most_connections:,}."
+            f"A process may open {pool or 'any number of'} connections; the server takes {server.max_connections:,}."
         )
         yield Finding(WARNING, "pool-above-limit", examination.alias, message, fix)
-    if server.connections > (1 - FEW_CONNECTIONS) * server.most_connections:
+    if server.connections > (1 - MIN_FREE_CONNECTIONS_SHARE) * server.max_connections:
         message = (
-            f"{server.connections:,} of the {server.most_connections:,} connections that the server takes are open."
+            f"{server.connections:,} of the {server.max_connections:,} connections that the server takes are open."
         )
         yield Finding(WARNING, "connections-few", examination.alias, message, fix)

@@ -10,7 +10,7 @@ from marginalia.mongo.connection import Document, client
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
 # Jumbo chunks that are looked for.
-MOST_JUMBO = 1_000
+MAX_JUMBO_CHUNKS = 1_000
 
 
 @check
@@ -27,7 +27,7 @@ def shards(examination: Examination) -> Iterator[Finding]:
         message = f"{number} chunks are marked as jumbo: the balancer does not move them."
         fix = "In mongosh: sh.status() names them; splitAt() divides those that hold several keys."
         yield Finding(WARNING, "chunk-jumbo", namespace, message, fix)
-    for shard in unreachable(server["config"], server.admin.command("connPoolStats")):
+    for shard in unreachable_shards(server["config"], server.admin.command("connPoolStats")):
         message = "No primary of this shard is reached: what lies on it can be neither read nor written."
         yield Finding(ERROR, "shard-unreachable", shard, message, "Start its members, or mend the network to them.")
 
@@ -41,13 +41,13 @@ def is_balancing(config: Database[Document]) -> bool:
 def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
     """Return how many chunks of each collection are marked as jumbo, by the `config` database of a cluster."""
     found: dict[Any, int] = {}
-    for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MOST_JUMBO):
+    for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MAX_JUMBO_CHUNKS):
         found[chunk["uuid"]] = found.get(chunk["uuid"], 0) + 1
     names = {one["uuid"]: one["_id"] for one in config["collections"].find({"uuid": {"$in": list(found)}}, {"uuid": 1})}
     return {names.get(uuid, str(uuid)): number for uuid, number in found.items()}
 
 
-def unreachable(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
+def unreachable_shards(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
     """Return the shards of a cluster without a primary that answers, by its `config` database and what a member says to
     connPoolStats. A shard that was never asked is not judged."""
     sets = pools.get("replicaSets", {})

@@ -16,9 +16,9 @@ from django.utils.module_loading import autodiscover_modules
 from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError, ServerSelectionTimeoutError
 
-from marginalia.mongo.collections import Collection, aliases, stored
-from marginalia.mongo.connection import UNAUTHORIZED, Document, database, part_of
-from marginalia.mongo.servers import cause_of, first_clause, is_outage
+from marginalia.mongo.collections import Collection, mongodb_aliases, mongodb_collections
+from marginalia.mongo.connection import UNAUTHORIZED, Document, database, sample_stages
+from marginalia.mongo.servers import describe_outage, first_clause, is_outage
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ WARNING = "warning"
 ADVICE = "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
 # For a check of the whole database, or of one collection.
-SECONDS = 10.0
+CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Examination:
         """The level of what only a production site must have."""
         return ERROR if self.production else ADVICE
 
-    def part_of(self, name: str, sample: int = 0) -> list[Document]:
+    def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
         """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
-        return part_of(self.db[name], sample or self.sample)
+        return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
         """Return which of these collections apps declare for this database."""
@@ -101,17 +101,17 @@ def examine(
     """
     _discover()
     found: list[Finding] = []
-    for alias in aliases():
+    for alias in mongodb_aliases():
         try:
             examination = _examination(alias, production)
-            for name, where, work in _work(examination, _checks if checks is None else checks):
+            for name, where, work in _list_checks(examination, _checks if checks is None else checks):
                 progress(name)
-                found += _in_time(name, where, work)
+                found += _run_in_time(name, where, work)
         except PyMongoError as error:
             if not is_outage(error):
                 raise
             fix = "Start MongoDB, or correct MONGODB_URI."
-            found.append(Finding(ERROR, "unreachable", alias, cause_of(error, alias), fix))
+            found.append(Finding(ERROR, "unreachable", alias, describe_outage(error, alias), fix))
     return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
 
 
@@ -120,32 +120,36 @@ def _examination(alias: str, production: bool) -> Examination:
     return Examination(
         alias,
         db,
-        tuple(item.collection for item in stored(alias)),
+        tuple(item.collection for item in mongodb_collections(alias)),
         production,
         existing=frozenset(db.list_collection_names(filter={"type": "collection"})),
     )
 
 
-def _work(
+def _list_checks(
     examination: Examination, checks: Sequence[Check]
 ) -> Iterator[tuple[str, str, Callable[[], Iterable[Finding]]]]:
     for function in checks:
-        yield _name(function), examination.alias, partial(function, examination)
+        yield _check_name(function), examination.alias, partial(function, examination)
     for collection in examination.collections:
         if collection.name in examination.existing and not collection.name.endswith(".chunks"):
             for look in _collection_checks:
-                yield f"{_name(look)} of {collection.name}", collection.name, partial(look, examination, collection)
+                yield (
+                    f"{_check_name(look)} of {collection.name}",
+                    collection.name,
+                    partial(look, examination, collection),
+                )
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _check_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", function)).replace("_", " ")
 
 
-def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
     """Return what a check finds in the time that it has; that it was not enough, not allowed, or failed, is a finding too."""
     found: list[Finding] = []
     try:
-        with pymongo.timeout(SECONDS):
+        with pymongo.timeout(CHECK_SECONDS):
             for finding in work():
                 found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
     except PyMongoError as error:
@@ -155,24 +159,24 @@ def _in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> li
                 Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
             )
         elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
-            found.append(_cut_short(name, where))
+            found.append(_timed_out_finding(name, where))
         elif is_outage(error):
             raise
         else:
-            found.append(_failed(name, where, first_clause(error)))
+            found.append(_failed_finding(name, where, first_clause(error)))
     except Exception as error:  # noqa: BLE001 - a malformed document must not hide what the other checks find
-        found.append(_failed(name, where, f"{type(error).__name__}: {error}"))
+        found.append(_failed_finding(name, where, f"{type(error).__name__}: {error}"))
     return found
 
 
-def _failed(name: str, where: str, why: str) -> Finding:
+def _failed_finding(name: str, where: str, why: str) -> Finding:
     log.exception("The doctor's check “%s” of %s failed", name, where)
     fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
     return Finding(ERROR, "check-failed", where, f"“{name}” failed: {why}.", fix)
 
 
-def _cut_short(name: str, where: str) -> Finding:
-    message = f"“{name}” was broken off after {SECONDS:.0f} s: what it had found by then is listed."
+def _timed_out_finding(name: str, where: str) -> Finding:
+    message = f"“{name}” was broken off after {CHECK_SECONDS:.0f} s: what it had found by then is listed."
     return Finding(ADVICE, "not-looked-through", where, message, "Run the doctor again when the server is less busy.")
 
 

@@ -8,7 +8,7 @@ from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination
 from marginalia.mongo.indexes import status
 
 # A young server has not seen enough to call an index unused.
-LONG_ENOUGH = timedelta(days=7)
+MIN_OBSERVATION = timedelta(days=7)
 
 
 @check
@@ -20,14 +20,18 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
         yield Finding(ERROR, "former-format", "", str(error), "Begin with an empty database, or use that version on.")
         return
     for change in changes:
-        message = f"{change.what[0].upper()}{change.what[1:]}." if change.optional else f"Not so: {change.what}."
+        message = (
+            f"{change.description[0].upper()}{change.description[1:]}."
+            if change.optional
+            else f"Not so: {change.description}."
+        )
         if change.optional and change.sign == "-":
             yield Finding(
                 WARNING, "index-stray", change.collection, message, "manage.py setup_indexes --drop-unknown drops it."
             )
         elif change.optional:
             yield Finding(WARNING, "validator-foreign", change.collection, message, "manage.py setup_indexes --plan")
-        elif "index" in change.what:
+        elif "index" in change.description:
             yield Finding(ERROR, "index-missing", change.collection, message, "manage.py setup_indexes")
         else:
             yield Finding(WARNING, "setup-incomplete", change.collection, message, "manage.py setup_indexes")
@@ -39,7 +43,7 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
     for row in status.indexes(alias=examination.alias):
         if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue
-        if datetime.now(UTC) - row.since > LONG_ENOUGH:
+        if datetime.now(UTC) - row.since > MIN_OBSERVATION:
             yield Finding(
                 ADVICE,
                 "index-unused",
@@ -53,7 +57,7 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
 def shardable(examination: Examination) -> Iterator[Finding]:
     """Every declared key can be the shard key."""
     for collection in examination.collections:
-        for problem in sharding.refusals(collection):
+        for problem in sharding.shard_key_problems(collection):
             yield Finding(
                 ERROR, "cannot-shard", collection.name, f"{problem}.", "Begin the unique index with the shard key."
             )

@@ -10,9 +10,9 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 # How long a job may be due before the worker that is to do it counts as dead.
 OVERDUE = timedelta(minutes=10)
 # Tries that fail in the first minutes may be a restart of the mail server.
-FEW_TRIES = 5
+MIN_TRIES = 5
 # Jobs counted, and kinds named.
-MOST = 1_000
+MAX_COUNTED = 1_000
 
 
 @check
@@ -36,11 +36,11 @@ def jobs_done(examination: Examination) -> Iterator[Finding]:
         yield Finding(
             WARNING, "worker-silent", jobs.WORKERS, message, "Check its service and its log, then restart it."
         )
-    if retried := stored.find_one({"state": jobs.WAITING, "tries": {"$gte": FEW_TRIES}}):
+    if retried := stored.find_one({"state": jobs.WAITING, "tries": {"$gte": MIN_TRIES}}):
         message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
         yield Finding(WARNING, "jobs-retrying", jobs.COLLECTION, message, "Fix the cause. The worker tries them again.")
-    if failed := jobs.failed_count(MOST, examination.alias):
-        kinds = ", ".join(sorted({job.kind for job in jobs.failures(MOST, alias=examination.alias)}))
+    if failed := jobs.failed_count(MAX_COUNTED, examination.alias):
+        kinds = ", ".join(sorted({job.kind for job in jobs.failures(MAX_COUNTED, alias=examination.alias)}))
         message = f"{failed} jobs failed permanently: {kinds}."
         fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."
         yield Finding(WARNING, "jobs-failed", jobs.COLLECTION, message, fix)

@@ -6,18 +6,18 @@ from typing import Any
 
 from pymongo.database import Database
 
-from marginalia.mongo.collections import Collection, modules
+from marginalia.mongo.collections import Collection, app_modules
 from marginalia.mongo.connection import Document
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
-from marginalia.mongo.reading import readable
+from marginalia.mongo.reading import read_documents
 from marginalia.mongo.sharding.targeting import is_targeted
 
 # As many documents may be read for each one returned.
 READS_PER_RESULT = 2
 # Below this a ratio says nothing.
-_FEW = 20
+_MIN_READS = 20
 # Documents that are tried to build a query from.
-_EXAMPLES = 5
+_MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class HotQuery:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """What the server did for a query: the stages of its plan, documents read, documents returned.
 
     `sorts`: no plan that it considered came without a sort in memory. On a handful of documents the plans cost the same, and
@@ -50,16 +50,16 @@ class Explained:
 
 def hot_queries() -> list[HotQuery]:
     """Return the hot queries that the installed apps declare in HOT_QUERIES of their `doctor` modules."""
-    return [query for module in modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
+    return [query for module in app_modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
 
 
-def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explained:
+def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explanation:
     """Run `find` ({filter, sort, limit, projection}) under explain and return what it cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
     figures = answer["executionStats"]
     planner = answer["queryPlanner"]
     plans = [frozenset(_stages(plan)) for plan in (planner["winningPlan"], *planner["rejectedPlans"])]
-    return Explained(
+    return Explanation(
         plans[0],
         all("SORT" in stages for stages in plans),
         figures["totalDocsExamined"],
@@ -70,7 +70,7 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
     """Every hot query is served by an index, reads little more than it returns, and sorts nothing in memory."""
-    for query, collection, find in built(examination.db, examination.collections):
+    for query, collection, find in build_queries(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
         if asks_every_shard(find, collection) and not query.broadcast_because:
             yield Finding(
@@ -82,15 +82,15 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
             )
 
 
-def built(
+def build_queries(
     db: Database[Document], collections: Iterable[Collection]
 ) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
     """Yield the hot queries of these collections as finds, where there is a sound document to build one from."""
     known = {collection.name: collection for collection in collections}
     for query in hot_queries():
         collection = known.get(query.collection)
-        examples = db[query.collection].find(query.example).limit(_EXAMPLES) if collection else ()
-        find = next(readable(query.collection, examples, query.query), None)
+        examples = db[query.collection].find(query.example).limit(_MAX_EXAMPLES) if collection else ()
+        find = next(read_documents(query.collection, examples, query.query), None)
         if collection is not None and find is not None:
             yield query, collection, find
 
@@ -101,14 +101,14 @@ def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
     return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 
 
-def judge(query: HotQuery, find: dict[str, Any], explained: Explained) -> Iterator[Finding]:
+def judge(query: HotQuery, find: dict[str, Any], explained: Explanation) -> Iterator[Finding]:
     """Yield what is wrong with an explained query."""
     fix = "manage.py setup_indexes, or declare an index for it."
     if "COLLSCAN" in explained.stages:
         yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)
     if explained.sorts:
         yield Finding(ERROR, "query-sort", query.collection, f"“{query.name}” sorts in memory: {find}.", fix)
-    if explained.documents_read > max(_FEW, READS_PER_RESULT * explained.returned):
+    if explained.documents_read > max(_MIN_READS, READS_PER_RESULT * explained.returned):
         message = f"“{query.name}” read {explained.documents_read} documents to return {explained.returned}."
         yield Finding(WARNING, "query-reads-much", query.collection, message, fix)
 

@@ -13,16 +13,16 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 from marginalia.mongo.indexes import validators
 from marginalia.mongo.schemas import several_types
 
-BIG = 100 * 1024
-DEEP = 4
-LONG_ARRAY = 1_000
+MAX_DOCUMENT_BYTES = 100 * 1024
+MAX_DEPTH = 4
+MAX_ARRAY_LENGTH = 1_000
 # Only what has so many elements can be one kind of array among others; the check stops there.
-_LOOKED_INTO = 20
+_MAX_ELEMENTS = 20
 # A pattern of names shared by as many collections looks like one collection for each user.
-MANY_COLLECTIONS = 20
+MAX_ALIKE_COLLECTIONS = 20
 # Documents of which the server is asked for no more than the size, or whether they are valid, in a large collection.
-JUDGED = 5_000
-_NAMED = 3
+MAX_SAMPLED = 5_000
+_MAX_REPORTED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
 
 
@@ -50,16 +50,16 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
     """Mixed types, several kinds of entity, deep nesting, long arrays."""
     name = collection.name
     seen = Shapes()
-    for document in examination.db[name].aggregate(examination.part_of(name), batchSize=100):
+    for document in examination.db[name].aggregate(examination.sample_stages(name), batchSize=100):
         seen.add(document)
     yield from _mixed_types(collection, seen)
     yield from _several_entities(name, seen)
     depth, deepest = seen.deepest
-    if depth > DEEP:
+    if depth > MAX_DEPTH:
         message = f"{deepest} is nested {depth} levels deep."
         yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
     length, path, longest = seen.longest
-    if length > LONG_ARRAY:
+    if length > MAX_ARRAY_LENGTH:
         message = f"{path} of {longest} has {length:,} elements."
         fix = "Bound it, or give the elements documents of their own."
         yield Finding(WARNING, "array-unbounded", name, message, fix)
@@ -70,10 +70,10 @@ def big_documents(examination: Examination, collection: Collection) -> Iterator[
     """Documents over 100 KB, judged by the server."""
     name = collection.name
     too_big: list[Document] = [
-        *examination.part_of(name, JUDGED),
+        *examination.sample_stages(name, MAX_SAMPLED),
         {"$project": {"size": {"$bsonSize": "$$ROOT"}}},
-        {"$match": {"size": {"$gt": BIG}}},
-        {"$limit": _NAMED},
+        {"$match": {"size": {"$gt": MAX_DOCUMENT_BYTES}}},
+        {"$limit": _MAX_REPORTED},
     ]
     for document in examination.db[name].aggregate(too_big):
         message = f"{document['_id']} has {document['size'] / 1024:,.0f} KiB."
@@ -85,8 +85,8 @@ def valid_documents(examination: Examination, collection: Collection) -> Iterato
     """Stored documents are such as their collection's validator accepts."""
     if collection.validator is None:
         return
-    part = examination.part_of(collection.name, JUDGED)
-    for violation in islice(validators.violating(examination.db, collection, part), _NAMED):
+    part = examination.sample_stages(collection.name, MAX_SAMPLED)
+    for violation in islice(validators.violations_in(examination.db, collection, part), _MAX_REPORTED):
         yield Finding(
             WARNING,
             "invalid-document",
@@ -101,7 +101,7 @@ def collections_by_user(examination: Examination) -> Iterator[Finding]:
     """Many collections whose names differ in a number or an id alone."""
     patterns = Counter(re.sub(r"[0-9a-f]{24}|\d+", "#", name) for name in examination.existing)
     for pattern, count in patterns.items():
-        if count >= MANY_COLLECTIONS:
+        if count >= MAX_ALIKE_COLLECTIONS:
             yield Finding(
                 WARNING,
                 "collection-a-user",
@@ -138,7 +138,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
-        for inner in value[:_LOOKED_INTO]:
+        for inner in value[:_MAX_ELEMENTS]:
             yield from _leaves(inner, f"{path}[]")
     elif value is not None:
         yield path, value
@@ -164,5 +164,5 @@ def _arrays(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
             yield from _arrays(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):
         yield path, len(value)
-        for inner in value[:_LOOKED_INTO]:
+        for inner in value[:_MAX_ELEMENTS]:
             yield from _arrays(inner, f"{path}[]")

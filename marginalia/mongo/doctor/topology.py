@@ -8,12 +8,12 @@ from marginalia.mongo import status
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client
 from marginalia.mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
-from marginalia.mongo.servers import OLDEST
+from marginalia.mongo.servers import OLDEST_VERSION
 
 # MongoDB's published ends of life, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
-SAFE_MEMBERS = 3
-MOST_SKEW = 5.0  # seconds
+MIN_MEMBERS = 3
+MAX_SKEW_SECONDS = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Fault:
     """A fault of MongoDB itself: what may happen, and by release series the first version without it."""
 
     name: str
-    what: str
-    mended: dict[tuple[int, int], int]
+    effect: str
+    fixed_in: dict[tuple[int, int], int]
 
 
 # Those that a site can meet. What a later series never had is not named.
@@ -45,7 +45,7 @@ def server_version(examination: Examination) -> Iterator[Finding]:
     """Supported, and still getting security fixes."""
     series: tuple[int, int] = tuple(client(examination.alias).server_info()["versionArray"][:2])
     spelled = ".".join(map(str, series))
-    if series < OLDEST:
+    if series < OLDEST_VERSION:
         yield Finding(
             ERROR, "server-too-old", examination.alias, f"MongoDB {spelled} is not supported.", "Upgrade to 8.0."
         )
@@ -62,7 +62,7 @@ def server_faults(examination: Examination) -> Iterator[Finding]:
     version = client(examination.alias).server_info()["versionArray"]
     for fault, mended in known_faults(version):
         spelled = ".".join(map(str, version[:3]))
-        message = f"MongoDB {spelled} has a known fault ({fault.name}): {fault.what}."
+        message = f"MongoDB {spelled} has a known fault ({fault.name}): {fault.effect}."
         yield Finding(
             examination.for_production, "server-faulty", examination.alias, message, f"Upgrade to {mended} or later."
         )
@@ -74,7 +74,7 @@ def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
     return [
         (fault, f"{series[0]}.{series[1]}.{mended}")
         for fault in FAULTS
-        if (mended := fault.mended.get(series)) is not None and version[2] < mended
+        if (mended := fault.fixed_in.get(series)) is not None and version[2] < mended
     ]
 
 
@@ -94,7 +94,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
         )
         return
     members = len(hello["hosts"]) + len(hello.get("passives", ()))  # which never become the primary
-    if members < SAFE_MEMBERS:
+    if members < MIN_MEMBERS:
         yield Finding(
             examination.for_production,
             "few-members",
@@ -115,7 +115,7 @@ def clocks(examination: Examination) -> Iterator[Finding]:
     began = now()
     theirs = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
     skew = max((began - theirs).total_seconds(), (theirs - now()).total_seconds())
-    if skew > MOST_SKEW:
+    if skew > MAX_SKEW_SECONDS:
         message = f"This machine's clock and MongoDB's differ by {skew:,.0f} s."
         fix = "Synchronize the clocks of all machines, for example with chrony, then run the doctor again."
         yield Finding(ERROR, "clock-skewed", examination.alias, message, fix)

@@ -11,7 +11,7 @@ from django_mongodb_backend.introspection import DatabaseIntrospection as BaseIn
 from django_mongodb_backend.operations import DatabaseOperations as BaseOperations
 from django_mongodb_backend.schema import DatabaseSchemaEditor as BaseSchemaEditor
 
-from marginalia.mongo.engine import noting, secondaries
+from marginalia.mongo.engine import read_tracking, secondaries
 
 
 class DatabaseOperations(BaseOperations):
@@ -77,5 +77,5 @@ class DatabaseWrapper(BaseDatabaseWrapper):
 
     def get_collection(self, name: str, **options: Any) -> Any:
         """Return a collection, as querysets read it."""
-        noting.reading()
+        read_tracking.note_read()
         return super().get_collection(name, **{**secondaries.options(), **options})

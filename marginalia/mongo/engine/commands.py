@@ -6,7 +6,7 @@ from typing import Protocol
 from pymongo import monitoring
 
 
-class Watch(Protocol):
+class CommandObserver(Protocol):
     """What is told of each command, in the thread that sends it. Quick: it stands between every command and its answer."""
 
     def sent(self) -> None:
@@ -16,10 +16,10 @@ class Watch(Protocol):
         """The answer is here, or the failure. `name` is the command's, `collection` what it was about, "" for none."""
 
 
-class CommandWatch(monitoring.CommandListener):
+class CommandReporter(monitoring.CommandListener):
     """Tells a Watch; never what was asked for or answered."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: CommandObserver) -> None:
         self._watch = watch
         self._about = threading.local()
 

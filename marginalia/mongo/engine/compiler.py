@@ -21,7 +21,7 @@ from django_mongodb_backend.fields import EmbeddedModelField
 from django_mongodb_backend.query import MongoQuery
 from pymongo import ASCENDING, DESCENDING
 
-from marginalia.mongo.reading import MALFORMED, Malformed, skipped
+from marginalia.mongo.reading import MALFORMED, Malformed, log_skipped
 
 _TEXTS = (models.CharField, models.TextField)
 # Django looks the compilers up by name in this module.
@@ -78,7 +78,7 @@ class SQLCompiler(stock.SQLCompiler):
                     if isinstance(field, _TEXTS) and not field.null:
                         found[place] = found[place] or ""
             except MALFORMED as error:
-                skipped(self.collection_name, row[0], f"{type(error).__name__}: {error}")
+                log_skipped(self.collection_name, row[0], f"{type(error).__name__}: {error}")
             else:
                 yield found
 

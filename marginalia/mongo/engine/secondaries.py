@@ -13,9 +13,12 @@ from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import PrimaryPreferred
 
 # Seconds; the driver allows no fewer.
-MOST_BEHIND = 90
+MAX_STALENESS_SECONDS = 90
 
-_OPTIONS = {"read_preference": PrimaryPreferred(max_staleness=MOST_BEHIND), "read_concern": ReadConcern("majority")}
+_OPTIONS = {
+    "read_preference": PrimaryPreferred(max_staleness=MAX_STALENESS_SECONDS),
+    "read_concern": ReadConcern("majority"),
+}
 _reading: ContextVar[bool] = ContextVar("secondaries", default=False)
 
 

@@ -4,11 +4,11 @@ from marginalia.mongo.indexes.changes import Change
 from marginalia.mongo.indexes.planning import (
     CannotBuild,
     FormerFormat,
+    apply_change,
     changes_of,
     ensure,
     plan,
     require_present_format,
-    take,
 )
 
 __all__ = [
@@ -19,5 +19,5 @@ __all__ = [
     "ensure",
     "plan",
     "require_present_format",
-    "take",
+    "apply_change",
 ]

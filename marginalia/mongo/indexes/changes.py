@@ -11,7 +11,7 @@ COLLECTION = "collection"
 Work = Callable[[Database[Document]], None]
 
 
-def nothing_in_the_way(db: Database[Document]) -> str:
+def no_obstacles(db: Database[Document]) -> str:
     """Return "": most steps cannot fail for what is stored."""
     return ""
 
@@ -26,15 +26,15 @@ class Change:
     sign: str
     alias: str
     collection: str
-    what: str
+    description: str
     apply: Work
     optional: bool = False
-    obstacles: Callable[[Database[Document]], str] = nothing_in_the_way
+    obstacles: Callable[[Database[Document]], str] = no_obstacles
 
     @property
     def makes_collection(self) -> bool:
         """Whether the step creates the collection itself."""
-        return (self.sign, self.what) == ("+", COLLECTION)
+        return (self.sign, self.description) == ("+", COLLECTION)
 
     def __str__(self) -> str:
-        return f"{self.sign} {self.collection}: {self.what}"
+        return f"{self.sign} {self.collection}: {self.description}"

@@ -12,14 +12,22 @@ from typing import Any
 from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError, OperationFailure
 
-from marginalia.mongo.collections import Collection, Index, stored
-from marginalia.mongo.connection import UNAUTHORIZED, Document, database, unhurried
+from marginalia.mongo.collections import Collection, Index, mongodb_collections
+from marginalia.mongo.connection import UNAUTHORIZED, Document, database, no_time_limit
 from marginalia.mongo.indexes import validators
 from marginalia.mongo.indexes.changes import COLLECTION, Change, Work
-from marginalia.mongo.indexes.matching import are_twins, describe, enforces, listed, listed_keys, same, spell
+from marginalia.mongo.indexes.matching import (
+    are_twins,
+    describe_index,
+    describe_keys,
+    enforces,
+    from_listing,
+    is_same,
+    listed_keys,
+)
 
 # As many offending documents are named where a unique index cannot be built.
-_OFFENDERS = 5
+_MAX_OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
 
 
@@ -33,7 +41,7 @@ class FormerFormat(CannotBuild):
 
 def require_present_format(alias: str = "") -> None:
     """Return if this code can read what is stored in the databases (or in that of one connection). Raises FormerFormat."""
-    for item in stored(alias):
+    for item in mongodb_collections(alias):
         if not item.collection.former:
             continue
         db = database(item.alias)
@@ -54,7 +62,7 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
     require_present_format(alias)
     return [
         change
-        for item in stored(alias, collections)
+        for item in mongodb_collections(alias, collections)
         for change in changes_of(item.alias, item.collection, database(item.alias))
     ]
 
@@ -65,12 +73,12 @@ def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str
     for change in plan(alias=alias):
         if not change.optional:
             report(change)
-            take(change)
+            apply_change(change)
             done += 1
     return done
 
 
-def take(change: Change) -> None:
+def apply_change(change: Change) -> None:
     """Take one step of a plan. Raises CannotBuild: for what is stored, or for want of rights."""
     try:
         change.apply(database(change.alias))
@@ -97,7 +105,7 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
             Change(
-                "-", alias, name, f"index {stray}, which no app declares", _dropping(name, stray),
+                "-", alias, name, f"index {stray}, which no app declares", _drop_index(name, stray),
                 optional=former.get(stray) != listed_keys(details),
             )
             for stray, details in existing.items()
@@ -120,41 +128,43 @@ def _index_changes(
     lists_strays: bool,
 ) -> list[Change]:
     for name, details in existing.items():
-        if same(index, details):
+        if is_same(index, details):
             matched.add(name)
             return []
     for name, details in existing.items():
         if are_twins(index, details):
             matched.add(name)
             return [_change_of_twin(alias, collection, index, name, details)]
-    build = _building(collection, index, index.name)
-    obstacles = _obstacles(collection, index)
+    build = _build_index(collection, index, index.name)
+    obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
-        return [Change("+", alias, collection, describe(index), build, obstacles=obstacles)]
+        return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
     # The name is taken by another index of ours, as it was declared before.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
     new_name = f"{index.name}_{number}"
     former = existing[index.name]
-    build = _building(collection, index, new_name)
+    build = _build_index(collection, index, new_name)
     if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
         # It stays, as one that no app declares: processes of the old version hint at it.
-        return [Change("+", alias, collection, f"{describe(index)}, built as {new_name}", build, obstacles=obstacles)]
+        return [
+            Change("+", alias, collection, f"{describe_index(index)}, built as {new_name}", build, obstacles=obstacles)
+        ]
     matched.add(index.name)
 
     def rebuild(db: Database[Document]) -> None:
         build(db)
-        _dropping(collection, index.name)(db)
+        _drop_index(collection, index.name)(db)
 
-    before = describe(listed(index.name, former))
-    what = f"{before} → {spell(index)}, built as {new_name} before the old one goes"
+    before = describe_index(from_listing(index.name, former))
+    what = f"{before} → {describe_keys(index)}, built as {new_name} before the old one goes"
     return [Change("~", alias, collection, what, rebuild, obstacles=obstacles)]
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
     """Return the change of an index into one that the server would not let stand beside it."""
-    before = describe(listed(name, details))
+    before = describe_index(from_listing(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
         modified = {"name": name, "hidden": bool(wanted.get("hidden", False))}
@@ -164,14 +174,14 @@ def _change_of_twin(alias: str, collection: str, index: Index, name: str, detail
         def modify(db: Database[Document]) -> None:
             db.command("collMod", collection, index=modified)
 
-        return Change("~", alias, collection, f"{before} → {spell(index)}, changed in place", modify)
+        return Change("~", alias, collection, f"{before} → {describe_keys(index)}, changed in place", modify)
 
     def replace(db: Database[Document]) -> None:
-        _dropping(collection, name)(db)
-        _building(collection, index, index.name)(db)
+        _drop_index(collection, name)(db)
+        _build_index(collection, index, index.name)(db)
 
-    what = f"{before} → {spell(index)}; the old one goes first: the server takes the two for one"
-    return Change("~", alias, collection, what, replace, obstacles=_obstacles(collection, index))
+    what = f"{before} → {describe_keys(index)}; the old one goes first: the server takes the two for one"
+    return Change("~", alias, collection, what, replace, obstacles=_find_obstacles(collection, index))
 
 
 def _create_collection(db: Database[Document], name: str) -> None:
@@ -182,41 +192,41 @@ def _create_collection(db: Database[Document], name: str) -> None:
             raise
 
 
-def _building(collection: str, index: Index, name: str) -> Work:
+def _build_index(collection: str, index: Index, name: str) -> Work:
     def build(db: Database[Document]) -> None:
-        with unhurried():
+        with no_time_limit():
             try:
                 db[collection].create_index(list(index.keys), name=name, **index.settings())
             except DuplicateKeyError as error:
-                named = _offenders(db, collection, index) or f"  {error.details and error.details.get('keyValue')}"
-                raise CannotBuild(_cannot(collection, index, named)) from error
+                named = _find_offenders(db, collection, index) or f"  {error.details and error.details.get('keyValue')}"
+                raise CannotBuild(_cannot_build_message(collection, index, named)) from error
 
     return build
 
 
-def _dropping(collection: str, name: str) -> Work:
+def _drop_index(collection: str, name: str) -> Work:
     def drop(db: Database[Document]) -> None:
         db[collection].drop_index(name)
 
     return drop
 
 
-def _obstacles(collection: str, index: Index) -> Callable[[Database[Document]], str]:
+def _find_obstacles(collection: str, index: Index) -> Callable[[Database[Document]], str]:
     def look(db: Database[Document]) -> str:
         if not index.unique:
             return ""
-        with unhurried():
-            named = _offenders(db, collection, index)
-        return _cannot(collection, index, named) if named else ""
+        with no_time_limit():
+            named = _find_offenders(db, collection, index)
+        return _cannot_build_message(collection, index, named) if named else ""
 
     return look
 
 
-def _cannot(collection: str, index: Index, named: str) -> str:
-    return f"{collection}: {describe(index)} cannot be built, these are there more than once:\n{named}"
+def _cannot_build_message(collection: str, index: Index, named: str) -> str:
+    return f"{collection}: {describe_index(index)} cannot be built, these are there more than once:\n{named}"
 
 
-def _offenders(db: Database[Document], collection: str, index: Index) -> str:
+def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:
     """Return the first documents, a line for each key, that a unique index forbids; "" if there are none."""
     paths = [path for path, _way in index.keys]
     key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
@@ -228,7 +238,7 @@ def _offenders(db: Database[Document], collection: str, index: Index) -> str:
             *matches,
             {"$group": {"_id": key, "ids": {"$firstN": {"input": "$_id", "n": 3}}, "n": {"$sum": 1}}},
             {"$match": {"n": {"$gt": 1}}},
-            {"$limit": _OFFENDERS},
+            {"$limit": _MAX_OFFENDERS},
         ],
         allowDiskUse=True,
     )

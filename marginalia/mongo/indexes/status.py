@@ -6,9 +6,9 @@ from datetime import datetime
 
 from pymongo.errors import OperationFailure
 
-from marginalia.mongo.collections import stored
+from marginalia.mongo.collections import mongodb_collections
 from marginalia.mongo.connection import Document, client, database
-from marginalia.mongo.indexes.matching import enforces, same
+from marginalia.mongo.indexes.matching import enforces, is_same
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class IndexStatus:
 def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
     """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
     rows = []
-    for item in stored(alias, collections):
+    for item in mongodb_collections(alias, collections):
         db = database(item.alias)
         name = item.collection.name
         if not db.list_collection_names(filter={"name": name}):
@@ -39,7 +39,7 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
             count, since = uses.get(stat["name"], (0, stat["accesses"]["since"]))
             uses[stat["name"]] = count + stat["accesses"]["ops"], min(since, stat["accesses"]["since"])
         for index_name, details in db[name].index_information().items():
-            is_ours = index_name == "_id_" or any(same(index, details) for index in item.collection.indexes)
+            is_ours = index_name == "_id_" or any(is_same(index, details) for index in item.collection.indexes)
             count, since = uses.get(index_name, (0, None))
             size = sizes.get(index_name, 0)
             rows.append(IndexStatus(name, index_name, size, count, since, is_ours, enforces(details)))

@@ -9,8 +9,8 @@ from typing import Any
 
 from pymongo.database import Database
 
-from marginalia.mongo.collections import Collection, stored
-from marginalia.mongo.connection import Document, database, unhurried
+from marginalia.mongo.collections import Collection, mongodb_collections
+from marginalia.mongo.connection import Document, database, no_time_limit
 from marginalia.mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "
 # The server's defaults, as far as it does not list them.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
 # As many differences of two schemas are named.
-MOST_NAMED = 3
+MAX_DIFFERENCES = 3
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Violation:
     id: Any
 
 
-def wanted(collection: Collection) -> Document:
+def declared_validator(collection: Collection) -> Document:
     """Return the validator of a collection as the server is told it, {} for none."""
     return {"$jsonSchema": {"title": TITLE, **collection.validator}} if collection.validator else {}
 
@@ -38,7 +38,7 @@ def wanted(collection: Collection) -> Document:
 def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -> list[Change]:
     """Return what separates the `options` that the server lists for a collection from its declared validator."""
     present = options.get("validator", {})
-    schema = wanted(collection)
+    schema = declared_validator(collection)
     if (present == schema and _settings(options) == SETTINGS) or not (present or schema):
         return []
     is_ours = not present or present.get("$jsonSchema", {}).get("title") == TITLE
@@ -54,8 +54,10 @@ def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -
         what = "the validator is not one of ours; it would be replaced"
         return [Change("~", alias, collection.name, what, modify, optional=True)]
     differences = list(_differences(present, schema, "")) + list(_differences(_settings(options), SETTINGS, ""))
-    more = f" and {len(differences) - MOST_NAMED} more" if len(differences) > MOST_NAMED else ""
-    what = f"validator: {'; '.join(differences[:MOST_NAMED])}{more}" if schema else "validator goes: none is declared"
+    more = f" and {len(differences) - MAX_DIFFERENCES} more" if len(differences) > MAX_DIFFERENCES else ""
+    what = (
+        f"validator: {'; '.join(differences[:MAX_DIFFERENCES])}{more}" if schema else "validator goes: none is declared"
+    )
     return [Change("~", alias, collection.name, what, modify)]
 
 
@@ -84,15 +86,15 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
 
 def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
     """Yield stored documents that violate the declared validators. Scans each collection."""
-    for item in stored(names=collections):
+    for item in mongodb_collections(names=collections):
         if item.collection.validator is None:
             continue
-        with unhurried():
-            found = list(violating(database(item.alias), item.collection))
+        with no_time_limit():
+            found = list(violations_in(database(item.alias), item.collection))
         yield from found
 
 
-def violating(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
+def violations_in(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
     """Yield documents of one collection that violate its validator, out of the `part` that these stages leave, or of all."""
     stages: list[Document] = [
         *part,

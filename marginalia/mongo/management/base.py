@@ -11,35 +11,35 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS
 
-from marginalia.mongo.collections import aliases
-from marginalia.mongo.servers import cause_of, is_outage
+from marginalia.mongo.collections import mongodb_aliases
+from marginalia.mongo.servers import describe_outage, is_outage
 
-WRONG, COULD_NOT_RUN = 1, 2
+FOUND_PROBLEMS, COULD_NOT_RUN = 1, 2
 
 
-def found_wrong(message: str) -> CommandError:
+def problems_error(message: str) -> CommandError:
     """Return the error of a command that did its work, and found or left something wrong: exit code 1."""
-    error = CommandError(message, returncode=WRONG)
+    error = CommandError(message, returncode=FOUND_PROBLEMS)
     error.is_finding = True
     return error
 
 
 class MongoCommand(BaseCommand):
-    """A command whose errors end it with one sentence: exit code 2, or 1 for found_wrong."""
+    """A command whose errors end it with one sentence: exit code 2, or 1 for problems_error."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command. Raises CommandError with the exit code of the case; other faults keep their traceback."""
         try:
             return super().execute(*args, **options)
         except CommandError as error:
-            if error.returncode == WRONG and not getattr(error, "is_finding", False):  # Django's default
+            if error.returncode == FOUND_PROBLEMS and not getattr(error, "is_finding", False):  # Django's default
                 error.returncode = COULD_NOT_RUN
             raise
         except Exception as error:
             if not is_outage(error):
                 raise
-            alias = options.get("database") or next(iter(aliases()), DEFAULT_DB_ALIAS)
-            raise CommandError(cause_of(error, alias), returncode=COULD_NOT_RUN) from error
+            alias = options.get("database") or next(iter(mongodb_aliases()), DEFAULT_DB_ALIAS)
+            raise CommandError(describe_outage(error, alias), returncode=COULD_NOT_RUN) from error
 
 
 class AuditCommand(MongoCommand):

@@ -9,7 +9,7 @@ from django.db import connections
 from pymongo.errors import OperationFailure
 
 from marginalia.mongo import indexes, status
-from marginalia.mongo.connection import UNAUTHORIZED, client, unhurried
+from marginalia.mongo.connection import UNAUTHORIZED, client, no_time_limit
 
 
 @contextmanager
@@ -18,12 +18,12 @@ def scratch_database() -> Iterator[None]:
     these at the end. Raises CommandError where the user may make none."""
     own = {alias: connections[alias].database for alias in connections}
     id = ObjectId()
-    names = {alias: f"{status.scratch_name(database.name)}{id}" for alias, database in own.items()}
+    names = {alias: f"{status.scratch_prefix(database.name)}{id}" for alias, database in own.items()}
     try:
         for alias, name in names.items():
             connections[alias].database = client(alias)[name]
         try:
-            with unhurried():
+            with no_time_limit():
                 indexes.ensure()
         except OperationFailure as error:
             if error.code != UNAUTHORIZED:

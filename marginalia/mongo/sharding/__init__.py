@@ -7,8 +7,8 @@ from marginalia.mongo.sharding.keys import (
     distribution,
     is_mongos,
     plan,
-    refusals,
+    shard_key_problems,
     unsharded,
 )
 
-__all__ = ["CannotShard", "Statement", "apply", "distribution", "is_mongos", "plan", "refusals", "unsharded"]
+__all__ = ["CannotShard", "Statement", "apply", "distribution", "is_mongos", "plan", "shard_key_problems", "unsharded"]

@@ -13,8 +13,15 @@ from typing import Any
 from pymongo.database import Database
 from pymongo.errors import OperationFailure
 
-from marginalia.mongo.collections import Collection, Index, Keys, aliases, declared, stored
-from marginalia.mongo.connection import Document, client, database, unhurried
+from marginalia.mongo.collections import (
+    Collection,
+    Index,
+    Keys,
+    declared_collections,
+    mongodb_aliases,
+    mongodb_collections,
+)
+from marginalia.mongo.connection import Document, client, database, no_time_limit
 
 
 class CannotShard(Exception):
@@ -59,7 +66,7 @@ class Distribution:
     size: dict[str, int]
 
 
-def refusals(collection: Collection) -> list[str]:
+def shard_key_problems(collection: Collection) -> list[str]:
     """Return why the collection cannot be sharded by its key: the unique indexes that the key is no prefix of.
 
     A shard can keep only that unique which it holds alone, so the server refuses any other unique index.
@@ -69,11 +76,11 @@ def refusals(collection: Collection) -> list[str]:
     key = collection.shard_key.keys
     hashed = any(way == "hashed" for _path, way in key)
     found = [
-        f"{collection.name}: the unique index {index.name} does not begin with the shard key ({_spell(key)})"
+        f"{collection.name}: the unique index {index.name} does not begin with the shard key ({_join_paths(key)})"
         for index in collection.indexes
-        if index.unique and (hashed or not _begins(index.keys, key))
+        if index.unique and (hashed or not _starts_with(index.keys, key))
     ]
-    if collection.shard_key.unique and not any(i.unique and _begins(i.keys, key) for i in collection.indexes):
+    if collection.shard_key.unique and not any(i.unique and _starts_with(i.keys, key) for i in collection.indexes):
         found.append(f"{collection.name}: its shard key is to be unique, and no unique index declares that")
     return found
 
@@ -84,11 +91,11 @@ def plan() -> list[Statement]:
     Raises CannotShard if a declared key is impossible.
     """
     statements: list[Statement] = []
-    for alias in aliases():
+    for alias in mongodb_aliases():
         db = database(alias)
         done = set(sharded(alias)) if is_mongos(alias) else set()
-        wanted = [item.collection for item in stored(alias) if item.collection.shard_key]
-        if problems := [problem for collection in wanted for problem in refusals(collection)]:
+        wanted = [item.collection for item in mongodb_collections(alias) if item.collection.shard_key]
+        if problems := [problem for collection in wanted for problem in shard_key_problems(collection)]:
             raise CannotShard("; ".join(problems))
         lacking = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]
         statements += [_statement(alias, db, collection) for collection in lacking]
@@ -100,29 +107,29 @@ def apply(statement: Statement) -> None:
     db = database(statement.alias)
     made = ""
     if statement.index is not None:
-        with _refused(statement.collection):
+        with _cannot_shard_if_refused(statement.collection):
             there = set(db[statement.collection].index_information())
             name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
         made = "" if name in there else name
     try:
-        tell(statement.alias, statement.command, statement.collection)
+        run_on_mongos(statement.alias, statement.command, statement.collection)
     except CannotShard:
         if made:
             db[statement.collection].drop_index(made)
         raise
 
 
-def tell(alias: str, command: dict[str, Any], about: str) -> None:
+def run_on_mongos(alias: str, command: dict[str, Any], about: str) -> None:
     """Tell mongos a command of its admin database. Raises CannotShard with what it is about and what the server said."""
-    with _refused(about):
+    with _cannot_shard_if_refused(about):
         client(alias).admin.command(command)
 
 
 @contextmanager
-def _refused(about: str) -> Iterator[None]:
+def _cannot_shard_if_refused(about: str) -> Iterator[None]:
     """Let the block take as long as it takes. Raises CannotShard where the server refuses what it is told there."""
     try:
-        with unhurried():
+        with no_time_limit():
             yield
     except OperationFailure as error:
         raise CannotShard(f"{about}: {error.details and error.details.get('errmsg')}") from error
@@ -137,7 +144,7 @@ def unsharded() -> list[tuple[str, str]]:
     """Return (name, reason) of the collections that stay on one shard."""
     return [
         (item.collection.name, item.collection.unsharded_because)
-        for item in declared()
+        for item in declared_collections()
         if item.collection.shard_key is None
     ]
 
@@ -177,7 +184,7 @@ def sharded(alias: str) -> dict[str, Document]:
 def _statement(alias: str, db: Database[Document], collection: Collection) -> Statement:
     shard_key = collection.shard_key
     assert shard_key is not None
-    served = any(_begins(index.keys, shard_key.keys) for index in collection.indexes)
+    served = any(_starts_with(index.keys, shard_key.keys) for index in collection.indexes)
     command = {
         "shardCollection": f"{db.name}.{collection.name}",
         "key": dict(shard_key.keys),
@@ -187,9 +194,9 @@ def _statement(alias: str, db: Database[Document], collection: Collection) -> St
     return Statement(alias, collection.name, command, index, shard_key.reason)
 
 
-def _begins(keys: Keys, prefix: Keys) -> bool:
+def _starts_with(keys: Keys, prefix: Keys) -> bool:
     return keys[: len(prefix)] == prefix
 
 
-def _spell(keys: Keys) -> str:
+def _join_paths(keys: Keys) -> str:
     return ", ".join(path for path, _way in keys)

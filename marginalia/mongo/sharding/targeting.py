@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marginalia.mongo.collections import Keys, modules
+from marginalia.mongo.collections import Keys, app_modules
 
 # What says nothing of where a value lies.
 _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all", "$elemMatch", "$size"}
@@ -20,12 +20,12 @@ class Broadcast:
 
     collection: str
     paths: tuple[str, ...]
-    why: str
+    reason: str
 
 
 def broadcasts() -> list[Broadcast]:
     """Return the exceptions that the installed apps declare in BROADCASTS of their `doctor` modules."""
-    return [broadcast for module in modules("doctor") for broadcast in getattr(module, "BROADCASTS", ())]
+    return [broadcast for module in app_modules("doctor") for broadcast in getattr(module, "BROADCASTS", ())]
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 from tqdm import tqdm
 
 from marginalia.mongo.clock import now
-from marginalia.mongo.management.base import AuditCommand, found_wrong
+from marginalia.mongo.management.base import AuditCommand, problems_error
 from nodes.models import tree
 from nodes.selectors import references
 
@@ -40,7 +40,7 @@ class Command(AuditCommand):
         else:
             self.stdout.write(f"{pages} public pages and {drafts} drafts with references: {broken} broken.")
         if broken:
-            raise found_wrong(f"{broken} links or photos are words alone.")
+            raise problems_error(f"{broken} links or photos are words alone.")
 
 
 def _as_line(one: references.Broken) -> str:

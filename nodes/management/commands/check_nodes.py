@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from marginalia.mongo.management.base import AuditCommand, found_wrong
+from marginalia.mongo.management.base import AuditCommand, problems_error
 from nodes.services import integrity
 
 NAMES = {
@@ -67,4 +67,6 @@ class Command(AuditCommand):
             self.stdout.write(f"Nodes: {counts}; {found.total() - left} mended.")
         if left:
             mendable = 0 if fix else left - sum(found[kind] for kind in FOR_A_PERSON)
-            raise found_wrong(f"{left} left as they were." + (f" --fix mends {mendable} of them." if mendable else ""))
+            raise problems_error(
+                f"{left} left as they were." + (f" --fix mends {mendable} of them." if mendable else "")
+            )

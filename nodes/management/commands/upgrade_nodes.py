@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 from nodes.content import registry
 from nodes.services import upgrades
 from nodes.services.upgrades import Outcome
@@ -42,4 +42,4 @@ class Command(MongoCommand):
         refreshed = f"{'refresh' if dry_run else 'refreshed'} {counts[Outcome.REFRESHED]}"
         self.stdout.write(f"{verb} {counts[Outcome.UPGRADED]} documents and {refreshed}; {left} cannot be.")
         if left:
-            raise found_wrong(f"{left} left as they were.")
+            raise problems_error(f"{left} left as they were.")

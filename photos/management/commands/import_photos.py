@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from marginalia.mongo.clock import now
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 from nodes import tags
 from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
@@ -53,7 +53,7 @@ class Command(MongoCommand):
             said = ", ".join(f"{number} {name}" for name, number in counts.items())
             self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
         if counts["refused"]:
-            raise found_wrong(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
+            raise problems_error(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return what has come of it, as one of COUNTS."""

@@ -12,7 +12,7 @@ from marginalia.comments.backends.layouts import storage_of
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
-from marginalia.mongo.management.base import WRONG
+from marginalia.mongo.management.base import FOUND_PROBLEMS
 from tests.support.comments import site
 
 HEALTHY = Target("nodes.node", "f" * 24)
@@ -34,7 +34,7 @@ def test_audit_names_it_and_looks_at_the_others(damaged):
     out = StringIO()
     with pytest.raises(CommandError) as raised:
         call_command("check_comments", "--json", stdout=out)
-    assert raised.value.returncode == WRONG
+    assert raised.value.returncode == FOUND_PROBLEMS
     report = json.loads(out.getvalue())
     assert report["counts"]["discussions"] == 2
     (fault,) = [fault for fault in report["findings"] if fault["kind"] == "damaged"]
@@ -56,7 +56,7 @@ def test_conversion_names_it_and_converts_the_others(mongo, damaged):
     err = StringIO()
     with pytest.raises(CommandError, match="1 discussions could not be converted") as raised:
         call_command("convert_comments", "--to", "buckets", stdout=StringIO(), stderr=err)
-    assert raised.value.returncode == WRONG
+    assert raised.value.returncode == FOUND_PROBLEMS
     assert str(damaged) in err.getvalue()
     assert mongo.discussions.find_one({"_id": HEALTHY.id})["schema"] == "buckets"
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 from transfer import exporting
 from transfer.archive import DISCUSSIONS, NODES, PHOTOS, REVISIONS, SECTIONS
 
@@ -62,4 +62,6 @@ class Command(MongoCommand):
         if export.lost:
             for lost in export.lost:
                 self.stdout.write(f"Left out: {lost}")
-            raise found_wrong(f"{len(export.lost)} could not be read; check_nodes --files and check_comments say more.")
+            raise problems_error(
+                f"{len(export.lost)} could not be read; check_nodes --files and check_comments say more."
+            )

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 from marginalia.mongo.management.scratch import scratch_database
 from transfer.archive import FILES, Archive, BadArchive
 from transfer.importing import Import, Tally
@@ -49,7 +49,7 @@ class Command(MongoCommand):
             told = self._run("comparing", archive, dry_run=True)
             self._tell("Dry run: would import", told, "Would write over")
             if told.left:
-                raise found_wrong(f"{len(told.left)} would be left as they are.")
+                raise problems_error(f"{len(told.left)} would be left as they are.")
         elif verify:
             with scratch_database():
                 self._take_in(archive)
@@ -64,9 +64,9 @@ class Command(MongoCommand):
         self._tell("Imported", told, "Written over")
         checked = self._run("verifying", archive, dry_run=True, reads_photos=True, told=told.told)
         if differing := checked.differing(told):
-            raise found_wrong(f"{differing} documents are not here as the export has them: run it again.")
+            raise problems_error(f"{differing} documents are not here as the export has them: run it again.")
         if told.left:
-            raise found_wrong(f"All else is here as in the export; {len(told.left)} were left as they are.")
+            raise problems_error(f"All else is here as in the export; {len(told.left)} were left as they are.")
         self.stdout.write(self.style.SUCCESS("Verified: all of it is here as in the export."))
 
     def _run(self, what: str, archive: Archive, **options: Any) -> Tally:

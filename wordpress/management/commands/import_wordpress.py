@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
 from wordpress.media.download import DownloadsStopped, Limits
@@ -90,7 +90,7 @@ class Command(MongoCommand):
             progress.end()
         self._tell(importer, progress, options["verbosity"])
         if importer.report.failed:
-            raise found_wrong(
+            raise problems_error(
                 f"{importer.report.failed} of the posts and pages could not be imported. The report names them."
             )
 

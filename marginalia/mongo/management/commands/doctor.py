@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING, Finding, examine
-from marginalia.mongo.management.base import COULD_NOT_RUN, AuditCommand, found_wrong
+from marginalia.mongo.management.base import COULD_NOT_RUN, AuditCommand, problems_error
 
 NAMES = {ERROR: ("error", "errors"), WARNING: ("warning", "warnings"), ADVICE: ("piece of advice", "pieces of advice")}
 LEVELS = tuple(NAMES)  # the worst first
@@ -44,7 +44,7 @@ class Command(AuditCommand):
         if any(finding.name == "unreachable" for finding in findings):
             raise CommandError(summary, returncode=COULD_NOT_RUN)
         if any(counts[level] for level in LEVELS[: LEVELS.index(options["fail_on"]) + 1]):
-            raise found_wrong(summary)
+            raise problems_error(summary)
         if not options["json"]:
             self.stdout.write(self.style.SUCCESS(summary))
 

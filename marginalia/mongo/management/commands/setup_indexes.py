@@ -10,10 +10,10 @@ from tqdm import tqdm
 from marginalia.mongo import collections, indexes
 from marginalia.mongo.connection import database
 from marginalia.mongo.indexes import status, validators
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 
 # Seconds between two looks at how far a build has come.
-LOOK_EVERY = 0.5
+PROGRESS_SECONDS = 0.5
 
 
 class Command(MongoCommand):
@@ -39,7 +39,7 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         only: list[str] = options["collection"]
-        if unknown := set(only) - {item.collection.name for item in collections.declared()}:
+        if unknown := set(only) - {item.collection.name for item in collections.declared_collections()}:
             raise CommandError(f"No app declares {', '.join(sorted(unknown))}.")
         if options["status"]:
             self._show_status(only)
@@ -48,7 +48,7 @@ class Command(MongoCommand):
         else:
             changed = self._build(only, pretend=options["plan"], drop=options["drop_unknown"])
             if options["plan"] and options["exit_code"] and changed:
-                raise found_wrong(f"{changed} changes are to be made.")
+                raise problems_error(f"{changed} changes are to be made.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
         """Apply the plan, or show it; return how many changes were, or would be, made. Raises CommandError."""
@@ -64,7 +64,7 @@ class Command(MongoCommand):
             if change in wanted and (reason := self._try(change, pretend)):
                 impossible.append(reason)
         if impossible:
-            raise found_wrong("\n".join(impossible))
+            raise problems_error("\n".join(impossible))
         if pretend:
             self.stdout.write(f"{len(wanted)} changes to make." if wanted else "Nothing to do.")
         else:
@@ -87,7 +87,7 @@ class Command(MongoCommand):
 
         def work() -> None:
             try:
-                indexes.take(change)
+                indexes.apply_change(change)
             except BaseException as error:  # noqa: BLE001 - raised again below, in the thread that can answer it
                 failure.append(error)
 
@@ -95,7 +95,7 @@ class Command(MongoCommand):
         thread.start()
         with tqdm(total=100, unit="%", leave=False, disable=not self.stdout.isatty(), delay=1) as bar:
             while thread.is_alive():
-                thread.join(LOOK_EVERY)
+                thread.join(PROGRESS_SECONDS)
                 bar.n = status.build_progress(change.alias)
                 bar.refresh()
         if failure:
@@ -115,5 +115,5 @@ class Command(MongoCommand):
         for violation in found:
             self.stdout.write(f"{violation.collection}: {violation.id}")
         if found:
-            raise found_wrong(f"{len(found)} documents violate their collection's validator.")
+            raise problems_error(f"{len(found)} documents violate their collection's validator.")
         self.stdout.write("Every stored document is valid.")

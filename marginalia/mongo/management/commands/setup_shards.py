@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from marginalia.mongo import indexes, sharding
-from marginalia.mongo.collections import aliases, stored
+from marginalia.mongo.collections import mongodb_aliases, mongodb_collections
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import queries
 from marginalia.mongo.management.base import MongoCommand
@@ -25,7 +25,10 @@ class Command(MongoCommand):
             type=int,
             default=0,
             metavar="N",
-            help=f"cut collections with ids that spread into N ranges (2 to {ranges.MOST}), and deal out those that are empty",
+            help=(
+                f"cut collections with ids that spread into N ranges (2 to {ranges.MAX_RANGES}), and deal out those that"
+                " are empty"
+            ),
         )
         parser.add_argument(
             "--zones", action="store_true", help="with --presplit: have the balancer keep each range on its shard"
@@ -40,11 +43,11 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["status"]:
-            for alias in aliases():
+            for alias in mongodb_aliases():
                 self._show(alias)
             return
-        if options["presplit"] and not 2 <= options["presplit"] <= ranges.MOST:
-            raise CommandError(f"--presplit takes a number from 2 to {ranges.MOST}.")
+        if options["presplit"] and not 2 <= options["presplit"] <= ranges.MAX_RANGES:
+            raise CommandError(f"--presplit takes a number from 2 to {ranges.MAX_RANGES}.")
         if not options["presplit"] and (options["zones"] or options["shard"]):
             raise CommandError("--zones and --shard go with --presplit.")
         try:
@@ -55,12 +58,12 @@ class Command(MongoCommand):
             self.stdout.write(str(statement))
         for name, reason in sharding.unsharded():
             self.stdout.write(f"= {name}: stays on one shard  {reason}")
-        for alias in aliases():
+        for alias in mongodb_aliases():
             self._show_broadcasts(alias)
         if options["plan"] or not (statements or options["presplit"]):
             self._show_commands(statements, options)
             return
-        if not all(sharding.is_mongos(alias) for alias in aliases()):
+        if not all(sharding.is_mongos(alias) for alias in mongodb_aliases()):
             raise CommandError(
                 "This server is no mongos, so nothing was sharded: point MONGODB_URI at one and run this again."
             )
@@ -89,7 +92,7 @@ class Command(MongoCommand):
             found = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
         except sharding.CannotShard as error:
             raise CommandError(str(error)) from error
-        for name, count in found.left.items():
+        for name, count in found.not_moved.items():
             why = "hold something or are cut finer, and stay: the balancer may move them"
             self.stdout.write(f"= {name}: {count} ranges {why}")
         return found
@@ -105,15 +108,15 @@ class Command(MongoCommand):
 
     def _show_broadcasts(self, alias: str) -> None:
         """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
-        collections = [item.collection for item in stored(alias)]
-        for query, collection, find in queries.built(database(alias), collections):
+        collections = [item.collection for item in mongodb_collections(alias)]
+        for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):
                 reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
                 self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
         for known in targeting.broadcasts():
             if known.collection in {collection.name for collection in collections}:
                 paths = ", ".join(known.paths) or "nothing"
-                self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.why}")
+                self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.reason}")
 
     def _apply(self, statements: list[sharding.Statement]) -> None:
         try:

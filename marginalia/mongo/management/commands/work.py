@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from marginalia.mongo import jobs, servers
-from marginalia.mongo.management.base import MongoCommand, found_wrong
+from marginalia.mongo.management.base import MongoCommand, problems_error
 
 
 class Command(MongoCommand):
@@ -99,5 +99,5 @@ class Command(MongoCommand):
         for job in failures:
             self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
         if failures:
-            raise found_wrong(f"{len(failures)} jobs failed.")
+            raise problems_error(f"{len(failures)} jobs failed.")
         self.stdout.write("No job failed.")

@@ -6,19 +6,19 @@ from marginalia.mongo.engine.recording import Recorder
 
 
 @dataclass
-class Watched:
-    """What a `watched()` block did. `unnoted`: it read something, and nothing noted what that depends on."""
+class WatchedReads:
+    """What a `watched()` block did. `has_untracked`: it read something, and nothing noted what that depends on."""
 
-    unnoted: bool = False
+    has_untracked: bool = False
 
 
-_watched = Recorder("watched", Watched)
+_watched = Recorder("watched", WatchedReads)
 # Watch whether the block reads anything outside of `noted()`, which is for what notes itself what it reads.
-watched = _watched.recorded
-noted = _watched.unrecorded
+watch_reads = _watched.recorded
+tracked_reads = _watched.unrecorded
 
 
-def reading() -> None:
+def note_read() -> None:
     """Say that something is about to be read: called by whatever hands out the database."""
     if (found := _watched.current) is not None:
-        found.unnoted = True
+        found.has_untracked = True
