@@ -1,9 +1,9 @@
-"""Who may do what with which node: asked by every page of the admin, previews and links included.
+"""Permissions on nodes. Every page of the admin asks this module, previews and links included.
 
-Authors write: their own nodes until published, and drafts beside them afterwards. Editors (who may publish) do everything but
-delete permanently, which administrators may. To all others a node does not exist: 404, so that ids cannot be guessed.
-Photos have no owner: writers see the library and add to it; with the right to publish, or to change photos,
-one changes what is in it.
+Authors write their own nodes until these are published, and drafts of them afterwards. Editors (users with permission to
+publish) can do everything except delete permanently, which administrators can. For everyone else a node doesn't exist: they
+get 404, so that ids cannot be guessed. Photos have no owner. Writers see the photo library and add to it. Users with
+permission to publish, or to change photos, can change the photos in the library.
 """
 
 import enum
@@ -22,14 +22,14 @@ from nodes.selectors import editable_nodes, trash
 from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 
-# How choices spell the top level.
+# The value of the top level in lists of choices.
 TOP = "top"
-# The rights with which photos that are not public are seen.
-_PHOTOS_SEEN_WITH = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
+# Users with any of these permissions can see photos that are not public.
+_PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
 
 
 class Action(enum.StrEnum):
-    """What can be done with a node."""
+    """Action on a node that needs permission."""
 
     VIEW = "view"  # and preview, history, differences; copying it
     EDIT = "edit"
@@ -40,12 +40,12 @@ class Action(enum.StrEnum):
     DELETE = "delete"
 
 
-# What needs to know the fields of a node: nothing of this is done with one whose type is not installed.
+# These actions need the fields of a node, so they are refused for nodes whose type is not installed.
 _CHANGING = frozenset({Action.EDIT, Action.DRAFT, Action.PUBLISH, Action.MOVE})
 
 
 def allowed(user: Any, node: Node, action: Action) -> bool:
-    """Return whether a user may do something with a node, or with a photo as it stands in the trash."""
+    """Return whether `user` can perform `action` on `node`, which may be a photo in the trash."""
     if not _is_staff(user):
         return False
     if not node.content_type.is_installed and action in _CHANGING:
@@ -65,138 +65,143 @@ def allowed(user: Any, node: Node, action: Action) -> bool:
 
 
 def node(user: Any, node_id: ObjectId, action: Action) -> Editable:
-    """Return a node for a user to do something with.
+    """Return the node `node_id` after checking that `user` can perform `action` on it.
 
-    Raises Http404 if there is none that the user may see, PermissionDenied if the user may see it, but not do this.
+    Raises Http404 if the node doesn't exist or the user cannot see it. Raises PermissionDenied if the user can see the node
+    but cannot perform the action.
     """
     return _checked(user, editable_nodes.load(node_id), action)
 
 
 def trashed(user: Any, node_id: ObjectId, action: Action) -> Editable:
-    """Return a node from the trash, as `node` does."""
+    """Return a node from the trash after the same checks as `node`."""
     return _checked(user, trash.load(node_id), action)
 
 
 def trash_seen_by(user: Any) -> dict[str, Any] | None:
-    """Return the filter of what a user may see in the trash, as `allowed` decides it; None if the trash is not his to open."""
-    seen: list[dict[str, Any]] = []
+    """Return a filter for the documents in the trash that `user` can see, by the rules of `allowed`.
+
+    Returns None if the user cannot open the trash.
+    """
+    conditions: list[dict[str, Any]] = []
     if may_list(user):
         own = {} if sees_all(user) else {"metadata.author._id": user.pk}
-        seen.append({"metadata.type": {"$ne": PHOTO}, **own})
+        conditions.append({"metadata.type": {"$ne": PHOTO}, **own})
     if may_see_photos(user):
-        seen.append({"metadata.type": PHOTO})
-    return {"$or": seen} if seen else None
+        conditions.append({"metadata.type": PHOTO})
+    return {"$or": conditions} if conditions else None
 
 
-def _checked(user: Any, found: Editable | None, action: Action) -> Editable:
-    if found is None or not allowed(user, found.node, Action.VIEW):
+def _checked(user: Any, editable: Editable | None, action: Action) -> Editable:
+    if editable is None or not allowed(user, editable.node, Action.VIEW):
         raise Http404(_("There is no such page, or you may not see it."))
-    if not allowed(user, found.node, action):
+    if not allowed(user, editable.node, action):
         raise PermissionDenied
-    return found
+    return editable
 
 
 def changes_unpublished_only(user: Any) -> bool:
-    """Return whether a user may change only what is not published: for services to hold while they write, too."""
+    """Return whether `user` can change only nodes that are not published. Services check this while they write, too."""
     return not user.has_perm("nodes.publish_node")
 
 
 def sees_all(user: Any) -> bool:
-    """Return whether a user may see every node; who may not sees his own."""
+    """Return whether `user` can see every node. Other users see their own nodes."""
     return bool(user.has_perm("nodes.publish_node") or user.has_perm("nodes.view_node"))
 
 
 def seen_by(user: Any) -> dict[str, Any]:
-    """Return the filter of the nodes that a user may know of: who does not see all, what is public and his own."""
+    """Return a filter for the nodes that `user` can know of. Users who don't see all get public nodes and their own."""
     return {} if sees_all(user) else {"$or": [live(now()), {"metadata.author._id": user.pk}]}
 
 
 def may_list(user: Any) -> bool:
-    """Return whether a user may open lists of nodes, which show those that he may see."""
+    """Return whether `user` can open lists of nodes. Lists show only nodes that the user can see."""
     return sees_all(user) or bool(user.has_perm("nodes.change_node"))
 
 
 def may_write(user: Any) -> bool:
-    """Return whether a user writes texts, and may ask for what helps with that."""
+    """Return whether `user` can write texts and use the tools for writing."""
     return bool(user.has_perm("nodes.add_node") or user.has_perm("nodes.change_node") or sees_all(user))
 
 
 def may_create(user: Any, type: str) -> bool:
-    """Return whether a user may make nodes of a type. Sections and photos are for those who may publish."""
-    what = content.get(type)
-    if what.is_file or not what.is_installed:
+    """Return whether `user` can create nodes of `type`. Sections need permission to publish; photos are uploaded instead."""
+    content_type = content.get(type)
+    if content_type.is_file or not content_type.is_installed:
         return False
-    return bool(user.has_perm("nodes.publish_node" if what.is_section else "nodes.add_node"))
+    return bool(user.has_perm("nodes.publish_node" if content_type.is_section else "nodes.add_node"))
 
 
 def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
-    """Raise PermissionDenied unless a user may fill in the form over a node of a type; None: over a new one.
+    """Raise PermissionDenied unless `user` can fill in the form of a node of `type`. A new node has `node_id` None.
 
-    A form over what is gone in the meantime, or not the user's to see any more, is as one over a new node: what was typed
-    stays, and tells nothing of what is there.
+    If the node is gone meanwhile, or the user can no longer see it, the form is treated like one of a new node. The typed
+    text is kept, and the form reveals nothing about the stored node.
     """
     if content.get(type).is_file:
-        may = may_change_photos(user)
+        is_allowed = may_change_photos(user)
     else:
-        found = editable_nodes.load(node_id) if node_id else None
-        seen = found.node if found and allowed(user, found.node, Action.VIEW) else None
-        may = may_create(user, type) if seen is None else allowed(user, seen, Action.DRAFT)
-    if not may:
+        editable = editable_nodes.load(node_id) if node_id else None
+        visible_node = editable.node if editable and allowed(user, editable.node, Action.VIEW) else None
+        is_allowed = may_create(user, type) if visible_node is None else allowed(user, visible_node, Action.DRAFT)
+    if not is_allowed:
         raise PermissionDenied
 
 
 def may_place(user: Any, section_id: ObjectId | None) -> bool:
-    """Return whether a user may put something into a section: the other end of creating, moving and copying.
+    """Return whether `user` can put nodes into a section. Creating, moving and copying all need this permission.
 
-    Who may not publish sees, and so chooses, only sections that everybody sees.
+    Users without permission to publish see, and so choose, only public sections.
     """
     return bool(user.has_perm("nodes.publish_node")) or tree.current().is_live(section_id, now())
 
 
 def may_set_up(user: Any) -> bool:
-    """Return whether a user may change the site's settings, and sees what its operators need to know."""
+    """Return whether `user` can change the site's settings and see information for operators."""
     return bool(user.has_perm("nodes.change_sitesettings"))
 
 
 def section_choices(user: Any, type: str = "", seen: ObjectId | None = None) -> list[tuple[str, str]]:
-    """Return the sections that a user may put nodes of a type into as choices, each below its parent if that is one.
+    """Return form choices of the sections that `user` can put nodes of `type` into, indented below parents that are choices.
 
-    Without a type: all that the user may put anything into. `seen`, where the node stands, is always among them.
+    Without `type`, all sections that the user can put any node into are choices. The section `seen`, which contains the node
+    now, is always a choice.
     """
     sections = tree.current()
-    found = []
+    choices = []
     if (not type or content.may_hold(None, type)) and (may_place(user, None) or seen is None):
-        found.append((TOP, _("Top level")))
+        choices.append((TOP, _("Top level")))
 
     def walk(parent_id: ObjectId | None, depth: int) -> None:
         for section in sections.children.get(parent_id, ()):
             fits = not type or content.may_hold(section.type, type)
             is_choice = fits and (section.id == seen or may_place(user, section.id))
             if is_choice:
-                found.append((str(section.id), "\u2003" * depth + section.title))
+                choices.append((str(section.id), "\u2003" * depth + section.title))
             walk(section.id, depth + is_choice)
 
     walk(None, 0)
-    return found
+    return choices
 
 
 def may_see_photos(user: Any) -> bool:
-    """Return whether a user may see photos that are not public."""
-    return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in _PHOTOS_SEEN_WITH)
+    """Return whether `user` can see photos that are not public."""
+    return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in _PHOTO_VIEW_PERMISSIONS)
 
 
 def may_add_photos(user: Any) -> bool:
-    """Return whether a user may upload new photos."""
+    """Return whether `user` can upload new photos."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("add_photo", "add_node", "publish_node"))
 
 
 def may_change_photos(user: Any) -> bool:
-    """Return whether a user may change, publish, replace, move and throw away photos."""
+    """Return whether `user` can change, publish, replace and move photos, and move them to trash."""
     return _is_staff(user) and any(user.has_perm(f"nodes.{name}") for name in ("change_photo", "publish_node"))
 
 
 def may_describe(user: Any, photo: Photo) -> bool:
-    """Return whether a user may say what a photo shows: also who has uploaded it, while it is not published."""
+    """Return whether `user` can describe `photo`. The user who uploaded it can, too, until it is published."""
     author = photo.metadata.author
     is_own = author is not None and author.id == user.pk and photo.metadata.published is None
     return may_change_photos(user) or (is_own and may_add_photos(user))

@@ -1,4 +1,4 @@
-"""System checks: what content types declare."""
+"""System checks of the declarations of content types."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Long texts, documents and ids are no values that readers choose by, the day of a moment is another elsewhere, and times and
-# spans are stored as moments and numbers, which readers would be shown.
-_NO_FACETS = (
+# Readers cannot filter by long texts, documents and ids. The date of a moment depends on the time zone. Times and durations
+# are stored as moments and numbers, which readers would see.
+_NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
     *(models.DateTimeField, models.TimeField, models.DurationField),
 )
-# Nodes on one page of a section.
+# Maximum nodes on one page of a section.
 MOST_ON_A_PAGE = 100
 # The fields that most types share, by name.
 _WRITTEN = {field.name: field for field in Written._meta.fields}
@@ -29,28 +29,37 @@ _WRITTEN = {field.name: field for field in Written._meta.fields}
 
 @register()
 def check_content(**kwargs: Any) -> list[CheckMessage]:
-    """nodes.E003: two types have one name; E004: the name of a field is taken; E005: a field is of a class that documents
-    cannot keep; E006: a type stands in nothing; E007: a facet is no field that lists can filter by; E008: a version of a type
-    lacks its upgrader, or has several; E009: an upgrader takes a version that there is not; E010: a rule of a section is none;
-    E011: what search is to weigh, or lists are to show, is no field; E012: a part nests parts; E013: the field with the date by
-    which a type is listed is none. What the fields themselves find wrong comes under Django's own ids."""
-    found: list[CheckMessage] = []
+    """Check all content types. Problems of the fields themselves are reported under Django's own ids.
+
+    - nodes.E003: two types have the same name.
+    - nodes.E004: the name of a field is taken.
+    - nodes.E005: documents cannot store a field of this class.
+    - nodes.E006: no section can contain the type.
+    - nodes.E007: a facet is not a field that lists can filter by.
+    - nodes.E008: a version of a type has no upgrader, or several.
+    - nodes.E009: an upgrader is for a version that doesn't exist.
+    - nodes.E010: a rule of a section has an invalid value.
+    - nodes.E011: a name in `list_display`, `searched_as_title` or `searched_as_tags` is not a field.
+    - nodes.E012: a part nests parts.
+    - nodes.E013: `date_field` is not a field with a date.
+    """
+    messages: list[CheckMessage] = []
     for double in registry.doubles():
         first = registry.get(double.type_name)
         message = f"{_name(double)} and {_name(first)} are both the content type “{double.type_name}”."
-        found.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))
+        messages.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))
     for content_type in registry.types():
-        found += _fields(content_type, content_type.__name__)
-        found += _facets(content_type)
-        found += _named(content_type)
+        messages += _fields(content_type, content_type.__name__)
+        messages += _facets(content_type)
+        messages += _field_names(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
             message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
-            found.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
-        found += _upgraders(content_type)
-        found += _rules(content_type)
-        found += _date(content_type)
-    return found
+            messages.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
+        messages += _upgraders(content_type)
+        messages += _rules(content_type)
+        messages += _date_field(content_type)
+    return messages
 
 
 def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
@@ -58,7 +67,7 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
     for name in content_type.facets:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
-        if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NO_FACETS):
+        if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NOT_FACETS):
             message = f"{_name(content_type)}.facets names “{name}”, which is no field that lists can filter by."
             hint = "Name fields of short texts, numbers, dates, yes or no, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
@@ -68,20 +77,20 @@ def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
     most = content_type.most
     size = content_type.page_size
     policy = content_type.comment_policy
-    numbers = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
-    ways = tuple(LISTED_BY) if content_type.is_section else ("",)
-    for name, value, is_sound, hint in (
-        ("lists", content_type.lists, content_type.lists in ways, f"Of a section, one of {', '.join(LISTED_BY)}."),
+    sizes = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
+    orders = tuple(LISTED_BY) if content_type.is_section else ("",)
+    for name, value, is_valid, hint in (
+        ("lists", content_type.lists, content_type.lists in orders, f"Of a section, one of {', '.join(LISTED_BY)}."),
         ("most", most, most is None or (content_type.is_section and most > 0), "Of a section, a number from 1 on."),
-        ("page_size", size, size is None or size in numbers, f"Of a section, a number from 1 to {MOST_ON_A_PAGE}."),
+        ("page_size", size, size is None or size in sizes, f"Of a section, a number from 1 to {MOST_ON_A_PAGE}."),
         ("comment_policy", policy, policy in ("", *POLICIES), f"One of {', '.join(POLICIES)}."),
     ):
-        if not is_sound:
+        if not is_valid:
             message = f"{_name(content_type)}.{name} cannot be {value!r}."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E010")
 
 
-def _named(content_type: type[Content]) -> Iterator[CheckMessage]:
+def _field_names(content_type: type[Content]) -> Iterator[CheckMessage]:
     known = {field.name for field in values.stored_fields(content_type) if field.editable}
     for attribute in ("list_display", "searched_as_title", "searched_as_tags"):
         for name in getattr(content_type, attribute):
@@ -91,7 +100,7 @@ def _named(content_type: type[Content]) -> Iterator[CheckMessage]:
                 yield Error(message, hint=hint, obj=content_type, id="nodes.E011")
 
 
-def _date(content_type: type[Content]) -> Iterator[CheckMessage]:
+def _date_field(content_type: type[Content]) -> Iterator[CheckMessage]:
     name = content_type.date_field
     known = {field.name: field for field in values.stored_fields(content_type)}
     if name and not isinstance(known.get(name), models.DateField):
@@ -105,15 +114,15 @@ def _name(content_type: type[Content]) -> str:
 
 
 def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
-    counted = Counter(taken for taken, _upgrader in content_type.upgraders)
+    upgrader_counts = Counter(from_version for from_version, _upgrader in content_type.upgraders)
     name = _name(content_type)
     present = content_type.schema_version
     for number in range(FIRST, present):
-        if counted[number] != 1:
-            message = f"{name} has {counted[number] or 'no'} upgraders from version {number} to {number + 1}."
+        if upgrader_counts[number] != 1:
+            message = f"{name} has {upgrader_counts[number] or 'no'} upgraders from version {number} to {number + 1}."
             hint = f"Declare one function with @upgrade(from_version={number}); older revisions need it too."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E008")
-    for number in sorted(number for number in counted if not FIRST <= number < present):
+    for number in sorted(number for number in upgrader_counts if not FIRST <= number < present):
         message = f"{name} has an upgrader from version {number}, and its schema_version is {present}."
         hint = f"Set schema_version = {number + 1}, or mend the upgrader's from_version."
         yield Error(message, hint=hint, obj=content_type, id="nodes.E009")

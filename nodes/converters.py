@@ -4,12 +4,12 @@ from bson import ObjectId
 from django.urls import register_converter
 from django.urls.converters import StringConverter
 
-# What no slug contains: controls, spaces, and every ASCII sign but hyphen and underscore.
-_NO_SLUG = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
+# Characters that no slug contains: control characters, spaces, and all ASCII punctuation except hyphen and underscore.
+_NOT_IN_SLUGS = r"\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0"
 
 
 class ObjectIdConverter:
-    """24 hexadecimal digits; what is no id finds no page instead of failing in a query."""
+    """Converter for 24 hexadecimal digits. Anything else matches no URL, so no query fails with an invalid id."""
 
     regex = "[0-9a-f]{24}"
 
@@ -21,25 +21,28 @@ class ObjectIdConverter:
 
 
 class NodePathConverter(StringConverter):
-    """The path of a node: what may be slugs, between single slashes; no dots, so that no file is asked for in vain."""
+    """Converter for the path of a node: possible slugs, separated by single slashes.
 
-    regex = f"[^{_NO_SLUG}]+(?:/[^{_NO_SLUG}]+)*"
+    Dots don't match, so that requests for files don't query the database in vain.
+    """
+
+    regex = f"[^{_NOT_IN_SLUGS}]+(?:/[^{_NOT_IN_SLUGS}]+)*"
 
 
 class NodePartConverter(StringConverter):
-    """One part of such a path."""
+    """Converter for one part of the path of a node."""
 
-    regex = f"[^{_NO_SLUG}]+"
+    regex = f"[^{_NOT_IN_SLUGS}]+"
 
 
 class TagConverter(StringConverter):
-    """A tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
+    """Converter for a tag, which may contain slashes ("TCP/IP") but does not begin or end with one."""
 
     regex = r"[^\x00-\x1f/](?:[^\x00-\x1f]*[^\x00-\x1f/])?"
 
 
 class YearConverter:
-    """The four digits of a year from 1000 to 2999."""
+    """Converter for the four digits of a year from 1000 to 2999."""
 
     regex = "[12][0-9]{3}"
 
@@ -51,7 +54,7 @@ class YearConverter:
 
 
 class MonthConverter:
-    """Two digits, 01 to 12."""
+    """Converter for a month of two digits, 01 to 12."""
 
     regex = "0[1-9]|1[0-2]"
 

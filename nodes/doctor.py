@@ -1,4 +1,4 @@
-"""What the doctor asks of pages: hot queries, histories, types and their versions."""
+"""Doctor checks of pages: hot queries, histories, types and their versions."""
 
 from collections.abc import Iterator
 
@@ -21,12 +21,13 @@ from nodes.selectors.queries import BROADCASTS, HOT_QUERIES
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
+# Documents listed in one finding.
 NAMED = 3
 
 
 @check
 def site_document(examination: Examination) -> Iterator[Finding]:
-    """The one document with the site's settings and versions is there as soon as there is a page."""
+    """Report a site that has pages, but no document with its settings and versions."""
     for nodes in examination.declared(NODES):
         db = examination.db
         if db[nodes].find_one({}, {"_id": 1}) and not db[SITE].find_one({"_id": SITE_ID}, {"_id": 1}):
@@ -38,27 +39,31 @@ def site_document(examination: Examination) -> Iterator[Finding]:
 
 @check
 def damaged_nodes(examination: Examination) -> Iterator[Finding]:
-    """Pages and photos can be read, and have all that they were stored with; a random sample is looked at of many."""
+    """Report pages and photos that cannot be read, or lack stored parts. Large collections are sampled at random."""
     for name in examination.declared(NODES, ASSET_FILES, TRASH):
-        looked: list[Document] = [
+        pipeline: list[Document] = [
             *examination.sample_stages(name),
             {"$match": node_filter(name)},
             {"$project": damage.FIELDS},
         ]
-        bad = []
+        faults = []
         parents = {}
-        for document in examination.db[name].aggregate(looked):
-            bad += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
+        for document in examination.db[name].aggregate(pipeline):
+            faults += [f"{document['_id']} {fault}" for fault in damage.faults(MODELS.get(name, Node), document)]
             if name == TRASH:
-                # Sections go to the trash after what is in them, and may be deleted before.
+                # A section is moved to the trash after its pages, and may be deleted before them.
                 continue
             if isinstance(metadata := document.get("metadata"), dict) and metadata.get("parent_id") is not None:
                 parents[document["_id"]] = metadata["parent_id"]
-        if bad:
+        if faults:
             fix = "manage.py check_nodes lists all. Restore them from a backup; manage.py upgrade_nodes derives missing parts."
-            yield Finding(ERROR, "node-damaged", name, f"{len(bad)} faults of pages: {'; '.join(bad[:NAMED])}.", fix)
-        there = {id for one in (NODES, TRASH, NODES) for id in examination.present(one, set(parents.values()))}
-        if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in there]:
+            yield Finding(
+                ERROR, "node-damaged", name, f"{len(faults)} faults of pages: {'; '.join(faults[:NAMED])}.", fix
+            )
+        # The nodes are read again after the trash, to find sections that are restored between the two queries.
+        homes = (NODES, TRASH, NODES)
+        existing = {id for home in homes for id in examination.present(home, set(parents.values()))}
+        if lost := [str(node_id) for node_id, parent_id in parents.items() if parent_id not in existing]:
             message = f"The section of {len(lost)} pages or photos is gone: {', '.join(lost[:NAMED])}."
             fix = (
                 "Restore the section from a backup, or run manage.py check_nodes --fix, which moves them to the trash."
@@ -68,14 +73,14 @@ def damaged_nodes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def histories(examination: Examination) -> Iterator[Finding]:
-    """Pages have the revision of what they are; a random sample is looked at of many."""
+    """Report pages without the revision of their current version. Large collections are sampled at random."""
     for nodes in examination.declared(NODES):
-        looked: list[Document] = [*examination.sample_stages(nodes), {"$project": {"metadata.nonce": 1}}]
-        found = examination.db[nodes].aggregate(looked)
-        nonces = {one["_id"]: (one.get("metadata") or {}).get("nonce") for one in found}
+        pipeline: list[Document] = [*examination.sample_stages(nodes), {"$project": {"metadata.nonce": 1}}]
+        documents = examination.db[nodes].aggregate(pipeline)
+        nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in documents}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
-        there = {found["_id"] for found in examination.db[REVISIONS].find(query, {"_id": 1})}
-        if missing := [node_id for node_id, nonce in nonces.items() if nonce not in there]:
+        existing = {revision["_id"] for revision in examination.db[REVISIONS].find(query, {"_id": 1})}
+        if missing := [node_id for node_id, nonce in nonces.items() if nonce not in existing]:
             some = ", ".join(map(str, missing[:NAMED]))
             message = f"{len(missing)} of {len(nonces)} pages lack the revision of what they are: {some}."
             fix = f"Restore {REVISIONS} from a backup; without it edits of these pages merge by whole fields."
@@ -84,10 +89,10 @@ def histories(examination: Examination) -> Iterator[Finding]:
 
 @check
 def missing_types(examination: Examination) -> Iterator[Finding]:
-    """Nodes are of types that an installed app declares; others are kept, and readers do not see them."""
+    """Report nodes of types that no installed app declares. Such nodes stay stored, and readers don't see them."""
     for name in examination.declared(NODES):
         known = registry.names()
-        # Of the index alone, one entry a type.
+        # distinct() reads only the index, one entry per type.
         if unknown := sorted(str(type) for type in examination.db[name].distinct("metadata.type") if type not in known):
             message = f"No installed app declares the type of some nodes: {', '.join(unknown[:NAMED])}."
             yield Finding(
@@ -97,24 +102,25 @@ def missing_types(examination: Examination) -> Iterator[Finding]:
 
 @check
 def versions(examination: Examination) -> Iterator[Finding]:
-    """Nodes and drafts are stored in the present version of their types; a random sample is looked at of many."""
+    """Report nodes and drafts in another version of their type. Large collections are sampled at random."""
     for name in examination.declared(NODES, ASSET_FILES):
-        said = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
-        drafted = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, said]}
-        looked: list[Document] = [
+        live = {"$ifNull": [f"$metadata.{VERSION}", FIRST]}
+        draft = {"$cond": [{"$gt": ["$draft", None]}, {"$ifNull": [f"$draft.metadata.{VERSION}", FIRST]}, live]}
+        pipeline: list[Document] = [
             *examination.sample_stages(name),
-            {"$project": {"type": "$metadata.type", "version": [said, drafted]}},
+            {"$project": {"type": "$metadata.type", "version": [live, draft]}},
             {"$unwind": "$version"},
             {"$group": {"_id": {"type": "$type", "version": "$version"}}},
         ]
-        found = [(one["_id"].get("type"), one["_id"]["version"]) for one in examination.db[name].aggregate(looked)]
+        groups = [group["_id"] for group in examination.db[name].aggregate(pipeline)]
+        stored = [(group.get("type"), group["version"]) for group in groups]
         present = {type: registry.get(type).schema_version for type in registry.names()}
-        if older := sorted({type for type, version in found if type in present and version < present[type]}):
+        if older := sorted({type for type, version in stored if type in present and version < present[type]}):
             message = (
                 f"Older versions of these types are stored, and brought up at each read: {', '.join(older[:NAMED])}."
             )
             yield Finding(ADVICE, "type-outdated", name, message, f"manage.py upgrade_nodes {' '.join(older)}")
-        if newer := sorted({type for type, version in found if type in present and version > present[type]}):
+        if newer := sorted({type for type, version in stored if type in present and version > present[type]}):
             message = (
                 f"A newer release has stored nodes of these types, which this one does not write: {', '.join(newer)}."
             )

@@ -1,4 +1,4 @@
-"""What a write may answer instead of doing it. Each has a caller who acts on it; the message is meant for editors."""
+"""Exceptions of writes. Each has a caller that handles it, and its message is for editors."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class NodeError(Exception):
-    """A write was not done; nothing was changed."""
+    """Base of exceptions of a write that was not done. Nothing was changed."""
 
 
 class NodeGone(NodeError):
-    """The node is not there any more: it was moved to the trash or deleted."""
+    """The node no longer exists, because it was moved to the trash or deleted."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -25,7 +25,10 @@ class NodeGone(NodeError):
 
 
 class IdTaken(NodeError):
-    """The id that was chosen beforehand, as by a form, is that of something else; under another one trying again is safe."""
+    """The id that was chosen before the write, for example by a form, belongs to another document.
+
+    Trying again with another id is safe.
+    """
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -33,7 +36,7 @@ class IdTaken(NodeError):
 
 
 class Published(NodeError):
-    """The node was to be changed only while it was not published, and a concurrent editor published it."""
+    """A concurrent editor published the node, and the user can change it only while it is unpublished."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -41,7 +44,7 @@ class Published(NodeError):
 
 
 class DraftGone(NodeError):
-    """The draft is not the one that was seen: it was saved, published or discarded since."""
+    """The draft is no longer the one that was read, because it was saved, published or discarded meanwhile."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -49,7 +52,7 @@ class DraftGone(NodeError):
 
 
 class NotLive(NodeError):
-    """Changes were to be scheduled of a page that is not live: it has a time of its own to appear at."""
+    """The page is not live, so its changes cannot be scheduled. The page has its own publication time instead."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -57,7 +60,7 @@ class NotLive(NodeError):
 
 
 class ChangedSince(NodeError):
-    """The node is not what a list showed, and what is there now was to be seen before."""
+    """The node changed after a list showed it, and the user has to see the new version first."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -65,7 +68,7 @@ class ChangedSince(NodeError):
 
 
 class DraftStays(NodeError):
-    """The node was to be published as a list showed it, and is public already: its draft was not seen there."""
+    """The node cannot be published from a list, because it is public already and the list doesn't show its draft."""
 
     def __init__(self, node_id: ObjectId) -> None:
         self.node_id = node_id
@@ -73,10 +76,10 @@ class DraftStays(NodeError):
 
 
 class EditConflict(NodeError):
-    """A concurrent editor saved, and the two versions cannot be merged by themselves.
+    """A concurrent editor saved, and the two versions cannot be merged automatically.
 
-    `base` is what the editor started from (None: not known any more), `theirs` the stored metadata, `merge` what could be
-    merged and which fields could not; `tags` what the editor wanted done to the tags, which always merge.
+    `base` is the metadata that the editor started from, or None if it is no longer known. `theirs` is the stored metadata.
+    `merge` contains the merged fields and the conflicts. `tags` is the editor's change of tags, which always merge.
     """
 
     def __init__(
@@ -90,7 +93,7 @@ class EditConflict(NodeError):
 
 
 class SlugTaken(NodeError):
-    """The slug is in use in that section; `free` is one like it that was free when this was raised."""
+    """The slug is in use in its section. `free` is a similar slug that was free when this was raised."""
 
     def __init__(self, slug: str, free: str) -> None:
         self.slug = slug
@@ -101,15 +104,15 @@ class SlugTaken(NodeError):
 
 
 class InvalidSlug(NodeError):
-    """The slug cannot be part of an address, or an address of the site's own needs it."""
+    """The slug cannot be part of a URL, or is reserved for a URL of the site."""
 
 
 class InvalidPlace(NodeError):
-    """The node cannot stand there: wrong type of section, its own descendant, or not there."""
+    """The section cannot contain the node: it has the wrong type, is inside the node, or doesn't exist."""
 
 
 class FieldRefused(NodeError):
-    """A field of the node, by its path under `metadata`, or what it merges to, cannot be kept as it is."""
+    """A field of the node, or its merged value, cannot be stored. `path` is the field's path under `metadata`."""
 
     def __init__(self, path: str, message: str) -> None:
         self.path = path
@@ -120,16 +123,16 @@ class TextTooLong(FieldRefused):
     """A text has more bytes than settings.TEXT_MAX_BYTES."""
 
     def __init__(self, path: str, size: int, most: int) -> None:
-        told = {"have": -(-size // 1000), "most": most // 1000}
+        kilobytes = {"have": -(-size // 1000), "most": most // 1000}
         super().__init__(
             path,
             _("This text has %(have)d KB; at most %(most)d KB are taken. Nothing was saved: make several pages of it.")
-            % told,
+            % kilobytes,
         )
 
 
 class WrongInsert(FieldRefused):
-    """A text has inserts that are not spelled as they can be read. `faults` says of each what is wrong, and at which line."""
+    """A text has invalid inserts. `faults` has a message for each, with its line."""
 
     def __init__(self, path: str, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -137,15 +140,15 @@ class WrongInsert(FieldRefused):
 
 
 class InvalidField(FieldRefused):
-    """A field does not take what it was given, or the node's type has no such field."""
+    """A field does not accept its value, or the node's type has no such field."""
 
 
 class NotReady(NodeError):
-    """The node lacks something without which it cannot be published."""
+    """The node cannot be published, because it lacks something that publishing requires."""
 
 
 class NewerVersion(NodeError):
-    """The node was stored by a newer version of its type than the running code has: it is read, and not written."""
+    """The node was stored by a newer version of its type than the running code knows. It can be read, but not written."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -156,7 +159,7 @@ class NewerVersion(NodeError):
 
 
 class NotUpgraded(NodeError):
-    """An upgrader of the node's type, the one that takes `from_version`, fails on what is stored."""
+    """The upgrader of the node's type for `from_version` failed on the stored document."""
 
     def __init__(self, from_version: int) -> None:
         super().__init__(
@@ -166,7 +169,7 @@ class NotUpgraded(NodeError):
 
 
 class TooBusy(NodeError):
-    """Others kept changing the same node; trying again is safe."""
+    """Other writers kept changing the same node. Trying again is safe."""
 
     def __init__(self) -> None:
         super().__init__(_("Others are changing this right now. Please try again."))

@@ -1,5 +1,7 @@
-"""Addresses of authors, and absolute ones: of the site where SITE_URL names it, else of the host that was asked, which
-ALLOWED_HOSTS checks."""
+"""URLs of authors, and absolute URLs.
+
+Absolute URLs begin with SITE_URL if it is set, else with the requested host, which ALLOWED_HOSTS checks.
+"""
 
 from urllib.parse import quote
 
@@ -11,21 +13,21 @@ from marginalia.markup.text import slugify
 
 
 def origin(request: HttpRequest) -> str:
-    """Return "https://example.org", without a slash at its end.
+    """Return the origin of the site, such as "https://example.org", without a trailing slash.
 
-    Raises DisallowedHost (answered with 400) for a host that ALLOWED_HOSTS does not name.
+    Raises DisallowedHost, which returns 400, for a host that is not in ALLOWED_HOSTS.
     """
     return settings.SITE_URL or f"{request.scheme}://{request.get_host()}"
 
 
-def canonical(request: HttpRequest, kept: str = "") -> str:
-    """Return the one address of the page that was asked for: of its query only the place in a list counts, after `kept`."""
+def canonical(request: HttpRequest, query: str = "") -> str:
+    """Return the canonical URL of the requested page: its path, `query`, and the request's place in a list (`from`)."""
     place = request.GET.get("from")
-    query = "&".join(filter(None, (kept, f"from={quote(place, safe='')}" if place else "")))
+    query = "&".join(filter(None, (query, f"from={quote(place, safe='')}" if place else "")))
     return origin(request) + quote(request.path) + (f"?{query}" if query else "")
 
 
 def author(name: str) -> str:
-    """Return the path of the page of an author, as readers know the name; "" for a name that makes no address."""
+    """Return the path of the page of the author `name`, or "" if the name makes no slug."""
     slug = slugify(name)
     return reverse("author", args=[slug]) if slug else ""

@@ -1,7 +1,8 @@
-"""Texts as HTML. Kept under the nonce of the save that wrote them: a save makes a new nonce, so nothing kept is ever stale.
+"""Texts as HTML, cached by the nonce of the save that wrote them. Each save makes a new nonce, so the cache is never stale.
 
-Search, excerpts and references go by the clean HTML of a text. Readers get more, made of that and kept in process:
-punctuation, formulas, colours of code, names for the links of footnotes. None of it is stored: another release shows its own.
+Search, excerpts and references use the clean HTML of a text. Readers get more: typographic punctuation, formulas, coloured
+code and names for the links of footnotes. This is made from the clean HTML and cached only in process. It is never stored, so
+a new release shows its own.
 """
 
 import re
@@ -19,13 +20,13 @@ from marginalia.markup import code, html, margin, markdown, maths, typography
 from marginalia.markup.html import anchors
 from nodes.content import HTML, MARKDOWN
 
-# Texts kept rendered, a process. At 20 KB each some 10 MB.
+# Rendered texts cached per process. At 20 KB each, this is about 10 MB.
 KEPT = 512
-# Characters of a text of which formulas are made: some 0.25 ms each, at worst.
+# Maximum characters of formulas rendered per text: about 0.25 ms each in the worst case.
 MOST_MATHS: Final = 10_000
-# Characters of code of a text that are coloured: some 30 µs each, at worst.
+# Maximum characters of code coloured per text: about 30 µs each in the worst case.
 MOST_CODE: Final = 20_000
-# As the sanitizer writes them.
+# These expressions match the exact output of the sanitizer.
 _CODE: Final = re.compile(r'(<pre>)?<code class="language-([^" ]+)">([^<]*)</code>(?(1)</pre>)')
 _BACK: Final = re.compile(r'<a class="footnote-back" href="#[^"]*?(?:\.(\d+))?">')
 _NOTE_TAG: Final = re.compile(r"<(?:a|li) [^<>]*>")
@@ -34,7 +35,7 @@ _REF: Final = '<sup class="footnote-ref"><a '
 
 
 def to_html(text: str, text_format: str) -> str:
-    """Return an editor's text as clean HTML; it may contain HTML in either format."""
+    """Return an editor's text as clean HTML. Texts in both formats may contain HTML."""
     if text_format == HTML:
         return html.clean(text, "article")
     return markdown.render(text, "article")
@@ -42,66 +43,68 @@ def to_html(text: str, text_format: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def of_field(text: str) -> str:
-    """Return what a field of Markdown says as clean HTML. Kept in process.
+    """Return the text of a Markdown field as clean HTML. The result is cached in process.
 
-    The ids of its footnotes are its own: the page's text and its other fields have notes of the same numbers.
+    The ids of its footnotes contain a hash of the text, because other texts of the page have footnotes with the same numbers.
     """
-    own = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
-    return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(own, tag[0]), to_html(text, MARKDOWN))
+    unique_name = rf"\g<1>{blake2b(text.encode(), digest_size=4).hexdigest()}-"
+    return _NOTE_TAG.sub(lambda tag: _NOTE_NAME.sub(unique_name, tag[0]), to_html(text, MARKDOWN))
 
 
 @lru_cache(maxsize=KEPT)
 def saved(nonce: ObjectId, text: str, text_format: str) -> str:
-    """Return the text that was saved under a nonce as clean HTML. Kept in process."""
+    """Return the text that was saved under `nonce` as clean HTML. The result is cached in process."""
     return to_html(text, text_format)
 
 
 @lru_cache(maxsize=KEPT)
 def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
-    """Return clean HTML with formulas, coloured code, the punctuation of `language`, and names in it for links of footnotes.
+    """Return clean HTML with formulas, coloured code, the punctuation of `language`, and labels in it for links of footnotes.
 
-    `is_page`: whether it is the text of a page: its footnotes stand beside their lines, not in a list at the end, and its
-    headings have links to themselves. Kept in process."""
+    `is_page`: the HTML is the text of a page. Its footnotes appear next to their lines, not in a list at the end, and its
+    headings link to themselves. The result is cached in process.
+    """
     smart = typography.smart_html(clean, language)
     with override(language):
-        placed = anchors.linked(margin.noted(smart), _("Link to this section")) if is_page else smart
-        return _with_names(_CODE.sub(_Code(), placed))
+        page_html = anchors.linked(margin.noted(smart), _("Link to this section")) if is_page else smart
+        return _label_footnotes(_CODE.sub(_CodeRenderer(), page_html))
 
 
 def line(text: str) -> str:
-    """Return a title or a summary with the punctuation of the site's language. It is text, not HTML."""
+    """Return a title or a summary, as plain text, with the punctuation of the active language."""
     return typography.smart(text, get_language() or "en")
 
 
-class _Code:
-    """Returns what takes the place of each formula and of each block of code of one text, as long as its bounds last."""
+class _CodeRenderer:
+    """Replacement function for the formulas and code blocks of one text, up to MOST_MATHS and MOST_CODE characters."""
 
     def __init__(self) -> None:
         self._maths = MOST_MATHS
         self._code = MOST_CODE
 
-    def __call__(self, found: re.Match[str]) -> str:
-        is_block = bool(found[1])
-        language = found[2]
-        typed = unescape(found[3])
+    def __call__(self, match: re.Match[str]) -> str:
+        is_block = bool(match[1])
+        language = match[2]
+        source = unescape(match[3])
         if language == "math":
-            self._maths -= len(typed)
-            formula = maths.mathml(typed.strip(), is_block=is_block) if self._maths >= 0 else None
-            return formula or found[0]
-        if not is_block or len(typed) > self._code:
-            return found[0]
-        coloured = code.highlighted(typed, language)
-        self._code -= len(typed) if coloured else 0
-        return f'<pre><code class="language-{language}">{coloured}</code></pre>' if coloured else found[0]
+            self._maths -= len(source)
+            formula = maths.mathml(source.strip(), is_block=is_block) if self._maths >= 0 else None
+            return formula or match[0]
+        if not is_block or len(source) > self._code:
+            return match[0]
+        coloured = code.highlighted(source, language)
+        self._code -= len(source) if coloured else 0
+        return f'<pre><code class="language-{language}">{coloured}</code></pre>' if coloured else match[0]
 
 
-def _with_names(clean: str) -> str:
+def _label_footnotes(clean: str) -> str:
+    """Add roles and labels for screen readers to the footnotes of a text."""
     if _REF not in clean:
         return clean
     notes = format_html('<div class="footnotes" role="doc-endnotes" aria-label="{}">', _("Footnotes"))
 
-    def back(found: re.Match[str]) -> str:
-        name = _("Back to the text") + (f" ({found[1]})" if found[1] else "")
-        return format_html('<a role="doc-backlink" aria-label="{}"', name) + found[0].removeprefix("<a")
+    def label_back_link(match: re.Match[str]) -> str:
+        label = _("Back to the text") + (f" ({match[1]})" if match[1] else "")
+        return format_html('<a role="doc-backlink" aria-label="{}"', label) + match[0].removeprefix("<a")
 
-    return _BACK.sub(back, clean).replace(margin.START, notes).replace(_REF, f'{_REF}role="doc-noteref" ')
+    return _BACK.sub(label_back_link, clean).replace(margin.START, notes).replace(_REF, f'{_REF}role="doc-noteref" ')

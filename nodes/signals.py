@@ -1,6 +1,6 @@
-"""What nodes tell the rest of the site."""
+"""Signals about nodes for the rest of the site."""
 
 from django.dispatch import Signal
 
-# Sent after a node was deleted for good. Arguments: node_id (ObjectId), type (str): only with both is it one thing.
+# Sent after a node was permanently deleted. Arguments: node_id (ObjectId), type (str). Ids are unique only per type.
 node_deleted = Signal()

@@ -10,27 +10,29 @@ MOST = 200
 
 
 def normalized(tag: str) -> str:
-    """Return a tag in the one form in which it is stored: NFC, single spaces, no comma, which separates them, and no slash at
-    either end, which its address cannot have."""
-    plain = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
-    whole = unicodedata.normalize("NFC", " ".join(plain.split())).strip(" /")[:LONGEST].strip(" /")
-    return "" if is_blank(whole) else whole
+    """Return `tag` in the form in which tags are stored: NFC, with single spaces, without commas, at most LONGEST characters.
+
+    Commas separate tags. Slashes at either end are removed, because the URL of a tag cannot have them.
+    """
+    spaced = "".join(" " if unicodedata.category(c)[0] in "CZ" or c == "," else c for c in tag)
+    normal = unicodedata.normalize("NFC", " ".join(spaced.split())).strip(" /")[:LONGEST].strip(" /")
+    return "" if is_blank(normal) else normal
 
 
 def has_no_address(tag: str) -> bool:
-    """Return whether a part of a tag is "." or "..", which browsers remove from addresses."""
+    """Return whether a part of `tag` between slashes is "." or "..", which browsers remove from URLs."""
     return bool({".", ".."} & set(tag.split("/")))
 
 
 def parse(typed: str) -> tuple[str, ...]:
-    """Return the tags of a text such as "spring, news", each once, in their order."""
+    """Return the tags of a text such as "spring, news", each once, in the order of the text."""
     return unique(part for part in typed.split(","))
 
 
 def unique(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags normalized, each once: "News" and "news" are one, spelled as it came first."""
-    found: dict[str, str] = {}
+    """Return the normalized tags, each once, at most MOST. "News" and "news" are one tag; the first spelling is kept."""
+    spellings: dict[str, str] = {}
     for tag in tags:
-        if plain := normalized(tag):
-            found.setdefault(plain.casefold(), plain)
-    return tuple(found.values())[:MOST]
+        if normal := normalized(tag):
+            spellings.setdefault(normal.casefold(), normal)
+    return tuple(spellings.values())[:MOST]

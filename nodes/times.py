@@ -1,4 +1,4 @@
-"""Points in time as editors read them, in the site's zone: "June 1, 9 a.m.", "10:42 a.m."."""
+"""Points in time as text for editors, in the site's time zone: "June 1, 9 a.m.", "10:42 a.m."."""
 
 from datetime import datetime, timedelta
 
@@ -8,24 +8,24 @@ from django.utils.translation import gettext as _
 
 
 def day(when: datetime, moment: datetime) -> str:
-    """Return a day, without the year if it is that of `moment`."""
+    """Return the day of `when`, without the year if `moment` is in the same year."""
     local = timezone.localtime(when)
     today = timezone.localtime(moment)
     return formats.date_format(local, "MONTH_DAY_FORMAT" if local.year == today.year else "DATE_FORMAT")
 
 
 def time(when: datetime) -> str:
-    """Return a time of the day."""
+    """Return the time of day of `when`."""
     return formats.date_format(timezone.localtime(when), "TIME_FORMAT")
 
 
 def point(when: datetime, moment: datetime) -> str:
-    """Return a day, as `day` does, and a time."""
+    """Return the day of `when`, as `day` does, and its time."""
     return _("%(day)s, %(time)s") % {"day": day(when, moment), "time": time(when)}
 
 
 def ago(when: datetime, moment: datetime) -> str:
-    """Return how long before `moment` something was: "5 minutes ago", "just now"."""
+    """Return how long before `moment` the time `when` was, such as "5 minutes ago" or "just now"."""
     if moment - when < timedelta(minutes=1):
         return _("just now")
     return _("%(ago)s ago") % {"ago": timesince(when, moment)}

@@ -1,4 +1,4 @@
-"""What crosses the boundary of services beside models: who acts, what was seen, what came of it."""
+"""Types that services accept and return in addition to models: the actor, the expected state and the result of a save."""
 
 import enum
 from collections.abc import Iterable, Mapping
@@ -10,22 +10,25 @@ from bson import ObjectId
 
 from marginalia.markup.characters import is_blank
 
-# When what has no end expires. Never null: $gt does not match null.
+# Expiry of nodes that never expire. It is not null, because $gt doesn't match null.
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Act(enum.StrEnum):
-    """What a save did, for history. Revisions store those that they do not show by themselves (RESTORED, MERGED,
-    CHANGES_PUBLISHED, SCHEDULED_CHANGES); the others are told by two neighbouring revisions."""
+    """Action of a save, for the history of a node.
+
+    Revisions store only the actions that cannot be derived from two neighbouring revisions: RESTORED, MERGED,
+    CHANGES_PUBLISHED and SCHEDULED_CHANGES.
+    """
 
     CREATED = "created"
     IMPORTED = "imported"
     SAVED = "saved"
-    RESTORED = "restored"  # an older version, or what was in the trash
+    RESTORED = "restored"  # an older version, or a node from the trash
     MERGED = "merged"
     PUBLISHED = "published"
     CHANGES_PUBLISHED = "changes-published"
-    SCHEDULED_CHANGES = "scheduled-changes-published"  # by themselves, when they were due
+    SCHEDULED_CHANGES = "scheduled-changes-published"  # automatically, when they were due
     SCHEDULED = "scheduled"
     UNPUBLISHED = "unpublished"
     MOVED = "moved"
@@ -35,16 +38,16 @@ class Act(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """Who makes a change: an account's id and the name to show; an import has no id."""
+    """Author of a change: the id of an account, and the name to show. An import has no id."""
 
     id: ObjectId | None
     name: str
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the actor that a logged-in Django user is: readers see the name, so that it is never an address for mails."""
-        full = user.get_full_name()
-        return cls(user.pk, user.get_username().partition("@")[0] if is_blank(full) else full)
+        """Return the actor for a Django user. Readers see the name, so it is never an email address."""
+        full_name = user.get_full_name()
+        return cls(user.pk, user.get_username().partition("@")[0] if is_blank(full_name) else full_name)
 
     def as_document(self) -> dict[str, Any]:
         return {"_id": self.id, "name": self.name}
@@ -52,16 +55,16 @@ class Actor:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a compare-and-set expects to find: the place, the nonce and the shape that the node had when it was read.
+    """Expected state of a node in a compare-and-set: its place, nonce and type version when it was read.
 
-    The place is in it because it is the shard key: without it a save would be broadcast, and a rename would fail.
+    The place is included because it is the shard key. Without the shard key, MongoDB would broadcast saves and refuse renames.
     """
 
     id: ObjectId
     parent_id: ObjectId | None
     slug: str
     nonce: ObjectId
-    # Writing stored documents through takes no nonce: who read another shape reads again.
+    # `upgrade_nodes` changes the stored version without a new nonce, so writers that read the old version have to read again.
     schema_version: int | None = None
 
     @classmethod
@@ -83,7 +86,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class TagChange:
-    """Tags as the difference to those that the form was rendered with. `wanted`: what the form says; None: only this."""
+    """Change of tags, as the difference to the tags that a form was rendered with.
+
+    `wanted` contains all tags of the form, or is None if only the difference is known.
+    """
 
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
@@ -91,23 +97,23 @@ class TagChange:
 
     @classmethod
     def between(cls, rendered: Any, wanted: Any) -> Self:
-        """Return what turns the tags `rendered` into the tags `wanted`."""
+        """Return the change that turns the tags `rendered` into the tags `wanted`."""
         before = frozenset(rendered)
         after = frozenset(wanted)
         return cls(after - before, before - after, after)
 
     def applied(self, present: Iterable[str]) -> list[str]:
-        """Return the tags `present` after the change, sorted. "News" and "news" are one tag, spelled as it is there already."""
+        """Return the tags `present` after the change, sorted. "News" and "news" are one tag; the present spelling is kept."""
         if not self:
             return sorted(present)
         removed = {tag.casefold() for tag in self.removed}
-        found: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for tag in (*(tag for tag in present if tag.casefold() not in removed), *sorted(self.added)):
-            found.setdefault(tag.casefold(), tag)
-        return sorted(found.values())
+            spellings.setdefault(tag.casefold(), tag)
+        return sorted(spellings.values())
 
     def changes(self, present: Iterable[str]) -> bool:
-        """Return whether the tags `present` would be others afterwards."""
+        """Return whether the change would alter the tags `present`."""
         return self.applied(present) != sorted(present)
 
     def __bool__(self) -> bool:
@@ -119,9 +125,9 @@ NO_TAGS = TagChange()
 
 @dataclass(frozen=True)
 class Submitted:
-    """What a rendered form said when it saved: the fields by path, and all its tags, None if it has none.
+    """Content of the form `form` when it was saved: the fields by path, and all its tags, or None if it has no tags field.
 
-    `was_merged`: others had saved too, so more was stored.
+    `was_merged`: others had saved meanwhile, so the stored version contains their changes, too.
     """
 
     form: ObjectId
@@ -132,9 +138,9 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a save came to: the nonce now stored, the fields written, and those merged with another writer's save.
+    """Result of a save: the stored nonce, the written fields, and the fields merged with another writer's save.
 
-    `unscheduled`: when the changes were to appear whose schedule the save ended; they are a draft as before.
+    `unscheduled` is the time of scheduled changes whose schedule this save ended. These changes are now an ordinary draft.
     """
 
     id: ObjectId

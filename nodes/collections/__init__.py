@@ -1,4 +1,4 @@
-"""The collections of what editors write; every hot query's index stands here."""
+"""The collections of nodes and photos, with the indexes of all hot queries."""
 
 from functools import cache
 from typing import Any
@@ -16,34 +16,34 @@ TRASH = "cms.trash"
 SITE = "cms.site"
 WORKING_COPIES = "cms.working_copies"
 
-# GridFS buckets: photos and their contents; resized copies, made on demand.
+# GridFS buckets: photos and their files, and resized copies, which are made on demand.
 ASSETS, RENDITIONS = "cms.assets", "cms.renditions"
 ASSET_FILES = f"{ASSETS}.files"
 ASSET_CHUNKS = f"{ASSETS}.chunks"
 RENDITION_FILES = f"{RENDITIONS}.files"
 RENDITION_CHUNKS = f"{RENDITIONS}.chunks"
 
-# What was typed and not saved is kept for so long.
+# Unsaved input is stored for this many days.
 WORKING_COPY_DAYS = 30
 
 PLACE = (("metadata.parent_id", 1), ("metadata.slug", 1))
 CHANGED = (("metadata.updated", -1), ("_id", -1))
-# Of what was published in one moment, that which was made last: ids of photos say nothing of it.
+# If several nodes were published at the same time, the one created last comes first. Ids of photos don't follow creation.
 NEWEST = (("metadata.published", -1), ("metadata.created", -1), ("_id", -1))
 OWN_DATE = (("derived.date", 1), ("_id", 1), ("metadata.expires", 1), ("metadata.published", 1))
-# What its section lists by a date of its own.
+# Nodes that their section lists by a date field of their type.
 DATED = {"derived.date": {"$exists": True}}
-# What stands first in its section.
+# Nodes that are pinned to the top of their section.
 PINNED = {"metadata.detail.is_pinned": True}
-# The index of an id: a filter that names a place besides would have the server weigh those of places too.
+# A hint for the index of ids. Without it, the server also tries indexes of places if a filter contains an id and a place.
 BY_ID = "_id_"
 POSITION = (("position", 1), ("metadata.slug", 1))
-# What uses something at all.
+# Nodes that refer to any node, photo or insert.
 REFERRING = {"derived.refs": {"$exists": True}}
 
-# Words are stemmed as English, which does little harm elsewhere; `pairs` serves scripts without spaces. No document
-# has a field by the name of language_override: "language", the default, would be taken from what editors write.
-# `derived.title` and `derived.tags` are the words of fields that types want weighed so.
+# Words are stemmed as English, which does little harm in other languages. `pairs` serves scripts without spaces. No document
+# has a field with the name in language_override. The default, "language", could be a field of a type, which MongoDB would use.
+# `derived.title` and `derived.tags` are words of fields that types weigh like the title or the tags.
 _WEIGHTS = {
     "metadata.title": 10,
     "derived.title": 10,
@@ -65,18 +65,18 @@ SEARCH = Index(
 
 
 def node_indexes() -> tuple[Index, ...]:
-    """Return the indexes that nodes and photos share: the same code queries either."""
+    """Return the indexes that nodes and photos share, because the same code queries both."""
     return (
         Index("by_place", PLACE, unique=True),
-        # Newest of a section: lists, feeds, archives, previous and next. What follows _id lets the index alone decide
-        # what is shown, so that no document is read in vain.
+        # Newest nodes of a section: lists, feeds, archives, previous and next. The fields after _id let the index alone
+        # decide what is shown, so that no document is read in vain.
         Index(
             "by_section",
             (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1), ("metadata.type", 1)),
         ),
         Index("by_type", (("metadata.type", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
         Index("by_tag", (("metadata.tags", 1), *NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1))),
-        # What readers see under an author's name.
+        # Public nodes with an author's name.
         Index(
             "by_byline",
             (
@@ -87,9 +87,9 @@ def node_indexes() -> tuple[Index, ...]:
                 ("metadata.type", 1),
             ),
         ),
-        # What has expired, for editors; and when the site next changes by itself.
+        # Expired nodes, for editors, and the next time at which the site changes by itself.
         Index("by_expiry", (("metadata.expires", -1), ("_id", -1))),
-        # What has a word in its title that begins with what an editor types: the last changed with the same word first.
+        # Nodes with a word in the title that begins with an editor's input. For the same word, the last changed comes first.
         Index("by_title_word", (("derived.title_words", 1), *CHANGED)),
         # The pages of a folder, by name.
         Index(
@@ -107,31 +107,38 @@ def node_indexes() -> tuple[Index, ...]:
 
 @cache
 def keys_of(index: str, collection: str = NODES) -> dict[str, int | str]:
-    """Return the keys of a declared index, for hints: its name differs where an upgrade found the declared one taken."""
-    declared = next(one for one in collections() if one.name == collection).indexes
-    return dict(next(one for one in declared if one.name == index).keys)
+    """Return the keys of the declared index `index`, for hints.
+
+    Hints use keys, because an upgrade creates an index under another name if the declared name is taken.
+    """
+    indexes = next(declared for declared in collections() if declared.name == collection).indexes
+    return dict(next(declared for declared in indexes if declared.name == index).keys)
 
 
 def home_of(type: str) -> str:
-    """Return the name of the collection in which nodes of a type stand: photos are files, all else are nodes."""
+    """Return the name of the collection for nodes of `type`. Photos are GridFS files; all other nodes are in NODES."""
     return ASSET_FILES if content.get(type).is_file else NODES
 
 
 def node_filter(collection: str) -> dict[str, Any]:
-    """Return the filter of the documents of a collection that are nodes or photos, given by id.
+    """Return the filter for the documents of `collection` that are nodes or photos.
 
-    Not so among files: contents that once were, or will be, a photo's; photos whose first upload is under way.
+    Among the files, it excludes former and future contents of photos, and photos whose first upload is in progress. Queries
+    combine it with a filter by id.
     """
     return {"metadata.content_id": {"$type": "objectId"}} if collection == ASSET_FILES else {}
 
 
-def sought(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
-    """Return what to add, in turn, to a filter of a photo by id: the gallery in which it stood when its id was noted, for a
-    cluster to ask the shards of that alone; and nothing, for what was moved since."""
+def gallery_filters(gallery_id: ObjectId | None) -> tuple[dict[str, Any], ...]:
+    """Return the filters to add, in turn, to a query of a photo by id.
+
+    The first filter has the gallery that contained the photo when its id was stored, so that a cluster queries only the shards
+    of this gallery. The second is empty, for photos that were moved since.
+    """
     return ({"metadata.parent_id": gallery_id}, {}) if gallery_id else ({},)
 
 
-# What every GridFS driver would create by itself, under the names that it would give.
+# Every GridFS driver would create these indexes under these names.
 FILES_INDEXES = (Index("filename_1_uploadDate_1", (("filename", 1), ("uploadDate", 1))),)
 CHUNKS_INDEXES = (Index("files_id_1_n_1", (("files_id", 1), ("n", 1)), unique=True),)
 CHUNKS_KEY = ShardKey(
@@ -143,14 +150,14 @@ CHUNKS_KEY = ShardKey(
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the collections of what editors write, as the content types of the installed apps would have them."""
+    """Return the collections of nodes and photos, with validators for the content types of the installed apps."""
     return (
         Collection(
             NODES,
             (
                 *node_indexes(),
                 SEARCH,
-                # What stands in a section as editors arranged it; what has no position yet comes first, by its slug.
+                # Nodes of a section in the order of editors. Nodes without a position come first, by slug.
                 Index(
                     "by_position",
                     (
@@ -161,7 +168,7 @@ def collections() -> tuple[Collection, ...]:
                         ("metadata.type", 1),
                     ),
                 ),
-                # The lists of the admin: what was changed last, of all or by one filter; and by state, newest first.
+                # The lists of the admin: last changed first, of all nodes or by one filter, and newest first by state.
                 Index("by_updated", CHANGED),
                 Index("section_by_updated", (("metadata.parent_id", 1), *CHANGED)),
                 Index("type_by_updated", (("metadata.type", 1), *CHANGED)),
@@ -170,9 +177,9 @@ def collections() -> tuple[Collection, ...]:
                 Index("by_published", (*NEWEST, ("metadata.expires", 1))),
                 Index("by_author", (("metadata.author._id", 1), *NEWEST, ("metadata.expires", 1))),
                 Index("by_draft", (("draft.saved_at", -1), ("_id", -1)), sparse=True),
-                # Changes that are scheduled, which readers see from then on.
+                # Scheduled changes, by the time from which readers see them.
                 Index("by_due", (("draft.due", -1), ("_id", -1)), sparse=True),
-                # The values that a type's lists are filtered by, of all types: "recipe.course=dessert".
+                # Values that lists are filtered by, of all types, such as "recipe.course=dessert".
                 Index(
                     "by_facet",
                     (("derived.facets", 1), ("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)),
@@ -183,16 +190,16 @@ def collections() -> tuple[Collection, ...]:
                     (("derived.facets", 1), *CHANGED),
                     partial={"derived.facets": {"$exists": True}},
                 ),
-                # What a section lists by a date of its pages' own, also filtered by facets.
+                # Nodes of sections that list by a date field of their pages, also filtered by facets.
                 Index("by_date", (("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
                 Index("facet_by_date", (("derived.facets", 1), ("metadata.parent_id", 1), *OWN_DATE), partial=DATED),
-                # What stands first among the posts of a section: few.
+                # Pinned posts of a section. There are few.
                 Index("by_pin", (("metadata.parent_id", 1), *NEWEST, ("metadata.expires", 1)), partial=PINNED),
-                # What uses a node, a photo or an insert, live and in drafts: the two are read side by side, in one order.
+                # Uses of a node, a photo or an insert, live and in drafts. Both indexes are read in parallel in one order.
                 Index("by_ref", (("derived.refs", 1), *CHANGED), partial=REFERRING),
                 Index("by_draft_ref", (("draft.refs", 1), *CHANGED), partial={"draft.refs": {"$exists": True}}),
-                # What refers to anything, the newest first: looked through for links that lead nowhere. What was looked through
-                # already is passed over in the index alone.
+                # Nodes with references, newest first, to find broken links. A resumed search skips checked nodes by reading
+                # only the index.
                 Index("referring", (*NEWEST, ("metadata.expires", 1), ("metadata.parent_id", 1)), partial=REFERRING),
             ),
             shard_key=ShardKey(

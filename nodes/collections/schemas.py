@@ -1,7 +1,7 @@
-"""What documents of editors' collections must look like, for the server to refuse others.
+"""Validators of the collections of nodes and photos. The server refuses documents that don't match.
 
-Of the fields that a type declares the server knows the types of their values, and requires none. A document that is of an
-older or newer version of its type passes whatever its fields hold, and so does one of a type that is not installed.
+For the fields of a content type, the server checks the types of values, but requires no field. If a document is of an older
+or newer version of its type, or of a type that is not installed, its fields are not checked.
 """
 
 from django.db import models
@@ -26,7 +26,7 @@ from marginalia.mongo.schemas import (
 from nodes.content import CONTENT, PHOTO, registry, upgrading, values
 
 _AUTHOR = document({"_id": optional(ID), "name": TEXT})
-# The first class that a field is an instance of decides.
+# The first class that matches a field determines its schema.
 _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
     (models.BooleanField, BOOLEAN),
     (models.DecimalField, NUMBER),
@@ -40,7 +40,7 @@ _OF_CLASSES: tuple[tuple[type[models.Field], Schema], ...] = (
     (models.CharField, TEXT),
     (models.TextField, TEXT),
 )
-# What a camera says is of any type: [{n, v}].
+# A property from a camera can have a value of any type: [{n, v}].
 _PROPERTY = document({"n": TEXT, "v": either(TEXT, NUMBER, BOOLEAN, DATE)})
 _PHOTO_DETAIL = document(
     {"filename": TEXT},
@@ -77,24 +77,24 @@ _UPLOAD: dict[str, Schema] = {"doomed": optional(DATE), "superseded": optional(D
 
 
 def of_field(field: models.Field) -> Schema:
-    """Return the schema of the stored values of a declared field, null among them; ANYTHING of a class that is not known."""
+    """Return the schema for stored values of a declared field, including null, or ANYTHING if its class is unknown."""
     if isinstance(field, EmbeddedModelArrayField):
         return optional(array_of(of_model(field.embedded_model)))
     if isinstance(field, EmbeddedModelField):
         return optional(of_model(field.embedded_model))
     if isinstance(field, ArrayField):
         return optional(array_of(of_field(field.base_field)))
-    found = next((schema for known, schema in _OF_CLASSES if isinstance(field, known)), ANYTHING)
-    return optional(found) if found else ANYTHING
+    schema = next((schema for known, schema in _OF_CLASSES if isinstance(field, known)), ANYTHING)
+    return optional(schema) if schema else ANYTHING
 
 
 def of_model(model: type[models.Model]) -> Schema:
-    """Return the schema of the detail of a type, or of a part: the types of its fields, none of which must be there."""
+    """Return the schema for the detail of a type, or for a part. It has the types of all fields and requires none."""
     return document({}, {field.column: of_field(field) for field in values.stored_fields(model)})
 
 
 def _node() -> Schema:
-    """Return the schema of the metadata of nodes: what fields hold is said of the present version of each type alone."""
+    """Return the schema for the metadata of nodes. It checks fields only in documents of the current version of a type."""
     types = [type for type in registry.types() if not type.is_file]
     present: list[Schema] = [
         {
@@ -116,7 +116,7 @@ def _node() -> Schema:
 
 
 def _of_version(number: int) -> Schema:
-    """Return the schema of metadata of a version of its type; without one it is the first."""
+    """Return the schema for metadata of version `number` of its type. Metadata without a version is of the first."""
     if number == upgrading.FIRST:
         return {"properties": {upgrading.VERSION: {"enum": [number, None]}}}
     return {"required": [upgrading.VERSION], "properties": {upgrading.VERSION: {"enum": [number]}}}
@@ -127,7 +127,7 @@ _PHOTO = document(
     _UPLOAD | {upgrading.VERSION: optional(INTEGER)},
 )
 _CONTENT = document({"type": one_of(CONTENT), "parent_id": ID, "slug": TEXT, "locked": optional(DATE)}, _UPLOAD)
-# Ids of nodes and photos, names of inserts.
+# References are ids of nodes and photos, and names of inserts.
 _REFS = array_of(either(ID, TEXT))
 _SEARCHED = dict.fromkeys(("excerpt", "text", "pairs", "title", "tags"), TEXT)
 _DERIVED = document(
@@ -165,7 +165,7 @@ SITE = document(
         )
     },
 )
-# What is saved by now has its number alone.
+# After the input was saved, the working copy contains only its sequence number.
 WORKING_COPY = document(
     {"_id": document({"user": ID, "copy": ID}), "seq": INTEGER, "updated": DATE},
     {"type": TEXT, "node_id": optional(ID), "fields": array_of(array_of(TEXT))},
@@ -178,7 +178,7 @@ CHUNK = document({"_id": ID, "files_id": ID, "n": INTEGER, "data": BYTES})
 
 
 def node() -> Schema:
-    """Return the schema of nodes of all installed types."""
+    """Return the schema for nodes of all installed types."""
     return document(
         {"_id": ID, "metadata": _node()},
         {
@@ -194,7 +194,7 @@ def node() -> Schema:
                     "saved_at": DATE,
                     "saved_by": _AUTHOR,
                 },
-                # Of changes that are scheduled: from when on readers see them, and what lists and search show of them.
+                # Only scheduled changes have `due`, from when readers see them, and `derived`, for lists and search.
                 {
                     "base_tags": array_of(TEXT),
                     "refs": _REFS,
@@ -209,7 +209,7 @@ def node() -> Schema:
 
 
 def revision() -> Schema:
-    """Return the schema of what nodes and photos were."""
+    """Return the schema for revisions of nodes and photos."""
     return document(
         {
             "_id": ID,
@@ -224,9 +224,9 @@ def revision() -> Schema:
 
 
 def trashed() -> Schema:
-    """Return the schema of nodes and photos in the trash."""
+    """Return the schema for nodes and photos in the trash."""
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
-        # `deleting`: to be deleted for good, and begun.
-        {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
+        # `deleting`: a permanent deletion has begun.
+        {"derived": _DERIVED, "position": optional(TEXT), "deleting": YES_NO},
     )

@@ -16,7 +16,7 @@ from nodes.collections import (
     REFERRING,
     RENDITION_FILES,
     WORKING_COPIES,
-    sought,
+    gallery_filters,
 )
 from nodes.content import PHOTO, BlogEntry, registry
 from nodes.selectors import picking, references, working_copies
@@ -181,7 +181,7 @@ HOT_QUERIES = (
         "a picture by its address",
         ASSET_FILES,
         lambda photo: {
-            "filter": {"_id": photo["_id"], **sought(photo["metadata"]["parent_id"])[0]},
+            "filter": {"_id": photo["_id"], **gallery_filters(photo["metadata"]["parent_id"])[0]},
             "hint": BY_ID,
         },
         example=_PHOTOS,

@@ -14,7 +14,7 @@ from bson.errors import InvalidId
 
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import aggregate_with_hint, read_document
-from nodes.collections import ASSET_FILES, BY_ID, CHANGED, keys_of, node_filter, sought
+from nodes.collections import ASSET_FILES, BY_ID, CHANGED, gallery_filters, keys_of, node_filter
 from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
@@ -36,7 +36,7 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
         return None
     files = database()[ASSET_FILES]
     wanted = {"_id": key, **node_filter(ASSET_FILES)}
-    for near in sought(gallery_id):
+    for near in gallery_filters(gallery_id):
         if document := files.find_one({**wanted, **near}, WHOLE, hint=BY_ID):
             return read_document(ASSET_FILES, document, Photo.from_document)
     return None

@@ -9,7 +9,15 @@ from typing import Any, BinaryIO, Self
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
-from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, BY_ID, RENDITION_CHUNKS, RENDITION_FILES, sought
+from nodes.collections import (
+    ASSET_CHUNKS,
+    ASSET_FILES,
+    ASSETS,
+    BY_ID,
+    RENDITION_CHUNKS,
+    RENDITION_FILES,
+    gallery_filters,
+)
 from nodes.content import CONTENT
 from photos.assets.reader import SeekableFile
 
@@ -50,7 +58,7 @@ def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None =
     """Return a content of a photo that is whole and stays; None if there is none. `gallery_id`: where the photo, which the
     first one is, is looked for first."""
     wanted = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
-    for near in sought(gallery_id if content_id == photo_id else None):
+    for near in gallery_filters(gallery_id if content_id == photo_id else None):
         if document := database()[ASSET_FILES].find_one({**wanted, **near}, FILE, hint=BY_ID):
             return Stored.of(ASSETS, document)
     return None

@@ -135,8 +135,8 @@ MUTANTS = (
     Mutant(
         "access function",
         "nodes/access.py::_checked",
-        "if found is None or not allowed(user, found.node, Action.VIEW):",
-        "if found is None:",
+        "if editable is None or not allowed(user, editable.node, Action.VIEW):",
+        "if editable is None:",
         "tests/editor/test_rights.py::test_stranger_to_a_node_gets_404_everywhere",
     ),
     Mutant(
