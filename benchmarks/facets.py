@@ -61,7 +61,7 @@ def _load() -> Any:
 def _measure(section: Any) -> None:
     from marginalia.mongo.clock import now
     from marginalia.mongo.connection import database
-    from nodes.content.facets import key
+    from nodes.content.facets import format_facet
     from nodes.models import version_cache
     from nodes.selectors.listing import live
     from reader.selectors import facets
@@ -74,7 +74,7 @@ def _measure(section: Any) -> None:
         ("an eighth", [("ingredients", "leek")]),
     ):
         index, covering = ("by_facet", "covering_narrowed") if wanted else ("by_section", "covering")
-        kind = {"derived.facets": key("recipe", *wanted[0])} if wanted else {"metadata.type": "recipe"}
+        kind = {"derived.facets": format_facet("recipe", *wanted[0])} if wanted else {"metadata.type": "recipe"}
         match = {"$match": {"metadata.parent_id": section, **kind, **live(now())}}
         raw = [match, {"$group": {"_id": "$metadata.detail.course", "count": {"$sum": 1}}}]
         read = [match, {"$group": {"_id": None, "one": {"$max": "$metadata.updated"}}}]

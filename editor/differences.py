@@ -133,7 +133,7 @@ class _Item:
 def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Named]:
     olds, news = (list(_items(path, value, type)) for value in (old, new))
     field = declared_fields.declared(type).get(path)
-    way = declared_fields.way(type, path)
+    way = declared_fields.merge_strategy(type, path)
     if is_text(path, type) or way == ITEMS:
         rows = alignment.item_rows([one.text for one in olds], [one.text for one in news], budget)
     elif way in (PART, PARTS) or path == "tags":
@@ -148,7 +148,7 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Nam
 
 def is_text(path: str, type: str) -> bool:
     """Return whether a field of a type is a text, which is compared by its paragraphs."""
-    return declared_fields.way(type, path) == TEXT
+    return declared_fields.merge_strategy(type, path) == TEXT
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
@@ -164,7 +164,7 @@ def _single_spaced(text: str | None) -> str:
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
     """Yield the parts of a stored value of a field."""
     field = declared_fields.declared(type).get(path)
-    way = declared_fields.way(type, path)
+    way = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)
     if way == TEXT:
         for part in diff.paragraphs(text, alignment.MOST_PARAGRAPHS):
@@ -185,7 +185,7 @@ def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
 
 
 def _ids(field: models.Field, value: Any) -> tuple[str, ...]:
-    return tuple(str(one) for one in declared_fields.named_by(field, value))
+    return tuple(str(one) for one in declared_fields.referenced_ids(field, value))
 
 
 def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:

@@ -275,7 +275,7 @@ def form_of(type: str) -> builtins.type[NodeForm]:
 
 @cache
 def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
-    own = dict(declared_fields.own(content_type.type_name))
+    own = dict(declared_fields.own_fields(content_type.type_name))
     if not own or content_type.is_file:
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own.values()}

@@ -89,7 +89,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     found = access.node(request.user, node_id, Action.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, found, tags_seen=TagsSeenField(initial=list(found.live.tags)))
-    known = declared_fields.known(found.node.metadata.type, old.fields)
+    known = declared_fields.keep_declared(found.node.metadata.type, old.fields)
     # Who may comment is for those to say who may publish.
     kept = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
     wanted = {path: value for path, value in known.items() if path not in kept}

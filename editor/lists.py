@@ -108,7 +108,7 @@ class FilterForm(forms.Form):
     def _facets(self, said: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the values that are wanted of the type's fields, as they are stored."""
         wanted = {field.name: said[name] for name, field in self.facets.items() if name in said}
-        return tuple(facets.key(said["type"], *one) for one in wanted.items()) if "type" in said else ()
+        return tuple(facets.format_facet(said["type"], *one) for one in wanted.items()) if "type" in said else ()
 
 
 def _facet(field: models.Field) -> forms.Field:

@@ -44,7 +44,7 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     - nodes.E013: `date_field` is not a field with a date.
     """
     messages: list[CheckMessage] = []
-    for double in registry.doubles():
+    for double in registry.duplicates():
         first = registry.get(double.type_name)
         message = f"{_name(double)} and {_name(first)} are both the content type “{double.type_name}”."
         messages.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))

@@ -1,8 +1,8 @@
-"""Three-way merge of a node: what one side changed merges by itself, what both changed is for the editor to decide.
+"""Three-way merge of a node. Changes of one side merge automatically; the editor decides about changes of both sides.
 
-Fields are named by their path under `metadata`: "title", "detail.text". Pure functions. How two edits of one field merge is
-said by the field's class: texts by paragraph, lists by item, lists of parts by the parts' ids and each part by its fields; all
-else is one value.
+Fields are identified by their path under `metadata`: "title", "detail.text". All functions are pure. The class of a field
+decides how two edits merge. Texts merge by paragraph, lists by item, lists of parts by the ids of parts, and parts by field.
+All other fields merge as a single value.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from marginalia.markup.comparing import merge as text_merge
 from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 
-# Kept by the services themselves, or saved as differences.
+# Services set these themselves, or save them as differences (tags).
 _NOT_FIELDS = frozenset(
     {"nonce", "type", "created", "updated", "tags", "detail", "locked", "content_id", "doomed", "superseded"}
     | {upgrading.VERSION}
@@ -23,10 +23,9 @@ _NOT_FIELDS = frozenset(
 
 @dataclass(frozen=True)
 class FieldConflict:
-    """A field that both sides changed, each in another way.
+    """Field that both sides changed in different ways.
 
-    Of a text, `mine` and `theirs` differ only in the paragraphs that both changed: whichever is taken, what either side did to
-    other paragraphs stays.
+    For a text, `mine` and `theirs` differ only in the paragraphs that both sides changed. Both contain all other changes.
     """
 
     path: str
@@ -37,7 +36,11 @@ class FieldConflict:
 
 @dataclass(frozen=True)
 class Merge:
-    """`changes`: what to write over theirs. `merged`: fields of `changes`, or of theirs, where both sides had a hand."""
+    """Result of a merge.
+
+    `changes` are the fields to write over theirs. `merged` are the paths of fields, of `changes` or of theirs, that both sides
+    changed. `conflicts` are the fields that the editor has to decide.
+    """
 
     changes: dict[str, Any]
     merged: tuple[str, ...]
@@ -45,22 +48,22 @@ class Merge:
 
 
 def fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stored `metadata` by path, those of `detail` as "detail.name", in the present shape of its type.
+    """Return the fields of a stored `metadata` by path, in the current version of its type.
 
-    Raises UpgradeFailed.
+    Fields of `detail` have paths such as "detail.text". Raises UpgradeFailed.
     """
-    return as_stored(upgrading.upgraded(metadata))
+    return flatten(upgrading.upgraded(metadata))
 
 
-def as_stored(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `metadata` by path, in whatever shape it is."""
+def flatten(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `metadata` by path, without upgrading it."""
     flat = {name: value for name, value in metadata.items() if name not in _NOT_FIELDS}
     flat.update({f"detail.{name}": value for name, value in (metadata.get("detail") or {}).items()})
     return flat
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields by path as a `metadata` again."""
+    """Return the `metadata` with these fields by path. This is the reverse of `flatten`."""
     metadata: dict[str, Any] = {"detail": {}}
     for path, value in flat.items():
         head, _, tail = path.partition(".")
@@ -72,10 +75,10 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mapping[str, Any], type: str) -> Merge:
-    """Merge `mine` (the fields of a form) into `theirs` (the fields stored) of a node of a type; `base` is what the form
-    started from.
+    """Merge `mine`, the fields of a form, into `theirs`, the stored fields of a node of `type`.
 
-    Without a base every field that differs is a conflict: neither side is known to have changed it.
+    `base` contains the fields that the form started from. Without a base, each field that differs is a conflict, because
+    nobody knows which side changed it.
     """
     changes: dict[str, Any] = {}
     merged: list[str] = []
@@ -93,7 +96,7 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
         elif same(stored, before):
             changes[path] = wanted
         else:
-            ours, others = _both(declared_fields.way(type, path), before, wanted, stored)
+            ours, others = _merge_values(declared_fields.merge_strategy(type, path), before, wanted, stored)
             if same(ours, others):
                 changes[path] = ours
                 merged.append(path)
@@ -102,16 +105,16 @@ def merge(base: Mapping[str, Any] | None, mine: Mapping[str, Any], theirs: Mappi
     return Merge(changes, tuple(merged), tuple(conflicts))
 
 
-def _both(way: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
-    """Return a value that both sides changed as either side would have it merged: alike where nothing is left to decide."""
-    if way == TEXT:
-        return _texts(base or "", mine or "", theirs or "")
-    if way == ITEMS and _are(list, mine, theirs):
-        return _items(base or [], mine, theirs)
-    if way == PARTS and _are(list, mine, theirs):
-        return _parts(base or [], mine, theirs)
-    if way == PART and _are(Mapping, mine, theirs):
-        return _part(base or {}, mine, theirs)
+def _merge_values(strategy: str, base: Any, mine: Any, theirs: Any) -> tuple[Any, Any]:
+    """Merge a value that both sides changed. Returns the result for either side; both are equal if there is no conflict."""
+    if strategy == TEXT:
+        return _merge_texts(base or "", mine or "", theirs or "")
+    if strategy == ITEMS and _are(list, mine, theirs):
+        return _merge_items(base or [], mine, theirs)
+    if strategy == PARTS and _are(list, mine, theirs):
+        return _merge_parts(base or [], mine, theirs)
+    if strategy == PART and _are(Mapping, mine, theirs):
+        return _merge_part(base or {}, mine, theirs)
     return mine, theirs
 
 
@@ -119,7 +122,7 @@ def _are(kind: Any, *values: Any) -> bool:
     return all(isinstance(value, kind) for value in values)
 
 
-def _texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
+def _merge_texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
     merged = text_merge.merge(base, mine, theirs)
     if merged.text is not None:
         return merged.text, merged.text
@@ -127,21 +130,23 @@ def _texts(base: str, mine: str, theirs: str) -> tuple[str, str]:
     return ours, text_merge.resolve(merged, ["theirs"] * merged.conflicts)
 
 
-def _items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    # Of what a list holds not everything has a hash.
-    known = {repr(item): item for item in (*base, *mine, *theirs)}
+def _merge_items(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    # Some items cannot be hashed, so they are compared by their representation.
+    by_repr = {repr(item): item for item in (*base, *mine, *theirs)}
     merged = lists.merge(*([repr(item) for item in side] for side in (base, mine, theirs)))
-    return [known[key] for key in merged.mine], [known[key] for key in merged.theirs]
+    return [by_repr[key] for key in merged.mine], [by_repr[key] for key in merged.theirs]
 
 
-def _parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Merge lists of parts: which there are and in which order by their ids, what both sides kept field by field."""
+def _merge_parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Merge lists of parts. Additions, removals and order merge by the ids of parts, and the parts of both sides by field."""
     before, ours, others = ({str(part.get("_id")): part for part in side} for side in (base, mine, theirs))
-    changed = {
-        key: _part(part, ours.get(key), others.get(key)) for key, part in before.items() if key in ours or key in others
+    merged = {
+        key: _merge_part(part, ours.get(key), others.get(key))
+        for key, part in before.items()
+        if key in ours or key in others
     }
-    # A part that one side removed and the other changed is for the editor to decide.
-    kept = {
+    # If one side removed a part and the other changed it, the editor decides.
+    disputed = {
         key
         for key, part in before.items()
         if (key in ours) != (key in others) and not same((ours.get(key) or others.get(key)), part)
@@ -149,16 +154,19 @@ def _parts(base: list[Any], mine: list[Any], theirs: list[Any]) -> tuple[list[An
     order = lists.merge(list(before), list(ours), list(others))
     new = {**others, **ours}
 
-    def made(keys: tuple[str, ...], side: int, own: Mapping[str, Any]) -> list[Any]:
-        listed = [key for key in keys if key not in kept or key in own]
-        listed += [key for key in own if key in kept and key not in listed]
-        return [changed[key][side] if key in changed else new[key] for key in listed]
+    def parts_of(keys: tuple[str, ...], side: int, own_parts: Mapping[str, Any]) -> list[Any]:
+        """Return the merged list for a side, which contains the disputed parts that this side kept."""
+        result = [key for key in keys if key not in disputed or key in own_parts]
+        result += [key for key in own_parts if key in disputed and key not in result]
+        return [merged[key][side] if key in merged else new[key] for key in result]
 
-    return made(order.mine, 0, ours), made(order.theirs, 1, others)
+    return parts_of(order.mine, 0, ours), parts_of(order.theirs, 1, others)
 
 
-def _part(base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> tuple[Any, Any]:
-    """Merge one part field by field; of what one side has not, it is what the other has."""
+def _merge_part(
+    base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None
+) -> tuple[Any, Any]:
+    """Merge one part field by field. If one side doesn't have the part, both results are the other side's."""
     if mine is None or theirs is None:
         return mine or theirs, mine or theirs
     ours = dict(theirs)
@@ -171,15 +179,18 @@ def _part(base: Mapping[str, Any], mine: Mapping[str, Any] | None, theirs: Mappi
     return ours, others
 
 
-def same(one: Any, other: Any) -> bool:
-    """Compare as an editor would: no value and an empty one are alike, and so are a browser's line ends and ours."""
-    if isinstance(one, str):
-        one = one.replace("\r\n", "\n")
+def same(value: Any, other: Any) -> bool:
+    """Return whether two values are the same for an editor.
+
+    Null equals an empty value, and the line ends of a browser (CRLF) equal the stored ones (LF).
+    """
+    if isinstance(value, str):
+        value = value.replace("\r\n", "\n")
     if isinstance(other, str):
         other = other.replace("\r\n", "\n")
-    if _is_empty(one) or _is_empty(other):
-        return _is_empty(one) and _is_empty(other)
-    return bool(one == other)
+    if _is_empty(value) or _is_empty(other):
+        return _is_empty(value) and _is_empty(other)
+    return bool(value == other)
 
 
 def _is_empty(value: Any) -> bool:

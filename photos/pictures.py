@@ -49,7 +49,7 @@ def shared(node: Placed, listed: Sequence[Photo] = ()) -> Photo | None:
 def usual(node: Placed) -> Photo | None:
     """Return the photo that stands for a node for which editors chose none: of another field of its type, or of its text."""
     detail = node.metadata.detail
-    fields = (field for _path, field in declared_fields.own(node.metadata.type))
+    fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))
     named = [getattr(detail, one.attname, None) for one in fields if isinstance(one, PhotoField)]
     ids = [one for one in named if one and one != getattr(detail, "picture", None)]
     found = _public(ids)

@@ -75,7 +75,7 @@ def in_fields(node: Placed) -> frozenset[str]:
 
 
 def _of_fields(node: Placed) -> Iterator[Inserts]:
-    fields = declared_fields.markdown(node.metadata.type, node.metadata.detail)
+    fields = declared_fields.markdown_texts(node.metadata.type, node.metadata.detail)
     return (Inserts(rendering.of_field(one.text)) for one in fields if may_have_any(one.text))
 
 

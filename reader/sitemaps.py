@@ -31,7 +31,9 @@ def index(request: HttpRequest) -> HttpResponse:
     moment = now()
     origin = links.origin(request)
     names = [(SECTIONS, 1)]
-    names += [(type, n + 1) for type in registry.leaves() for n in range(len(sitemap.starts(sections, type, moment)))]
+    names += [
+        (type, n + 1) for type in registry.non_sections() for n in range(len(sitemap.starts(sections, type, moment)))
+    ]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)
     return _xml("sitemapindex", lines)
 
@@ -42,7 +44,7 @@ def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
     origin = links.origin(request)
     if kind == SECTIONS and number == 1:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
-    found = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.leaves() else None
+    found = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.non_sections() else None
     if found is None:
         raise Http404(_("There is no such page of the sitemap."))
     url = tree.current().url

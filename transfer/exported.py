@@ -93,7 +93,7 @@ def sections(part: Part) -> Iterator[Document]:
 
 def leaves(part: Part) -> Iterator[Document]:
     """Yield the nodes in which nothing stands, by id."""
-    yield from _with_history(_selected(NODES, part, {"metadata.type": {"$in": list(registry.leaves())}}, _NODE))
+    yield from _with_history(_selected(NODES, part, {"metadata.type": {"$in": list(registry.non_sections())}}, _NODE))
 
 
 def photos(part: Part) -> Iterator[Document]:

@@ -253,12 +253,12 @@ def _check(record: Mapping[str, Any], coming: Coming) -> None:
 def check_fields(record: Mapping[str, Any]) -> None:
     """Raise NodeError for a node or photo, or a draft of it, with a field that no editor could have saved so."""
     metadata = record["metadata"]
-    for said in (metadata, upgrading.draft_of(record)) if "draft" in record else (metadata,):
+    for said in (metadata, upgrading.draft_metadata(record)) if "draft" in record else (metadata,):
         present = writable(said)
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", _("The field does not take this value."))
         # What a type had in a former release is kept, and read by nothing.
-        given = declared_fields.known(said["type"], merging.fields(present))
+        given = declared_fields.keep_declared(said["type"], merging.fields(present))
         cleaned = normalized(given, said["type"])
         # What an upgrader makes is written as it is.
         wrong = [path for path in given if present is said and given[path] != cleaned[path]]

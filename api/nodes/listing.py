@@ -153,7 +153,7 @@ def _facets(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str
         name, equals, value = one.partition("=")
         if not equals or not name:
             raise Problem("invalid", errors=[("query.facet", "A facet is spelled name=value.")])
-        pairs.append((name, facets.normal(value)))
+        pairs.append((name, facets.normalize(value)))
     if not pairs:
         return []
     names = {name for name, _value in pairs}

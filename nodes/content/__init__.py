@@ -1,4 +1,4 @@
-"""Content types: what a node can be. An app declares its own in its module `content`:
+"""Content types. An app declares its own types in its module `content`:
 
     @register
     class Recipe(Entry):
@@ -6,7 +6,7 @@
 
         servings = models.PositiveSmallIntegerField(default=2)
 
-Fields are Django's and the back end's; they are stored in `metadata.detail`. Everything else follows from the declaration.
+Fields are Django's and the database back end's. They are stored in `metadata.detail`. Forms, lists and search follow from them.
 """
 
 from importlib import import_module
@@ -73,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Inserts stand above content types, whose fields they use; apps find both here.
+    # Inserts use the fields of content types, so they cannot be imported at the top. Apps import both from this module.
     if name in ("Insert", "insert"):
         return getattr(import_module("marginalia.markup.inserts"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

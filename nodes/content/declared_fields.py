@@ -1,4 +1,4 @@
-"""The declared fields of a type, by their path under `metadata`, and how edits of each merge."""
+"""The declared fields of a content type, by their path under `metadata`, and how edits of each field merge."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -11,16 +11,16 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from nodes.content import registry, values
 from nodes.content.base import NodeField
 
-# How two edits of a field merge: by paragraph, by item, by the ids of parts, by the names of a part's fields, or not at all.
+# Strategies to merge two edits of a field: by paragraph, by item, by the ids of parts, by the fields of a part, or not at all.
 TEXT = "text"
 ITEMS = "items"
 PARTS = "parts"
 PART = "part"
 VALUE = "value"
 PREFIX = "detail."
-# What search finds nothing by: words that readers of a page do not see, or that it looks through by itself.
+# Search ignores these fields. Readers of a page don't see SEO texts, and search handles alternative texts separately.
 _UNSEARCHED = frozenset({"detail.alt", "detail.seo_title", "detail.seo_description"})
-# What forms over nodes send besides the fields that a type declares.
+# Names that forms of nodes send in addition to the declared fields of a type.
 RESERVED = frozenset(
     {"title", "slug", "section", "parent_id", "summary", "tags", "tags_seen", "author", "published", "expires", "nonce"}
     | {
@@ -42,11 +42,11 @@ RESERVED = frozenset(
 
 
 class MarkdownField(models.TextField):
-    """A text with Markdown and inserts, besides the one that every page has. Templates show it by the filter `markdown`."""
+    """Text field for Markdown with inserts, in addition to the text of the page. Templates display it with `markdown`."""
 
 
 def declared(type: str) -> Mapping[str, models.Field]:
-    """Return the fields of a type by path: {"detail.servings": …}; none of a type that is not installed."""
+    """Return the fields of a type by path: {"detail.servings": …}. A type that is not installed has none."""
     return _declared(registry.get(type))
 
 
@@ -55,100 +55,111 @@ def _declared(model: type[models.Model]) -> Mapping[str, models.Field]:
     return {f"{PREFIX}{field.column}": field for field in values.stored_fields(model)}
 
 
-def own(type: str) -> Iterator[tuple[str, models.Field]]:
-    """Yield (path, field) of what editors fill in of a type beside its text, in the order of the declaration."""
+def own_fields(type: str) -> Iterator[tuple[str, models.Field]]:
+    """Yield (path, field) for the fields that editors fill in, except the page's text, format and comment policy.
+
+    The order is that of the declaration.
+    """
     for path, field in declared(type).items():
         if field.editable and field.name not in ("text", "format", "comments"):
             yield path, field
 
 
-def known(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some fields by path that a type has (still): an older version may have more."""
+def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those `fields`, by path, that the type declares. Older versions of a type may have more fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}
 
 
-def way(type: str, path: str) -> str:
-    """Return how two edits of a field merge: TEXT, ITEMS, PARTS, PART or VALUE."""
+def merge_strategy(type: str, path: str) -> str:
+    """Return the strategy to merge two edits of the field at `path`: TEXT, ITEMS, PARTS, PART or VALUE."""
     if path == "summary":
         return TEXT
     field = declared(type).get(path)
-    return VALUE if field is None else _way(field)
+    return VALUE if field is None else _strategy(field)
 
 
-def _way(field: models.Field) -> str:
+def _strategy(field: models.Field) -> str:
     if isinstance(field, models.TextField):
         return TEXT
     if isinstance(field, EmbeddedModelArrayField):
         return PARTS
     if isinstance(field, EmbeddedModelField):
         return PART
-    # Of a list with a fixed size the items belong together: a point, a size.
+    # The items of a list with a fixed size belong together: a point, a size.
     return ITEMS if isinstance(field, ArrayField) and not field.size else VALUE
 
 
 class FieldText(NamedTuple):
-    """What a MarkdownField says. `path`: of the type's field; `number`: of the part, from 1 on, in a list of parts, else 0."""
+    """Text of a MarkdownField.
+
+    `path` is the path of the type's field. `number` is the number of the part in a list of parts, from 1, else 0.
+    """
 
     path: str
     number: int
     text: str
 
 
-def markdown(type: str, detail: Any) -> Iterator[FieldText]:
-    """Yield what the fields of Markdown of a type say beside its text, those of its parts too. `detail`: as it is stored, or
-    an object."""
-    for path, field in own(type):
-        value = _of(detail, field)
+def markdown_texts(type: str, detail: Any) -> Iterator[FieldText]:
+    """Yield the texts of the Markdown fields of a type and its parts, without the page's own text.
+
+    `detail` is a stored document or an object of the type.
+    """
+    for path, field in own_fields(type):
+        value = _value(detail, field)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
             for number, part in enumerate(value, 1):
-                yield from _written_in(path, number, field.embedded_model, part)
+                yield from _part_texts(path, number, field.embedded_model, part)
         elif isinstance(field, EmbeddedModelField):
-            yield from _written_in(path, 0, field.embedded_model, value)
+            yield from _part_texts(path, 0, field.embedded_model, value)
         elif isinstance(field, MarkdownField) and isinstance(value, str) and value:
             yield FieldText(path, 0, value)
 
 
-def _written_in(path: str, number: int, model: Any, part: Any) -> Iterator[FieldText]:
+def _part_texts(path: str, number: int, model: Any, part: Any) -> Iterator[FieldText]:
     for field in values.stored_fields(model):
-        value = _of(part, field)
+        value = _value(part, field)
         if isinstance(field, MarkdownField) and isinstance(value, str) and value:
             yield FieldText(path, number, value)
 
 
-def _of(holder: Any, field: models.Field) -> Any:
-    return holder.get(field.column) if isinstance(holder, Mapping) else getattr(holder, field.attname, None)
+def _value(container: Any, field: models.Field) -> Any:
+    """Return the value of `field` in a stored document or an object."""
+    return container.get(field.column) if isinstance(container, Mapping) else getattr(container, field.attname, None)
 
 
-def words(
+def search_texts(
     type: str, detail: Mapping[str, Any], names: Collection[str] | None = None
 ) -> Iterator[tuple[models.Field, str]]:
-    """Yield (field, text) of the texts, beside the one that every page has, that search looks through in a stored detail;
-    `names`: of the fields of these names alone."""
-    for path, field in own(type):
+    """Yield (field, text) for all searched texts in a stored detail, except the page's own text.
+
+    `names` limits the search to the fields with these names.
+    """
+    for path, field in own_fields(type):
         if path not in _UNSEARCHED and (names is None or field.name in names):
-            yield from values.words(field, detail.get(field.column))
+            yield from values.search_texts(field, detail.get(field.column))
 
 
 def references(type: str, detail: Mapping[str, Any]) -> Iterator[ObjectId]:
-    """Yield the ids of nodes and photos that the fields of a stored detail name, those of its parts too."""
+    """Yield the ids of nodes and photos in the fields of a stored detail and its parts."""
     for field in declared(type).values():
-        yield from named_by(field, detail.get(field.column))
+        yield from referenced_ids(field, detail.get(field.column))
 
 
-def named_by(field: models.Field, value: Any) -> Iterator[ObjectId]:
-    """Yield the ids of nodes and photos that a stored value of a field names."""
+def referenced_ids(field: models.Field, value: Any) -> Iterator[ObjectId]:
+    """Yield the ids of nodes and photos in a stored value of `field`."""
     if isinstance(field, NodeField) and isinstance(value, ObjectId):
         yield value
     elif isinstance(value, list):
         inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
-        for one in value:
-            yield from named_by(inner, one)
+        for item in value:
+            yield from referenced_ids(inner, item)
     elif isinstance(value, Mapping) and isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
         for part in values.stored_fields(field.embedded_model):
-            yield from named_by(part, value.get(part.column))
+            yield from referenced_ids(part, value.get(part.column))
 
 
 def defaults(type: str) -> dict[str, Any]:
-    """Return the detail of a new node of a type, as it is stored: the default of each field that has one."""
-    given = {field: field.get_default() for field in declared(type).values() if field.has_default()}
-    return {field.column: values.cleaned(field, value) if value else value for field, value in given.items()}
+    """Return the stored detail of a new node of a type: the default of each field that has one."""
+    by_field = {field: field.get_default() for field in declared(type).values() if field.has_default()}
+    return {field.column: values.cleaned(field, value) if value else value for field, value in by_field.items()}

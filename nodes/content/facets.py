@@ -1,4 +1,4 @@
-"""What lists filter nodes of a type by: the values of the fields that its `facets` names, as one text each."""
+"""Facets: the values that lists filter nodes by, as one text each. They come from the fields in `facets` of a type."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -11,62 +11,62 @@ from django_mongodb_backend.fields import ArrayField
 
 from nodes.content import registry
 
-# Values of one node, and characters of one: what is beyond is not filtered by.
+# Facets stored per node, and characters per value. Lists cannot filter by anything beyond.
 MOST, LONGEST = 50, 100
 
 
-def of(type: str, detail: Mapping[str, Any]) -> list[str]:
-    """Return what a stored detail is filtered by, sorted and once each: ["recipe.course=dessert", …]."""
-    found = {
-        key(type, field.name, value)
+def from_detail(type: str, detail: Mapping[str, Any]) -> list[str]:
+    """Return the facets of a stored detail, sorted and once each: ["recipe.course=dessert", …]."""
+    facets = {
+        format_facet(type, field.name, value)
         for field in fields(type)
-        for value in _each(detail.get(field.column))
+        for value in _texts(detail.get(field.column))
         if value != ""
     }
-    return sorted(found)[:MOST]
+    return sorted(facets)[:MOST]
 
 
 def fields(type: str) -> Iterator[models.Field]:
-    """Yield the fields of a type that lists filter by, in the order of `facets`; none of a type that is not installed."""
+    """Yield the fields that lists filter by, in the order of `facets`. A type that is not installed has none."""
     content_type = registry.get(type)
     for name in content_type.facets:
         yield content_type._meta.get_field(name)
 
 
 def is_list(field: models.Field) -> bool:
-    """Return whether one node can have several values of a field."""
+    """Return whether a node can have several values of `field`."""
     return isinstance(field, ArrayField)
 
 
 def labels(field: models.Field) -> dict[str, str]:
-    """Return what the values of a field are called that it names itself, by value, in its order."""
+    """Return the labels of a field's values, by value, in the order of its choices; {} for a field without choices."""
     inner = field.base_field if isinstance(field, ArrayField) else field
     if isinstance(inner, models.BooleanField):
         return {"true": gettext("Yes"), "false": gettext("No")}
-    return {value: str(name) for stored, name in inner.flatchoices for value in _each(stored)}
+    return {value: str(label) for choice, label in inner.flatchoices for value in _texts(choice)}
 
 
-def key(type: str, name: str, value: str) -> str:
-    """Return how a value of a field is stored among the facets of a node."""
-    return f"{type}.{name}={normal(value)}"
+def format_facet(type: str, name: str, value: str) -> str:
+    """Return the stored facet for `value` of the field `name`: "recipe.course=dessert"."""
+    return f"{type}.{name}={normalize(value)}"
 
 
-def normal(value: str) -> str:
-    """Return a value as it is stored and asked for: without space around it, also where it is cut."""
+def normalize(value: str) -> str:
+    """Return a value as stored facets and queries have it: at most LONGEST characters, without space around it."""
     return value.strip()[:LONGEST].rstrip()
 
 
-def read(stored: str) -> tuple[str, str]:
-    """Return the name of the field and the value that a stored facet spells."""
+def parse_facet(stored: str) -> tuple[str, str]:
+    """Return the name of the field and the value of a stored facet."""
     name, _equals, value = stored.partition(".")[2].partition("=")
     return name, value
 
 
-def _each(value: Any) -> Iterator[str]:
-    """Yield a stored value as text, of a list each of its own."""
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a stored value as text; for a list, each item separately."""
     if isinstance(value, list):
-        for one in value:
-            yield from _each(one)
+        for item in value:
+            yield from _texts(item)
     elif isinstance(value, bool):
         yield "true" if value else "false"
     elif isinstance(value, datetime):
@@ -74,4 +74,4 @@ def _each(value: Any) -> Iterator[str]:
     elif isinstance(value, Decimal128):
         yield f"{value.to_decimal().normalize():f}"
     elif value is not None:
-        yield normal(str(value))
+        yield normalize(str(value))

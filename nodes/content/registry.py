@@ -10,96 +10,105 @@ from nodes.content.base import NEWEST, UPCOMING, Content, Missing
 
 T = TypeVar("T", bound=type[Content])
 
-# The type of files that are a photo's present, former or coming content: documents of GridFS, but no nodes.
+# The type of files that are the current, former or future content of a photo. They are GridFS documents, but not nodes.
 CONTENT = "photo-content"
-# The top level is like a section of this type.
+# The top level behaves like a section of this type.
 TOP_LEVEL = "folder"
 
 _types: dict[str, type[Content]] = {}
-# Classes that came under a name that was taken: system checks name them.
-_doubles: list[type[Content]] = []
+# Classes whose name was already registered. System checks report them.
+_duplicates: list[type[Content]] = []
 
 
 def register(type: T) -> T:
-    """Add a content type, as a decorator of its class. Of two with one name the first stays; `manage.py check` tells."""
-    known = _types.setdefault(type.type_name, type)
-    if known is not type:
-        _doubles.append(type)
-    _forget()
+    """Register a content type. Use it as a decorator of the class.
+
+    If two types have the same name, the first stays registered, and `manage.py check` reports the second.
+    """
+    registered = _types.setdefault(type.type_name, type)
+    if registered is not type:
+        _duplicates.append(type)
+    _clear_caches()
     return type
 
 
 def unregister(type: type[Content]) -> None:
-    """Take a content type away, as if its app was not installed."""
+    """Remove a content type from the registry, as if its app were not installed."""
     if _types.get(type.type_name) is type:
         del _types[type.type_name]
-    if type in _doubles:
-        _doubles.remove(type)
-    _forget()
+    if type in _duplicates:
+        _duplicates.remove(type)
+    _clear_caches()
 
 
 def get(name: str) -> type[Content]:
-    """Return the type of this name; Missing if no installed app declares one."""
+    """Return the type `name`, or Missing if no installed app declares it."""
     return _types.get(name, Missing)
 
 
 def label(name: str) -> str:
-    """Return what a type is called; of one that is not installed, its name."""
+    """Return the label of the type `name`. A type that is not installed is called by its name."""
     return str(get(name).label) if name in _types else _("%(name)s (not installed)") % {"name": name}
 
 
 def types() -> tuple[type[Content], ...]:
-    """Return all types, those that come with the site first."""
+    """Return all types. The built-in types come first."""
     return tuple(_types.values())
 
 
-def doubles() -> tuple[type[Content], ...]:
-    """Return the classes that were registered under a name that another has."""
-    return tuple(_doubles)
+def duplicates() -> tuple[type[Content], ...]:
+    """Return the classes that were registered under the name of another type."""
+    return tuple(_duplicates)
 
 
 @cache
 def names(accept: Callable[[type[Content]], bool] | None = None) -> tuple[str, ...]:
-    """Return the names of all types, or of those that `accept` (a function of a module, as answers are kept)."""
+    """Return the names of all types, or of the types for which `accept` returns true.
+
+    Results are cached by `accept`, so pass a module's function, not a lambda.
+    """
     return tuple(name for name, type in _types.items() if accept is None or accept(type))
 
 
 @cache
 def may_hold(parent_type: str | None, child_type: str) -> bool:
-    """Return whether a node of `child_type` may stand in one of `parent_type`; None is the top level."""
+    """Return whether a node of `parent_type` can contain a node of `child_type`. None is the top level."""
     parent = get(parent_type or TOP_LEVEL)
     child = get(child_type)
     return parent.is_section and child.may_stand_in(parent)
 
 
 def sections() -> tuple[str, ...]:
-    """Return the names of the types that others stand in."""
+    """Return the names of the types that can contain other nodes."""
     return names(_is_section)
 
 
 def pages() -> tuple[str, ...]:
-    """Return the names of what stands by itself: no section, without a date."""
+    """Return the names of the types of single pages: neither sections nor files, and without a date."""
     return names(_is_page)
 
 
 def dated() -> tuple[str, ...]:
-    """Return the names of what is listed by date, files apart."""
+    """Return the names of the types that are listed by date, without files."""
     return names(_is_dated)
 
 
 def authors() -> tuple[str, ...]:
-    """Return the names of the types that tell of an author."""
+    """Return the names of the types whose pages describe an author."""
     return names(_is_of_author)
 
 
-def leaves() -> tuple[str, ...]:
-    """Return the names of all that others cannot stand in, files too."""
-    return names(_is_leaf)
+def non_sections() -> tuple[str, ...]:
+    """Return the names of all types that cannot contain other nodes, including files."""
+    return names(_is_not_section)
 
 
 @cache
 def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types with facets that a section of this type may hold and lists by date, also by a date of their own."""
+    """Return the types with facets that a section of `section_type` can contain and lists by date.
+
+    The date is the publication date, or the types' own date field if the section lists by that.
+    """
     if get(section_type).lists == UPCOMING:
         return tuple(type for type in listed_by_own_date(section_type) if type.facets)
     if get(section_type).lists != NEWEST:
@@ -110,7 +119,7 @@ def listed_by_facets(section_type: str) -> tuple[type[Content], ...]:
 
 @cache
 def listed_by_own_date(section_type: str) -> tuple[type[Content], ...]:
-    """Return the types that a section of this type may hold and lists by the date that they name."""
+    """Return the types that a section of `section_type` can contain and lists by their `date_field`."""
     if get(section_type).lists != UPCOMING:
         return ()
     return tuple(type for type in types() if type.date_field and may_hold(section_type, type.type_name))
@@ -138,10 +147,10 @@ def _is_of_author(type: type[Content]) -> bool:
     return type.is_of_author
 
 
-def _is_leaf(type: type[Content]) -> bool:
+def _is_not_section(type: type[Content]) -> bool:
     return not type.is_section
 
 
-def _forget() -> None:
-    for kept in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names):
-        kept.cache_clear()
+def _clear_caches() -> None:
+    for cached in (names, may_hold, listed_by_facets, listed_by_own_date, facet_names):
+        cached.cache_clear()

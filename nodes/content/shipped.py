@@ -1,4 +1,4 @@
-"""The content types that come with the site."""
+"""The built-in content types."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from django_mongodb_backend.fields import ArrayField
 from nodes.content.base import BY_NAME, PHOTOS, Content, Entry, Page, Section
 from nodes.content.registry import register
 
-# The least that a photo may show of its picture, in parts of width and height.
+# Minimum width and height of a crop, as fractions of the picture.
 LEAST_CROP = 0.01
 # Degrees clockwise.
 ROTATIONS = [(90, _("a quarter turn right")), (180, _("upside down")), (270, _("a quarter turn left"))]
@@ -19,7 +19,7 @@ ROTATIONS = [(90, _("a quarter turn right")), (180, _("upside down")), (270, _("
 
 @register
 class Folder(Section):
-    """Holds pages and other sections."""
+    """Section that contains pages and other sections."""
 
     description = _("Holds pages and other sections.")
     lists = BY_NAME
@@ -30,7 +30,7 @@ class Folder(Section):
 
 @register
 class Blog(Section):
-    """Holds posts, the newest first."""
+    """Section that contains posts, newest first."""
 
     description = _("Holds posts, the newest first.")
     schema_org = "Blog"
@@ -41,7 +41,7 @@ class Blog(Section):
 
 @register
 class Gallery(Section):
-    """Holds photos."""
+    """Section that contains photos."""
 
     description = _("Holds photos.")
     schema_org = "ImageGallery"
@@ -53,7 +53,7 @@ class Gallery(Section):
 
 @register
 class BasicPage(Page):
-    """Stands by itself, in a folder or at the top level."""
+    """Single page in a folder or at the top level."""
 
     description = _("Stands by itself, in a folder or at the top level.")
 
@@ -63,7 +63,7 @@ class BasicPage(Page):
 
 @register
 class BlogEntry(Entry):
-    """Part of a blog, with a date."""
+    """Post of a blog, with a date."""
 
     description = _("Part of a blog, with a date.")
 
@@ -72,18 +72,18 @@ class BlogEntry(Entry):
 
 
 def check_crop(value: Sequence[float]) -> None:
-    """Raise ValidationError for a part of a picture, [left, top, width, height], that is not within it or hardly to be seen."""
+    """Raise ValidationError for a crop, [left, top, width, height], that is too small or outside the picture."""
     left, top, width, height = value
     if not (left >= 0 and top >= 0 and width >= LEAST_CROP and height >= LEAST_CROP):
         raise ValidationError(_("The part of the picture that is shown is too small."))
-    # Sums of what was rounded may be a little too large.
+    # Sums of rounded numbers may be a little larger than 1.
     if left + width > 1.0001 or top + height > 1.0001:
         raise ValidationError(_("The part that is shown reaches beyond the picture."))
 
 
 @register
 class PhotoContent(Content):
-    """A photo: its file as it is shown, and what editors say of it."""
+    """Photo: properties of the shown file, and its description by editors."""
 
     type_name = "photo"
     description = ""
@@ -98,13 +98,13 @@ class PhotoContent(Content):
     size = models.BigIntegerField(editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     dhash = models.CharField(max_length=16, blank=True, editable=False)
-    # "#rrggbb", on average; empty for what something shines through, and of photos stored before this was kept.
+    # Average colour, "#rrggbb". It is empty for photos with transparency, and for photos stored before this field existed.
     colour = models.CharField(
         max_length=7, blank=True, editable=False, validators=[RegexValidator(r"\A#[0-9a-f]{6}\Z")]
     )
     alt = models.CharField(_("Alternative text"), max_length=500, blank=True)
     focal = ArrayField(models.FloatField(), size=2, null=True, blank=True, verbose_name=_("Focal point"))
-    # Left, top, width, height in parts of the whole picture; empty shows all of it.
+    # Left, top, width, height as fractions of the picture. If empty, the whole picture is shown.
     crop = ArrayField(
         models.FloatField(),
         size=4,
@@ -113,14 +113,14 @@ class PhotoContent(Content):
         verbose_name=_("Part that is shown"),
         validators=[check_crop],
     )
-    # Degrees clockwise, after the crop.
+    # Degrees clockwise. The photo is rotated after cropping.
     rotation = models.IntegerField(
         _("Turned"),
         null=True,
         blank=True,
         choices=ROTATIONS,
     )
-    # [{n, v}]: values of several types, searched by $elemMatch.
+    # [{n, v}]: values of several types, which queries match with $elemMatch.
     exif = ArrayField(models.JSONField(), default=list, blank=True, editable=False)
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
 
@@ -134,7 +134,7 @@ class PhotoContent(Content):
 
 @register
 class AuthorPage(Page):
-    """Tells who an author is, above all that the author wrote."""
+    """Page about an author, above the list of the author's posts."""
 
     type_name = "author"
     description = _("Tells who an author is, above all that the author wrote.")

@@ -1,6 +1,6 @@
-"""Older and newer versions of a type: what is stored is brought to the present shape at every read, and so by every write.
+"""Older and newer versions of a type. Every read converts stored documents to the current version, so every write does, too.
 
-`metadata.schema_version` is the version of `metadata.detail`; where there is none it is the first.
+`metadata.schema_version` is the version of `metadata.detail`. Documents without it are of the first version.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ FIRST = 1
 
 
 class UpgradeFailed(Exception):
-    """An upgrader of a type raises, or returns what is no detail, for what is stored: its cause says why."""
+    """An upgrader of a type raised an exception, or returned an invalid detail. `__cause__` is the reason."""
 
     def __init__(self, type: str, from_version: int) -> None:
         self.type = type
@@ -33,79 +33,81 @@ class UpgradeFailed(Exception):
 
 
 def version(metadata: Mapping[str, Any]) -> int:
-    """Return the version of its type that a stored `metadata` is of."""
+    """Return the version of the type that a stored `metadata` has."""
     return metadata.get(VERSION) or FIRST
 
 
-def stamp(type: str) -> dict[str, int]:
-    """Return what a `metadata` in the present shape says of its version: nothing of the first."""
-    present = registry.get(type).schema_version
-    return {} if present == FIRST else {VERSION: present}
+def version_fields(type: str) -> dict[str, int]:
+    """Return the fields of a current `metadata` that specify its version: {} for the first version."""
+    current = registry.get(type).schema_version
+    return {} if current == FIRST else {VERSION: current}
 
 
 def is_newer(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a stored `metadata` is of a version that the running code does not know."""
+    """Return whether a stored `metadata` has a newer version than the running code knows."""
     return version(metadata) > registry.get(metadata["type"]).schema_version
 
 
-def draft_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the `metadata` of the draft beside a stored node, of the node's type, as it is stored."""
+def draft_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the stored `metadata` of a node's draft, with the node's type."""
     return {"type": document["metadata"]["type"], **document["draft"]["metadata"]}
 
 
 def upgraded(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored `metadata` with its whole detail in the present shape of its type. Raises UpgradeFailed.
+    """Return a stored `metadata` with its whole detail in the current version of its type. Raises UpgradeFailed.
 
-    What is of the present version, or a newer one, is returned itself.
+    A `metadata` of the current version, or a newer one, is returned unchanged.
     """
-    present = version(metadata)
-    known = registry.get(metadata["type"])
-    if present >= known.schema_version:
+    stored_version = version(metadata)
+    content_type = registry.get(metadata["type"])
+    if stored_version >= content_type.schema_version:
         return metadata
     detail = metadata.get("detail")
     if detail is not None:
         detail = deepcopy(dict(detail))
-        upgraders = dict(known.upgraders)
+        upgraders = dict(content_type.upgraders)
         try:
-            for step in range(present, known.schema_version):
+            for step in range(stored_version, content_type.schema_version):
                 detail = dict(upgraders[step](detail))
-            # Fails for parts with values that no document holds.
-            _give_ids(known, detail)
+            # This fails for parts with values that BSON cannot encode.
+            _give_ids(content_type, detail)
         # An upgrader is code of an app, which may fail in any way.
         except Exception as error:
             raise UpgradeFailed(metadata["type"], step) from error
-    return {**metadata, "detail": detail, VERSION: known.schema_version}
+    return {**metadata, "detail": detail, VERSION: content_type.schema_version}
 
 
 def read(metadata: Mapping[str, Any]) -> Content | None:
-    """Return the detail of a stored `metadata` as an object of its type; None if there is none, or a projection left it out.
+    """Return the detail of a stored `metadata` as an object of its type, or None if a projection left it out.
 
-    Missing stands for one that cannot be upgraded. Of a newer one, fields have their defaults that do not fit.
+    A detail that cannot be upgraded becomes an object of Missing. In a detail of a newer version, fields with values that this
+    version doesn't accept have their defaults.
     """
-    known = registry.get(metadata["type"])
+    content_type = registry.get(metadata["type"])
     detail = metadata.get("detail")
     if detail is None:
-        # Stored as null it is no more than empty.
-        return known.from_document({}) if "detail" in metadata else None
-    if version(metadata) == known.schema_version or not known.is_installed:
-        return known.from_document(detail)
+        # A detail stored as null is treated like an empty one.
+        return content_type.from_document({}) if "detail" in metadata else None
+    if version(metadata) == content_type.schema_version or not content_type.is_installed:
+        return content_type.from_document(detail)
     if is_newer(metadata):
-        return known.from_document(values.fitting(known, detail))
+        return content_type.from_document(values.valid_values(content_type, detail))
     try:
-        return known.from_document(upgraded(metadata)["detail"])
+        return content_type.from_document(upgraded(metadata)["detail"])
     except UpgradeFailed:
         log.exception("A document of the type %s cannot be upgraded", metadata["type"])
-        return Missing.from_document(values.fitting(Missing, detail))
+        return Missing.from_document(values.valid_values(Missing, detail))
 
 
 def _give_ids(model: type[Content], detail: dict[str, Any]) -> None:
-    """Give the parts of lists that an upgrader made their ids: of equal parts the same at every read, by which edits merge."""
+    """Give ids to list parts made by an upgrader. Edits merge by ids, so equal parts get equal ids at each read."""
     for field in values.stored_fields(model):
         parts = detail.get(field.column)
         if isinstance(field, EmbeddedModelArrayField) and isinstance(parts, list):
-            seen: Counter[bytes] = Counter()
+            counts: Counter[bytes] = Counter()
             for part in parts:
                 if isinstance(part, dict) and part.get("_id") is None:
-                    said = bson.encode({"field": field.column, "part": part})
-                    seen[said] += 1
-                    part["_id"] = ObjectId(hashlib.sha256(said + bytes(str(seen[said]), "ascii")).digest()[:12])
+                    encoded = bson.encode({"field": field.column, "part": part})
+                    counts[encoded] += 1
+                    digest = hashlib.sha256(encoded + bytes(str(counts[encoded]), "ascii")).digest()
+                    part["_id"] = ObjectId(digest[:12])

@@ -1,4 +1,4 @@
-"""The values of fields, as they are stored and as Python has them: what is read is converted, what is written is checked."""
+"""Conversion between stored values of fields and Python values. Reads convert values; writes check them, too."""
 
 import math
 import uuid
@@ -20,12 +20,12 @@ from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, E
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.reading import Malformed
 
-# What checking a value raises that is of another type altogether.
-_NO_VALUE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
+# Django's checks raise these exceptions for values of an entirely different type.
+_WRONG_TYPE = (TypeError, ValueError, AttributeError, ArithmeticError, InvalidId, InvalidDocument)
 
 
 def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
-    """Yield the fields of a type or part that are stored; Django's own key of a type is none of them."""
+    """Yield the stored fields of a type or part. Django's automatic primary key is not stored."""
     for field in model._meta.fields:
         if not isinstance(field, models.AutoField) and not field.get_internal_type().endswith("AutoField"):
             yield field
@@ -33,64 +33,64 @@ def stored_fields(model: type[models.Model]) -> Iterator[models.Field]:
 
 @cache
 def _readers(model: Any) -> tuple[tuple[str, str, type, Callable[[Any], Any] | None, Any], ...]:
-    """Return (attribute, stored name, class of stored values, conversion or None, field) of each field."""
+    """Return (attribute, stored name, class of stored values, conversion or None, field) for each field."""
     return tuple((f.attname, f.column, _stored_as(f), _from_stored(f), f) for f in stored_fields(model))
 
 
 def _stored_as(field: models.Field) -> type:
-    """Return the class of a field's values that nothing works without: of texts, which are rendered, and of lists."""
+    """Return the required class of stored values: str for texts, which are rendered, list for lists, else any object."""
     if isinstance(field, ArrayField):
         return list
     return str if isinstance(field, models.CharField | models.TextField) else object
 
 
 def attributes(model: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the constructor of a type or part takes, of a stored document; what it lacks has its default.
+    """Return the arguments to construct a type or part from a stored document. Missing fields get their defaults.
 
     Raises Malformed for a value of another type.
     """
-    found = {}
+    arguments = {}
     for name, column, stored_as, convert, field in _readers(model):
         value = document.get(column)
         if column not in document or (value is None and not field.null):
-            found[name] = field.get_default()
+            arguments[name] = field.get_default()
         elif value is not None and not isinstance(value, stored_as):
             raise Malformed(f"{column} has another type")
         else:
-            found[name] = value if convert is None or value is None else convert(value)
-    return found
+            arguments[name] = value if convert is None or value is None else convert(value)
+    return arguments
 
 
-def fitting(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those values of a stored document that the fields of a type take: of one that a newer version wrote, say."""
-    found = {}
+def valid_values(model: type[models.Model], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a stored document, for example one of a newer version, that the fields of `model` accept."""
+    valid = {}
     for field in stored_fields(model):
         if field.column in document:
             try:
                 cleaned(field, from_stored(field, document[field.column]))
-            except (ValidationError, *_NO_VALUE):
+            except (ValidationError, *_WRONG_TYPE):
                 continue
-            found[field.column] = document[field.column]
-    return found
+            valid[field.column] = document[field.column]
+    return valid
 
 
 def from_stored(field: models.Field, value: Any) -> Any:
-    """Return a stored value as Python has it; a value that Python has stays."""
+    """Return a stored value as a Python value. A value that is already converted is returned unchanged."""
     convert = _from_stored(field)
     return value if convert is None or value is None else convert(value)
 
 
 @cache
 def _from_stored(field: models.Field) -> Callable[[Any], Any] | None:
-    """Return what converts a stored value of a field; None where the driver does."""
+    """Return the function that converts stored values of `field`, or None if the driver's values need no conversion."""
     if isinstance(field, EmbeddedModelArrayField):
         part = field.embedded_model
-        return lambda value: [_part(part, one) for one in value]
+        return lambda value: [_part(part, item) for item in value]
     if isinstance(field, EmbeddedModelField):
         return lambda value: _part(field.embedded_model, value)
     if isinstance(field, ArrayField):
         inner = _from_stored(field.base_field)
-        return None if inner is None else lambda value: [inner(one) for one in value]
+        return None if inner is None else lambda value: [inner(item) for item in value]
     return next((convert for kind, convert in _CONVERSIONS if isinstance(field, kind)), None)
 
 
@@ -99,10 +99,10 @@ def _part(model: Any, value: Any) -> Any:
 
 
 _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
-    # Of the ORM's connection times come without a zone.
-    (models.DateTimeField, lambda at: at.replace(tzinfo=UTC) if isinstance(at, datetime) and at.tzinfo is None else at),
-    (models.DateField, lambda at: at.date() if isinstance(at, datetime) else at),
-    (models.TimeField, lambda at: at.time() if isinstance(at, datetime) else at),
+    # The ORM's connection returns times without a time zone.
+    (models.DateTimeField, lambda v: v.replace(tzinfo=UTC) if isinstance(v, datetime) and v.tzinfo is None else v),
+    (models.DateField, lambda moment: moment.date() if isinstance(moment, datetime) else moment),
+    (models.TimeField, lambda moment: moment.time() if isinstance(moment, datetime) else moment),
     (models.DecimalField, lambda number: number.to_decimal() if isinstance(number, Decimal128) else number),
     (models.UUIDField, lambda key: uuid.UUID(key) if isinstance(key, str) else key),
     (models.DurationField, lambda span: timedelta(milliseconds=span) if isinstance(span, int) else span),
@@ -110,10 +110,10 @@ _CONVERSIONS: tuple[tuple[type[models.Field], Callable[[Any], Any]], ...] = (
 
 
 def cleaned(field: models.Field, value: Any) -> Any:
-    """Return a value as it is stored, if the field takes it. Raises ValidationError."""
+    """Return a value in its stored form. Raises ValidationError if the field doesn't accept it."""
     try:
         return _cleaned(field, value)
-    except _NO_VALUE as error:
+    except _WRONG_TYPE as error:
         raise ValidationError(_("The field does not take this value.")) from error
 
 
@@ -122,11 +122,11 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         if not isinstance(value, list | tuple):
             raise ValidationError(_("This is not a list."))
         if isinstance(field, EmbeddedModelArrayField):
-            items = [_cleaned_part(field.embedded_model, one, number) for number, one in enumerate(value, 1)]
-            _identify(items)
+            items = [_cleaned_part(field.embedded_model, part, number) for number, part in enumerate(value, 1)]
+            _ensure_unique_ids(items)
         else:
-            items = [_cleaned_item(field.base_field, one, number) for number, one in enumerate(value, 1)]
-        # Of a point, or a part of a picture, nothing of it is none.
+            items = [_cleaned_item(field.base_field, item, number) for number, item in enumerate(value, 1)]
+        # An empty list with a fixed size, such as a point or a crop, means no value.
         if not items and field.size and field.null:
             return None
         if not items and not field.blank:
@@ -137,14 +137,14 @@ def _cleaned(field: models.Field, value: Any) -> Any:
         return _cleaned_part(field.embedded_model, value)
     if isinstance(field, models.JSONField):
         _check_keys(value)
-        # Raises what the driver would raise.
+        # Encoding raises the same exceptions as the driver.
         bson.encode({"value": value})
         return value
     if isinstance(value, Mapping | list | tuple):
         raise ValidationError(_("The field does not take this value."))
-    # It may come from an older version, as it was stored.
+    # The value may be a stored value of an older version.
     value = from_stored(field, value)
-    # A field that may be null is, without a value: "" stands for that in texts alone.
+    # An empty value of a nullable field becomes null. Only texts store "".
     if value == "" and field.null and not field.empty_strings_allowed:
         value = None
     if value is None and field.null:
@@ -155,8 +155,8 @@ def _cleaned(field: models.Field, value: Any) -> Any:
     return _to_stored(field, field.clean(value, None))
 
 
-def _identify(parts: list[dict[str, Any]]) -> None:
-    """Give each part an id that no other of the list has."""
+def _ensure_unique_ids(parts: list[dict[str, Any]]) -> None:
+    """Give an id to each part that has none, or whose id another part of the list has."""
     seen: set[Any] = set()
     for part in parts:
         if part.setdefault("_id", ObjectId()) in seen:
@@ -172,38 +172,41 @@ def _cleaned_item(field: models.Field, value: Any, number: int) -> Any:
 
 
 def _cleaned_part(model: Any, value: Any, number: int = 0) -> dict[str, Any]:
-    """Return a part (an object of its class, or its fields by name) as it is stored. Raises ValidationError by field."""
+    """Return a part in its stored form. `value` is an object of its class, or a dict of its fields by name.
+
+    Raises ValidationError with a message for each field. The messages begin with `number` if it isn't 0.
+    """
     if isinstance(value, model):
-        given = {field.attname: getattr(value, field.attname) for field in stored_fields(model)}
+        fields = {field.attname: getattr(value, field.attname) for field in stored_fields(model)}
     elif isinstance(value, Mapping):
-        given = {"id" if name == "_id" else name: part for name, part in value.items()}
+        fields = {"id" if name == "_id" else name: part for name, part in value.items()}
     else:
         raise ValidationError(_("The field does not take this value."))
-    found: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     for field in stored_fields(model):
         if field.primary_key:
-            key = given.pop(field.attname, None)
+            key = fields.pop(field.attname, None)
             if key is not None:
-                found[field.column] = key if isinstance(key, ObjectId) else ObjectId(str(key))
+                stored[field.column] = key if isinstance(key, ObjectId) else ObjectId(str(key))
             continue
         try:
-            found[field.column] = _cleaned(field, given.pop(field.attname, field.get_default()))
+            stored[field.column] = _cleaned(field, fields.pop(field.attname, field.get_default()))
         except ValidationError as error:
             named = ValidationError([f"{field.verbose_name}: {message}" for message in error.messages])
             raise _numbered(named, number) if number else named from error
-    if given:
-        raise ValidationError(_("There is no field “%(name)s”.") % {"name": next(iter(given))})
-    return found
+    if fields:
+        raise ValidationError(_("There is no field “%(name)s”.") % {"name": next(iter(fields))})
+    return stored
 
 
 def _numbered(error: ValidationError, number: int) -> ValidationError:
-    told = [_("%(number)d: %(problem)s") % {"number": number, "problem": message} for message in error.messages]
-    return ValidationError(told)
+    messages = [_("%(number)d: %(problem)s") % {"number": number, "problem": message} for message in error.messages]
+    return ValidationError(messages)
 
 
 def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, str):
-        # What no encoding has, the server cannot be sent; and no form, what ends a text for other programs.
+        # The driver cannot encode lone surrogates, and forms refuse null characters, so both are refused here.
         value.encode()
         if "\x00" in value:
             raise ValueError(value)
@@ -211,23 +214,23 @@ def _to_stored(field: models.Field, value: Any) -> Any:
     if isinstance(value, float):
         _check_number(value)
     if isinstance(value, datetime):
-        # The server keeps milliseconds.
+        # The server stores milliseconds.
         return value.replace(microsecond=value.microsecond // 1000 * 1000)
     if isinstance(value, Decimal):
-        # With as many places each time: what is equal is stored alike.
+        # Equal numbers are stored with the same number of decimal places.
         return Decimal128(value.quantize(Decimal(1).scaleb(-field.decimal_places)))
     stored = field.get_db_prep_save(value, connection)
     return stored.replace(tzinfo=UTC) if isinstance(stored, datetime) else stored
 
 
 def _check_number(value: float) -> None:
-    """Raise ValidationError of what is no number: it equals nothing, not even itself, and so would conflict at every save."""
+    """Raise ValidationError for infinity and NaN. NaN doesn't equal itself, so each save would be a conflict."""
     if not math.isfinite(value):
         raise ValidationError(_("The field does not take this value."))
 
 
 def _check_keys(value: Any) -> None:
-    """Raise ValidationError where a document has a name that a query or an update would read as something else."""
+    """Raise ValidationError for a JSON document with a key that has another meaning in queries and updates."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str) or name.startswith("$") or "." in name or "\x00" in name:
@@ -240,16 +243,16 @@ def _check_keys(value: Any) -> None:
         _check_number(value)
 
 
-def words(field: models.Field, value: Any) -> Iterator[tuple[models.Field, str]]:
-    """Yield (field, text) of the texts in a stored value that search looks through: of a choice, what it is called."""
+def search_texts(field: models.Field, value: Any) -> Iterator[tuple[models.Field, str]]:
+    """Yield (field, text) for each searched text in a stored value. A choice is searched by its label."""
     if isinstance(value, list):
         inner = field if isinstance(field, EmbeddedModelArrayField) else getattr(field, "base_field", field)
-        for one in value:
-            yield from words(inner, one)
+        for item in value:
+            yield from search_texts(inner, item)
     elif isinstance(value, Mapping):
         if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
             for part in stored_fields(field.embedded_model):
                 if part.editable:
-                    yield from words(part, value.get(part.column))
+                    yield from search_texts(part, value.get(part.column))
     elif isinstance(value, str) and value:
         yield field, str(dict(field.flatchoices).get(value, value))

@@ -195,7 +195,7 @@ def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
     fields = {f"metadata.{name}": 1 for name in (*_READ, "detail.comments")} | {"position": 1}
     # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
-    documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.leaves())}}, fields)
+    documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
 
 

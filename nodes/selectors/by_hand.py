@@ -68,7 +68,7 @@ def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "")
 
     Raises ValueError for a cursor that is none.
     """
-    shown = {**live(moment), "metadata.type": one_of((*registry.sections(), *registry.leaves()))}
+    shown = {**live(moment), "metadata.type": one_of((*registry.sections(), *registry.non_sections()))}
     return everything(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
 
 
@@ -95,7 +95,7 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     stored = spot(node.metadata.parent_id, node.pk)
     if stored is None:
         return None, None
-    wanted = {**live(moment), "metadata.type": one_of(registry.leaves())}
+    wanted = {**live(moment), "metadata.type": one_of(registry.non_sections())}
     fields = for_readers(UNTAGGED, moment)
     before = in_order(node.metadata.parent_id, wanted | stored.before(), fields, 1, backwards=True)
     if stored.position and not before:

@@ -50,7 +50,7 @@ class Version:
     def of(cls, metadata: Mapping[str, Any], saved_at: datetime, saved_by: str = "") -> Self:
         with suppress(upgrading.UpgradeFailed):
             metadata = upgrading.upgraded(metadata)
-        fields = merging.as_stored(metadata)
+        fields = merging.flatten(metadata)
         tags = tuple(metadata.get("tags", ()))
         return cls(metadata["nonce"], fields, tags, saved_at, saved_by, schema_version=upgrading.version(metadata))
 
@@ -103,7 +103,7 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
     moment = now()
     fields = {
         **_NOTHING,
-        **merging.as_stored({"detail": declared_fields.defaults(type)}),
+        **merging.flatten({"detail": declared_fields.defaults(type)}),
         **(stored.fields if stored else {}),
     }
     for path, value in mine.items():
@@ -126,7 +126,7 @@ def editable(document: Mapping[str, Any]) -> Editable:
     live = Version.of(metadata, metadata["updated"])
     if draft is None:
         return Editable(Node.from_document(document), live)
-    said = {"tags": metadata["tags"], **upgrading.draft_of(document), "nonce": draft["nonce"]}
+    said = {"tags": metadata["tags"], **upgrading.draft_metadata(document), "nonce": draft["nonce"]}
     drafted = Version.of(said, draft["saved_at"], draft["saved_by"]["name"])
     return Editable(
         Node.from_document(document), live, replace(drafted, base_nonce=draft["base_nonce"], due=draft.get("due"))

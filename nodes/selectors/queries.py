@@ -100,7 +100,7 @@ HOT_QUERIES = (
     HotQuery(
         "the section tree",
         NODES,
-        lambda node: {"filter": {"metadata.type": {"$nin": list(registry.leaves())}}},
+        lambda node: {"filter": {"metadata.type": {"$nin": list(registry.non_sections())}}},
         broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
     ),
     HotQuery(

@@ -274,7 +274,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
         said = document.get("draft", {}) if is_draft else document
         detail = said.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]
-        written = declared_fields.markdown(document["metadata"]["type"], detail)
+        written = declared_fields.markdown_texts(document["metadata"]["type"], detail)
         texts += [rendering.of_field(one.text) for one in written]
         mentions = [mention for html in texts for mention in markup_references.mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]

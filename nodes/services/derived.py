@@ -74,7 +74,7 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     names of inserts, sorted. `inserts`: those of the node's text, where the caller has read them.
     """
     detail = metadata.get("detail") or {}
-    fields = declared_fields.markdown(metadata["type"], detail)
+    fields = declared_fields.markdown_texts(metadata["type"], detail)
     texts = [inserts or Inserts(_html(metadata)), *(Inserts(rendering.of_field(one.text)) for one in fields)]
     every = [markup_references.names(one.html, MOST_NAMED) for one in texts]
     names = [name for one in every for name in (*one.nodes, *one.photos)]
@@ -91,7 +91,7 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
     """Yield what the fields of a type say, as readers read it."""
-    for field, said in declared_fields.words(type, detail, names):
+    for field, said in declared_fields.search_texts(type, detail, names):
         is_markdown = isinstance(field, declared_fields.MarkdownField)
         yield text.plain(Inserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
 
@@ -105,7 +105,7 @@ def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:
-    found = facets.of(type, detail)
+    found = facets.from_detail(type, detail)
     return {"facets": found} if found else {}
 
 

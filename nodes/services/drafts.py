@@ -80,7 +80,7 @@ def save_draft(
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         check_inserts(merge.changes, {**said, **after})
-        after |= {"tags": tags.applied(said["tags"]), **upgrading.stamp(type)}
+        after |= {"tags": tags.applied(said["tags"]), **upgrading.version_fields(type)}
         # When a page is public is not scheduled, nor that its changes appear after its end.
         keeps = may_publish and due and after["published"] == stored["metadata"]["published"] and after["expires"] > due
         nonce = ObjectId()
@@ -168,7 +168,7 @@ def schedule(
         check_tags(tags.added)
         after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
         check_inserts(changes, {**live, **after})
-        after |= {"tags": tags.applied(live["tags"]), **upgrading.stamp(live["type"])}
+        after |= {"tags": tags.applied(live["tags"]), **upgrading.version_fields(live["type"])}
         said = {**live, **after}
         nonce = ObjectId()
         insert_revision(
@@ -229,7 +229,7 @@ def _over_live(
         invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
-        wanted = merging.fields(upgrading.draft_of(stored))
+        wanted = merging.fields(upgrading.draft_metadata(stored))
         since = draft["base_nonce"]
         tags = scheduled.tags_of(node_id, draft)
     else:
@@ -261,7 +261,7 @@ def read(node_id: ObjectId) -> Document:
         raise NodeGone(node_id)
     writable(stored["metadata"])
     if "draft" in stored:
-        writable(upgrading.draft_of(stored))
+        writable(upgrading.draft_metadata(stored))
     return stored
 
 
@@ -276,7 +276,7 @@ def drafted(stored: Document) -> dict[str, Any]:
     draft = stored.get("draft")
     if draft is None:
         return dict(live)
-    changed = upgrading.upgraded(upgrading.draft_of(stored))
+    changed = upgrading.upgraded(upgrading.draft_metadata(stored))
     said = {**live, **changed, "nonce": draft["nonce"], "updated": draft["saved_at"]}
     said["detail"] = {**(live.get("detail") or {}), **changed["detail"]}
     return said

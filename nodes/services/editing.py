@@ -105,7 +105,7 @@ def create(
         "tags": sorted(unique(tags)),
         "summary": "",
         "detail": declared_fields.defaults(type),
-        **upgrading.stamp(type),
+        **upgrading.version_fields(type),
     }
     extra = merging.nested(given)
     metadata["detail"].update(extra.pop("detail"))
@@ -219,7 +219,7 @@ def missing(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a type needs, has no default for, and that are not given: empty, for the type to refuse them."""
     return {
         path: None
-        for path, field in declared_fields.own(type)
+        for path, field in declared_fields.own_fields(type)
         if path not in given and not (field.blank or field.null or field.has_default())
     }
 

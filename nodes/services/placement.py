@@ -64,7 +64,7 @@ def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> Object
     if stored is None:
         raise NodeGone(node_id)
     check_place(stored["metadata"]["parent_id"], Folder.type_name)
-    changes = {"type": Folder.type_name, **upgrading.stamp(Folder.type_name)}
+    changes = {"type": Folder.type_name, **upgrading.version_fields(Folder.type_name)}
     nonce = compare_and_set(actor, stored, changes) if stored["metadata"]["nonce"] == seen_nonce else None
     if nonce is None:
         raise EditConflict(None, stored["metadata"], Merge({}, (), ()))

@@ -59,7 +59,7 @@ def _publish(node_id: ObjectId) -> bool:
     if stored is None:
         return False
     draft = stored["draft"]
-    said = writable(upgrading.draft_of(stored))
+    said = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
     # It was begun on what is live: all that differs is its own.
     merge = merging.merge(live, merging.fields(said), live, said["type"])

@@ -132,7 +132,7 @@ def _change(stored: Document) -> Change | None:
         # Tagging takes no nonce, and search finds tags by what is derived.
         unchanged["metadata.tags"] = live["tags"]
     if "draft" in stored:
-        before = upgrading.draft_of(stored)
+        before = upgrading.draft_metadata(stored)
         draft = writable(before)
         refs = derived.references({**live, **draft}).get("refs")
         if draft is not before:

@@ -74,7 +74,7 @@ def _document(row: Row) -> Document:
         "tags": sorted(set(row.tags)),
         "summary": row.summary,
         "detail": {**declared_fields.defaults(row.type), "text": row.text, "format": MARKDOWN, **row.detail},
-        **upgrading.stamp(row.type),
+        **upgrading.version_fields(row.type),
     }
     return {"_id": row.id, "metadata": metadata, "derived": derived.of(metadata)}
 

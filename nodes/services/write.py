@@ -275,7 +275,7 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
     """
     detail = metadata["detail"]
     texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
-    texts += [(written, MARKDOWN) for written in declared_fields.markdown(metadata["type"], detail)]
+    texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
     for written, text_format in texts:
         # Rendering takes its time.
         if written.path not in changes or not may_have_any(written.text):

@@ -133,7 +133,7 @@ class Upload:
             "summary": "",
             "content_id": None,
             "detail": {"filename": self._filename, "alt": "", "focal": None},
-            **upgrading.stamp(PHOTO),
+            **upgrading.version_fields(PHOTO),
         }
         for _attempt in range(editing.ATTEMPTS):
             metadata["slug"] = wanted or slugs.free(self.title, gallery_id, ASSET_FILES)

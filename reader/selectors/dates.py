@@ -97,7 +97,7 @@ def _beyond(
         condition["$or"] = edge.beyond(("derived.date",))
         if date >= until:
             return []
-    keys = sorted({facets.key(*one) for one in wanted})
+    keys = sorted({facets.format_facet(*one) for one in wanted})
     if keys:
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
     way = 1 if going_later else -1
@@ -114,7 +114,7 @@ def _beyond(
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
     """Return what lists read of the fields of some types: all but long texts."""
-    fields = {path: field for type in types for path, field in declared_fields.own(type.type_name)}
+    fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
     return of_detail(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
     )

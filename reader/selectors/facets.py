@@ -63,7 +63,7 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
         ]
         found: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
         for group in aggregate_with_hint(database()[NODES], pipeline, keys_of(index)):
-            name, value = facets.read(group["_id"])
+            name, value = facets.parse_facet(group["_id"])
             if name in found and len(found[name]) < MOST_TOLD:
                 found[name][value] = group["count"]
         # A stranger can ask for any number of values that nothing has.
@@ -78,7 +78,7 @@ def _query(section_id: ObjectId, type: str, wanted: Wanted) -> tuple[dict[str, A
     """Return the filter, but for what is live, and the name of the index that serves it."""
     if not wanted:
         return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
-    keys = sorted({facets.key(type, name, value) for name, value in wanted})
+    keys = sorted({facets.format_facet(type, name, value) for name, value in wanted})
     having_all = keys[0] if len(keys) == 1 else {"$all": keys}
     return {"derived.facets": having_all, "metadata.parent_id": section_id}, "by_facet"
 

@@ -70,7 +70,7 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         found: dict[ObjectId, datetime] = {}
         for name in (NODES, ASSET_FILES):
-            types = (type for type in registry.leaves() if home_of(type) == name)
+            types = (type for type in registry.non_sections() if home_of(type) == name)
             wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             newest = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
             pipeline = [{"$match": wanted}, {"$group": newest}]

@@ -91,7 +91,7 @@ def asked(query: QueryDict, section: Node, moment: datetime) -> Narrowed:
     """Return what the query of a section's page narrows its list to. What is no facet of what may stand in it is ignored."""
     types = registry.listed_by_facets(section.metadata.type)
     names = {name for one in types for name in one.facets}
-    values = ((name, facets.normal(value)) for name in names for value in query.getlist(name))
+    values = ((name, facets.normalize(value)) for name in names for value in query.getlist(name))
     wanted = sorted({(name, value) for name, value in values if value})
     # Of two types with a facet of one name the first has it.
     having_all = (one for one in types if {name for name, _value in wanted} <= set(one.facets))

@@ -82,7 +82,7 @@ def test_a_type_has_the_columns_that_it_names(dinners, editor):
 def test_lists_by_facets_go_along_an_index(dinners, mongo, commands):
     for number in range(40):
         node("dinner", f"d{number}", parent=dinners, **{"detail.course": "starter" if number % 10 else "main"})
-    course, cook = facets.key("dinner", "course", "main"), facets.key("dinner", "cook", "Ann <b>")
+    course, cook = facets.format_facet("dinner", "course", "main"), facets.format_facet("dinner", "cook", "Ann <b>")
     for wanted in ((course,), (course, cook)):
         with commands.recorded():
             found = lists.page(Filters(type="dinner", facets=wanted), now(), size=3)

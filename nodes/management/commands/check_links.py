@@ -1,4 +1,4 @@
-"""`manage.py check_links`: links and photos in public texts, and in drafts, that lead nowhere."""
+"""`manage.py check_links`: list links and photos in public texts and drafts whose targets readers cannot see."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class Command(AuditCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        listed = []
+        broken_json = []
         pages = 0
         drafts = 0
         broken = 0
@@ -30,32 +30,32 @@ class Command(AuditCommand):
                     pages += look.looked
                 broken += len(look.broken)
                 bar.update(look.looked)
-                for one in look.broken:
+                for reference in look.broken:
                     if options["json"]:
-                        listed.append(_as_json(one))
+                        broken_json.append(_as_json(reference))
                     else:
-                        self.stdout.write(_as_line(one))
+                        self.stdout.write(_as_line(reference))
         if options["json"]:
-            self.write_json(listed, {"pages": pages, "drafts": drafts, "broken": broken})
+            self.write_json(broken_json, {"pages": pages, "drafts": drafts, "broken": broken})
         else:
             self.stdout.write(f"{pages} public pages and {drafts} drafts with references: {broken} broken.")
         if broken:
             raise problems_error(f"{broken} links or photos are words alone.")
 
 
-def _as_line(one: references.Broken) -> str:
-    words = ", ".join(f"“{words}”" for words in one.words) or "a field or an insert"
-    place = f"{one.node.get_absolute_url()}, draft" if one.is_draft else one.node.get_absolute_url()
-    return f"{one.node} ({place}): {words} → {one.target}, {one.state}"
+def _as_line(broken: references.Broken) -> str:
+    words = ", ".join(f"“{words}”" for words in broken.words) or "a field or an insert"
+    place = f"{broken.node.get_absolute_url()}, draft" if broken.is_draft else broken.node.get_absolute_url()
+    return f"{broken.node} ({place}): {words} → {broken.target}, {broken.state}"
 
 
-def _as_json(one: references.Broken) -> dict[str, Any]:
+def _as_json(broken: references.Broken) -> dict[str, Any]:
     return {
-        "page": one.node.pk,
-        "address": one.node.get_absolute_url(),
-        "title": str(one.node),
-        "draft": one.is_draft,
-        "words": list(one.words),
-        "target": one.target,
-        "state": str(one.state),
+        "page": broken.node.pk,
+        "address": broken.node.get_absolute_url(),
+        "title": str(broken.node),
+        "draft": broken.is_draft,
+        "words": list(broken.words),
+        "target": broken.target,
+        "state": str(broken.state),
     }

@@ -1,4 +1,4 @@
-"""`manage.py check_nodes [--files] [--fix]`: what crashes may have left off in pages and photos."""
+"""`manage.py check_nodes [--files] [--fix]`: find and repair what crashes left behind in pages and photos."""
 
 from argparse import ArgumentParser
 from collections import Counter
@@ -22,8 +22,8 @@ NAMES = {
     integrity.DAMAGED: "damaged pages and photos",
     integrity.LOST: "lost pages of which only revisions are left",
 }
-# Listed without being asked: no --fix mends these.
-FOR_A_PERSON = frozenset(
+# These findings are listed even without --verbosity 2, because --fix cannot repair them.
+NOT_FIXABLE = frozenset(
     {
         integrity.FILE,
         integrity.BROKEN_HISTORY,
@@ -48,25 +48,23 @@ class Command(AuditCommand):
         parser.add_argument("--fix", action="store_true", help="mend: pages without a section go to the trash, whole")
 
     def handle(self, *args: Any, fix: bool, files: bool, **options: Any) -> None:
-        found: Counter[str] = Counter()
-        listed = []
+        counts: Counter[str] = Counter()
+        findings_json = []
         left = 0
         with tqdm(unit=" findings", leave=False, disable=options["json"] or not self.stdout.isatty()) as bar:
             for finding in integrity.check(fix=fix, files=files):
-                found[finding.kind] += 1
+                counts[finding.kind] += 1
                 left += not finding.fixed
                 bar.update()
                 if options["json"]:
-                    listed.append(asdict(finding))
-                elif options["verbosity"] > 1 or finding.kind in FOR_A_PERSON:
+                    findings_json.append(asdict(finding))
+                elif options["verbosity"] > 1 or finding.kind in NOT_FIXABLE:
                     self.stdout.write(f"{finding.kind}: {finding.about}")
         if options["json"]:
-            self.write_json(listed, {**{kind: found[kind] for kind in NAMES}, "left": left})
+            self.write_json(findings_json, {**{kind: counts[kind] for kind in NAMES}, "left": left})
         else:
-            counts = ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items())
-            self.stdout.write(f"Nodes: {counts}; {found.total() - left} mended.")
+            summary = ", ".join(f"{counts[kind]} {name}" for kind, name in NAMES.items())
+            self.stdout.write(f"Nodes: {summary}; {counts.total() - left} mended.")
         if left:
-            mendable = 0 if fix else left - sum(found[kind] for kind in FOR_A_PERSON)
-            raise problems_error(
-                f"{left} left as they were." + (f" --fix mends {mendable} of them." if mendable else "")
-            )
+            fixable = 0 if fix else left - sum(counts[kind] for kind in NOT_FIXABLE)
+            raise problems_error(f"{left} left as they were." + (f" --fix mends {fixable} of them." if fixable else ""))

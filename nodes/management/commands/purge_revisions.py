@@ -1,4 +1,4 @@
-"""`manage.py purge_revisions --keep N --older-than DAYS`: thin out the history of every page."""
+"""`manage.py purge_revisions --keep N --older-than DAYS`: delete old revisions of every page."""
 
 from argparse import ArgumentParser
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: what older versions of the code stored, as this one would."""
+"""`manage.py upgrade_nodes [TYPE …] [--dry-run]`: store documents of older versions of the code in the current form."""
 
 from argparse import ArgumentParser
 from collections import Counter

@@ -80,7 +80,7 @@ def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
     @given(valid.of(type))
     def check(given):
         read = stored_nodes.get(made(place, given)).metadata.detail
-        for path, field in declared_fields.own(type):
+        for path, field in declared_fields.own_fields(type):
             assert as_told(field, getattr(read, field.attname)) == as_told(field, given[path]), path
         assert read.text == given["detail.text"]
 
@@ -160,7 +160,7 @@ def test_two_editors_lose_nothing(place, amount):
                 path = conflict.path
                 assert not merging.same(mine[path], before.get(path))
                 assert not merging.same(theirs[path], before.get(path))
-                way = declared_fields.way(type, path)
+                way = declared_fields.merge_strategy(type, path)
                 assert not _added(way, before.get(path), mine[path]) - _items(way, conflict.mine)
                 assert not _added(way, before.get(path), theirs[path]) - _items(way, conflict.theirs)
             decided = {**error.merge.changes, **{one.path: one.mine for one in error.merge.conflicts}}
@@ -173,7 +173,7 @@ def test_two_editors_lose_nothing(place, amount):
             elif merging.same(others, before.get(path)):
                 assert merging.same(after.get(path), ours), path
             else:
-                way = declared_fields.way(type, path)
+                way = declared_fields.merge_strategy(type, path)
                 assert not _added(way, before.get(path), ours) - _items(way, after.get(path)), path
         stored_nodes.get(node_id)
 

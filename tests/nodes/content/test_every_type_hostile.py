@@ -188,9 +188,9 @@ class Page(HTMLParser):
 
 def texts(type: str, pieces: list[str]) -> dict[str, Any]:
     """Return what every field that takes texts says, by path: pieces as far as they fit."""
-    return {path: said for path, field in declared_fields.own(type) if (said := _text(field, pieces)) is not None} | (
-        {"detail.text": "\n\n".join(pieces)} if "detail.text" in declared_fields.declared(type) else {}
-    )
+    return {
+        path: said for path, field in declared_fields.own_fields(type) if (said := _text(field, pieces)) is not None
+    } | ({"detail.text": "\n\n".join(pieces)} if "detail.text" in declared_fields.declared(type) else {})
 
 
 def _text(field: models.Field, pieces: list[str]) -> Any:

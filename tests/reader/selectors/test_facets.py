@@ -64,18 +64,18 @@ def test_a_save_stores_the_values_of_its_facets(cookbook):
 
 def test_values_are_bounded():
     with registered(Recipe, Cookbook):
-        found = facets.of("recipe", {"course": "x" * 500, "ingredients": [str(n) for n in range(90)]})
+        found = facets.from_detail("recipe", {"course": "x" * 500, "ingredients": [str(n) for n in range(90)]})
     assert len(found) == facets.MOST
     assert max(map(len, found)) <= len("recipe.course=") + facets.LONGEST
-    assert facets.read("recipe.course=a=b.c") == ("course", "a=b.c")
+    assert facets.parse_facet("recipe.course=a=b.c") == ("course", "a=b.c")
 
 
 def test_a_value_that_is_cut_at_a_space_is_found_by_its_link(cookbook, slugs):
     long = f"{'x' * (facets.LONGEST - 1)} and more"
     recipe(cookbook, "pie", ingredients=[long])
-    (stored,) = facets.of("recipe", {"ingredients": [long]})
-    assert facets.read(stored) == ("ingredients", "x" * (facets.LONGEST - 1))
-    assert slugs(*[facets.read(stored)]) == slugs(("ingredients", long)) == ["pie"]
+    (stored,) = facets.from_detail("recipe", {"ingredients": [long]})
+    assert facets.parse_facet(stored) == ("ingredients", "x" * (facets.LONGEST - 1))
+    assert slugs(*[facets.parse_facet(stored)]) == slugs(("ingredients", long)) == ["pie"]
 
 
 def test_what_has_all_values_is_listed_the_newest_first(cookbook, slugs):

@@ -48,7 +48,7 @@ MOST = 4
 
 def of(type: str) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy of everything that editors fill in of a type: {"detail.servings": 2, …}."""
-    given = {path: value(field) for path, field in declared_fields.own(type)}
+    given = {path: value(field) for path, field in declared_fields.own_fields(type)}
     if "detail.text" in declared_fields.declared(type):
         given["detail.text"] = _texts(1_000, blank=True, lines=True)
     return st.fixed_dictionaries(given)
