@@ -16,7 +16,7 @@ from marginalia.comments.posting.policy import Mode, Policy, closing
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.content import PHOTO, Content, registry
-from nodes.models import Node, Photo, Placed, stored_site, tree
+from nodes.models import BaseNode, Node, Photo, stored_site, tree
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.signals import node_deleted
 
@@ -43,13 +43,13 @@ def policy(obj: Any) -> Policy:
     settings = stored_site.current().settings
     mode = settings.comment_policy
     published = None
-    if isinstance(obj, Placed):
+    if isinstance(obj, BaseNode):
         published = obj.metadata.published
         mode = _own_mode(obj) or mode
     return Policy(Mode(mode), closing(published, settings.comments_close_after_days))
 
 
-def _own_mode(node: Placed) -> str:
+def _own_mode(node: BaseNode) -> str:
     """Return what the node, or the nearest section above it that says anything, has for a mode."""
     own = node.metadata.detail.comments if node.metadata.detail else ""
     above = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
@@ -59,7 +59,7 @@ def _own_mode(node: Placed) -> str:
 
 def authors(obj: Any) -> frozenset[str]:
     """Return the account that wrote a node, if any: COMMENTS["AUTHORS"]."""
-    author = obj.metadata.author if isinstance(obj, Placed) else None
+    author = obj.metadata.author if isinstance(obj, BaseNode) else None
     return frozenset({str(author.id)}) if author and author.id else frozenset()
 
 

@@ -190,7 +190,7 @@ class ReferenceInput(ChooserInput):
                 found = choosing.at(str(value))
             return choosing.choice(found) if found else None, due.next_due(moment)
 
-        return version_cache.under_version(("chosen", str(value)), moment, read)
+        return version_cache.get_or_set(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
         """Return (address, title) of each. Kept in process: a form may have many of these boxes."""
@@ -199,7 +199,7 @@ class ReferenceInput(ChooserInput):
             return tuple(_public(moment, photos=self.photos)), due.next_due(moment)
 
         moment = now()
-        return version_cache.under_version(("offered", self.photos), moment, read)
+        return version_cache.get_or_set(("offered", self.photos), moment, read)
 
 
 def _public(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:

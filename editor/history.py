@@ -121,7 +121,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
 
 
 def _version(node_id: ObjectId, nonce: str) -> Version:
-    version = editable_nodes.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+    version = editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
     if version is None:
         raise Http404(_("That version is not known any more."))
     return version

@@ -40,7 +40,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     moment = now()
     cursor = request.GET.get("from", "")
     try:
-        nodes, after = by_hand.everything(node_id, size=SIZE, cursor=cursor)
+        nodes, after = by_hand.all_nodes(node_id, size=SIZE, cursor=cursor)
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     rows = [{"node": node, "place": place, "state": state_of(node, moment)} for place, node in enumerate(nodes, 1)]

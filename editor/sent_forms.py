@@ -24,7 +24,7 @@ KEPT = "_kept"
 def seen(posted: QueryDict, node_id: ObjectId) -> Version | None:
     """Return the version that a sent form was rendered from; None if it names none, or one that is not known any more."""
     nonce = posted.get("nonce", "")
-    return editable_nodes.version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
+    return editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
 def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:

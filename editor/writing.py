@@ -79,7 +79,7 @@ def _typed(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
     if "detail.text" in mine:
         mine["detail.text"] = mine["detail.text"][: settings.TEXT_MAX_BYTES]
     mine["author"] = mine.get("author") or (stored.fields["author"] if stored else actor(request).as_document())
-    return editable_nodes.typed(
+    return editable_nodes.unsaved_node(
         type, mine, form.cleaned_data.get("tags", ()), found.node.pk if found else ObjectId(), stored
     )
 

@@ -10,11 +10,11 @@ from bson import ObjectId
 from marginalia.markup.html.references import Names
 from marginalia.markup.inserts.reading import Inserts
 from nodes.content import PhotoField, declared_fields
-from nodes.models import Photo, Placed, stored_site
+from nodes.models import BaseNode, Photo, stored_site
 from photos import texts
 
 
-def read(nodes: Iterable[Placed]) -> None:
+def read(nodes: Iterable[BaseNode]) -> None:
     """Give the rows of a list their pictures, as `node.picture`: one query for all of them, kept in process."""
     rows = list(nodes)
     found = _public([row.picture_id for row in rows if row.picture_id])
@@ -22,13 +22,13 @@ def read(nodes: Iterable[Placed]) -> None:
         row.picture = row if isinstance(row, Photo) else found.get(row.picture_id)
 
 
-def chosen(node: Placed) -> Photo | None:
+def chosen(node: BaseNode) -> Photo | None:
     """Return the picture that editors chose for a node, if readers may see it."""
     named = getattr(node.metadata.detail, "picture", None)
     return _public([named]).get(named) if isinstance(named, ObjectId) else None
 
 
-def lead(node: Placed) -> Photo | None:
+def lead(node: BaseNode) -> Photo | None:
     """Return the picture to show above a node's text: the chosen one, unless the text shows it too."""
     photo = chosen(node)
     if photo is None or not (html := texts.saved(node)):
@@ -38,7 +38,7 @@ def lead(node: Placed) -> Photo | None:
     return None if any(found[name].pk == photo.pk for name in names.shown if name in found) else photo
 
 
-def shared(node: Placed, listed: Sequence[Photo] = ()) -> Photo | None:
+def shared(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
     """Return the photo that stands for a node where it is linked to: itself, the one that editors chose, the first of those
     that it lists, the first that another field of its type names, or the first that its text shows readers."""
     if isinstance(node, Photo):
@@ -46,7 +46,7 @@ def shared(node: Placed, listed: Sequence[Photo] = ()) -> Photo | None:
     return chosen(node) or next(iter(listed), None) or usual(node)
 
 
-def usual(node: Placed) -> Photo | None:
+def usual(node: BaseNode) -> Photo | None:
     """Return the photo that stands for a node for which editors chose none: of another field of its type, or of its text."""
     detail = node.metadata.detail
     fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))

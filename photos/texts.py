@@ -22,7 +22,7 @@ from marginalia.markup.inserts.reading import Inserts, may_have_any
 from marginalia.mongo.clock import now
 from nodes import rendering, tags
 from nodes.content import declared_fields
-from nodes.models import Photo, Placed, tree, version_cache
+from nodes.models import BaseNode, Photo, tree, version_cache
 from nodes.models.dependencies import note_texts
 from nodes.selectors import due, stored_nodes, stored_photos
 from nodes.selectors import references as reference_selectors
@@ -57,29 +57,29 @@ MOST_BROKEN = 50
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
-def body(node: Placed, *, is_feed: bool = False) -> SafeString:
+def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
     """Return the node's text as clean HTML, with the photos and inserts that readers may see now.
 
     On pages its footnotes stand in the margin, in feeds at the end, and its headings have links to themselves."""
     return shown(saved(node), is_feed=is_feed, is_page=not is_feed)
 
 
-def frames(node: Placed) -> list[str]:
+def frames(node: BaseNode) -> list[str]:
     """Return the origins of other sites whose pages the node's texts may show in frames."""
     return sorted(frozenset().union(*(one.frames for one in (Inserts(saved(node)), *_of_fields(node)))))
 
 
-def in_fields(node: Placed) -> frozenset[str]:
+def in_fields(node: BaseNode) -> frozenset[str]:
     """Return the names of the inserts in the texts of the node's fields."""
     return frozenset().union(*(one.names for one in _of_fields(node)))
 
 
-def _of_fields(node: Placed) -> Iterator[Inserts]:
+def _of_fields(node: BaseNode) -> Iterator[Inserts]:
     fields = declared_fields.markdown_texts(node.metadata.type, node.metadata.detail)
     return (Inserts(rendering.of_field(one.text)) for one in fields if may_have_any(one.text))
 
 
-def saved(node: Placed) -> str:
+def saved(node: BaseNode) -> str:
     """Return a node's text as clean HTML, as it is kept by nonce: "" where there is none."""
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
@@ -127,10 +127,10 @@ def readable(names: Names) -> Targets:
         public = {name: photo for name, photo in photos.items() if is_public(photo, sections, moment)}
         return Targets(public, reference_selectors.addresses(sections, names.nodes, moment)), due.next_due(moment)
 
-    return version_cache.under_version(("references", names), moment, read)
+    return version_cache.get_or_set(("references", names), moment, read)
 
 
-def marked(node: Placed, *, sees_photos: bool, sees_all: bool) -> SafeString:
+def marked(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
     """Return the node's text for its editor: what readers do not see, photos and links, is marked, as is what is wrong with
     its inserts.
 
@@ -215,7 +215,7 @@ class Readers:
         """Return a photo that the text names."""
         return self.photos.get(str(photo_id))
 
-    def node(self, node_id: ObjectId) -> Placed | None:
+    def node(self, node_id: ObjectId) -> BaseNode | None:
         """Return a page, post, section or photo with all its fields; None where readers do not see it. Reads it each time."""
         note_texts()
         return stored_nodes.live_by_id(tree.current(), node_id, now())
@@ -229,7 +229,7 @@ class Readers:
             found = stored_nodes.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
             return found, due.next_due(moment)
 
-        return version_cache.under_version(("inserted photos", gallery_id, most), moment, read)
+        return version_cache.get_or_set(("inserted photos", gallery_id, most), moment, read)
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
         """Return what is newest with a tag, of all posts without one."""
@@ -244,7 +244,7 @@ class Readers:
                 found = stored_nodes.newest_entries(sections, moment, size=most)
             return found.nodes, due.next_due(moment)
 
-        return version_cache.under_version(("inserted posts", wanted, most), moment, read)
+        return version_cache.get_or_set(("inserted posts", wanted, most), moment, read)
 
 
 def _resolved(html: str, targets: Targets) -> str:

@@ -14,7 +14,7 @@ from nodes import links
 from nodes.content import NEWEST, registry
 from nodes.models import tree
 from nodes.selectors import stored_nodes
-from nodes.selectors.listing import EVER
+from nodes.selectors.listing import BEGINNING
 from reader.selectors import authors, sitemap
 
 XML = "application/xml; charset=utf-8"
@@ -61,7 +61,7 @@ def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
     for section_id in sections.live_ids(moment):
         if section_id is not None:
             section = sections.sections[section_id]
-            yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, EVER))
+            yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, BEGINNING))
     # Those of whom a page of their own tells are in the sitemap with that.
     told_of = authors.pages(sections, moment)
     for slug, (_name, at) in sorted(authors.bylines(sections, moment).items()):

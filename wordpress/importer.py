@@ -188,7 +188,7 @@ class Importer:
         for entry in export.entries.values():
             if not entry.becomes_folder:
                 continue
-            nonce = imports.untouched(entry.id, brought.importer())
+            nonce = imports.unchanged_nonce(entry.id, brought.importer())
             if nonce and not self.options.pretend:
                 placement.make_folder(brought.importer(), entry.id, nonce)
             self.report.note("Made folders because they contain pages now", entry.label)
@@ -206,7 +206,7 @@ class Importer:
             wants = self._wants(entry, body, view, source.picture)
             if wants == source.wants:
                 continue
-            nonce = imports.untouched(entry.id, brought.importer())
+            nonce = imports.unchanged_nonce(entry.id, brought.importer())
             if nonce is None:
                 self.report.note("Not completed because somebody changed them", entry.label)
                 wants = set()

@@ -105,7 +105,7 @@ def _due(last: Last, resume: Document | None, moment: datetime) -> list[Entry]:
     until = moment - GRACE
     if until <= last.until:
         return []
-    found = falling_due.within(last.until, until)
+    found = falling_due.changes_between(last.until, until)
     if not found:
         return []
     sections = tree.load()

@@ -20,8 +20,8 @@ from marginalia.mongo.reading import read_document
 from nodes.collections import ASSET_FILES, NODES, REVISIONS
 from nodes.content import CONTENT, PHOTO, registry
 from nodes.models import tree
-from nodes.models.forms import PLACED
 from nodes.models.tree import Tree
+from nodes.models.validation import VISIBILITY_FIELDS
 from nodes.selectors import falling_due
 from nodes.selectors.listing import MODELS, is_public
 
@@ -83,7 +83,11 @@ def _is_seen(document: Document, home: str, sections: Tree | None, moment: datet
     """Return whether readers see a node or photo, as it is in a document, at a moment."""
     # A photo whose first upload is under way has no content.
     is_whole = home == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
-    node = read_document(home, document, partial(MODELS[home].from_document, fields=PLACED)) if is_whole else None
+    node = (
+        read_document(home, document, partial(MODELS[home].from_document, fields=VISIBILITY_FIELDS))
+        if is_whole
+        else None
+    )
     return node is not None and sections is not None and is_public(node, sections, moment)
 
 

@@ -15,7 +15,7 @@ from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.collections import home_of
 from nodes.content import facets, registry
-from nodes.models import Placed, tree
+from nodes.models import BaseNode, tree
 from nodes.models.tree import SectionEntry
 from nodes.selectors import by_hand, lists, search, stored_nodes
 from reader.selectors import authors, dates
@@ -51,7 +51,7 @@ class Filters(Shape):
 class Found:
     """A page of a list, and the cursor of what follows, "" at the end."""
 
-    nodes: Sequence[Placed]
+    nodes: Sequence[BaseNode]
     following: str | None
 
 

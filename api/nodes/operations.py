@@ -104,7 +104,7 @@ def publish(asked: Asked, node_id: ObjectId) -> None:
         _save(asked, found, editing.made_public(found.live.fields, now()))
         return
     if found.draft and (at := found.draft.fields.get("published")):
-        begun_on = editable_nodes.version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
+        begun_on = editable_nodes.load_version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
         if begun_on is None or begun_on.fields.get("published") != at:
             _check_not_public(found, at, "query.version")
     with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
@@ -231,7 +231,7 @@ def _seen(asked: Asked, found: Editable) -> Version:
     present = found.draft if asked.is_draft and found.draft else found.live
     if present.nonce == asked.seen:
         return present
-    return editable_nodes.version(found.node.pk, asked.seen) or present
+    return editable_nodes.load_version(found.node.pk, asked.seen) or present
 
 
 def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
@@ -279,11 +279,11 @@ def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Ite
 def _is_out(asked: Asked, node_id: ObjectId) -> bool:
     """Return whether readers have what the draft changed that was seen."""
     present = editable_nodes.load(node_id)
-    said = editable_nodes.version(node_id, asked.seen)
+    said = editable_nodes.load_version(node_id, asked.seen)
     if present is None or present.draft is not None or said is None:
         return False
-    begun = history.begun_on(node_id, asked.seen)
-    base = editable_nodes.version(node_id, begun) if begun else None
+    begun = history.draft_base(node_id, asked.seen)
+    base = editable_nodes.load_version(node_id, begun) if begun else None
     live = present.live.fields
     type = present.node.metadata.type
     drafted = {path: value for path, value in said.fields.items() if path not in NOT_DRAFTED}

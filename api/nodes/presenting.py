@@ -10,7 +10,7 @@ from api.schemas.shapes import BODY, DETAIL, shown_fields
 from nodes import links
 from nodes.content import values
 from nodes.content.base import Part
-from nodes.models import Photo, Placed
+from nodes.models import BaseNode, Photo
 from nodes.models.dependencies import note_texts
 from nodes.selectors.editable_nodes import Editable
 from nodes.types import NEVER
@@ -34,7 +34,7 @@ def asked(value: str, known: Collection[str], name: str) -> frozenset[str]:
 
 def node(
     request: HttpRequest,
-    shown: Placed,
+    shown: BaseNode,
     *,
     include: Collection[str] = (),
     picked: Collection[str] = (),
@@ -62,7 +62,7 @@ def node(
     return {name: value for name, value in said.items() if not picked or name in picked or name in KNOWN_BY}
 
 
-def _common(request: HttpRequest, shown: Placed) -> dict[str, Any]:
+def _common(request: HttpRequest, shown: BaseNode) -> dict[str, Any]:
     said = shown.metadata
     path = shown.get_absolute_url()
     return {
@@ -91,7 +91,7 @@ def _author(author: Any) -> dict[str, Any] | None:
     return {"name": author.name, "path": author.get_absolute_url() or None} if author and author.name else None
 
 
-def _detail(shown: Placed) -> dict[str, Any] | None:
+def _detail(shown: BaseNode) -> dict[str, Any] | None:
     detail = shown.metadata.detail
     if detail is None or not shown.content_type.is_installed:
         return None

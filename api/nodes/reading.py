@@ -32,7 +32,7 @@ from api.schemas.shapes import (
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
-from nodes.models import Photo, Placed, tree
+from nodes.models import BaseNode, Photo, tree
 from nodes.selectors import editable_nodes, stored_nodes, stored_photos
 from nodes.selectors.editable_nodes import Editable
 
@@ -122,7 +122,7 @@ def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse
     key = ObjectId(node_id)
     if (known := editable(principal, key)) is not None:
         return answer(request, known.node, shown, known)
-    found: Placed | None = stored_nodes.live_by_id(tree.current(), key, now())
+    found: BaseNode | None = stored_nodes.live_by_id(tree.current(), key, now())
     if found is None:
         photo = stored_photos.get(key) if access.may_see_photos(principal) else None
         found = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
@@ -137,7 +137,7 @@ def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
     return found if found and access.allowed(principal, found.node, Action.VIEW) else None
 
 
-def answer(request: HttpRequest, found: Placed, shown: Shown, known: Editable | None) -> HttpResponse:
+def answer(request: HttpRequest, found: BaseNode, shown: Shown, known: Editable | None) -> HttpResponse:
     """Answer a node. `known`: as its editors know it, for who is one. Raises Problem: 422, or 404 where there is no draft."""
     picked = presenting.asked(shown.fields, FIELDS, "fields")
     include = presenting.asked(shown.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED

@@ -1,6 +1,7 @@
 """Documents as objects: nodes and photos, the site, the tree of its sections, and what is kept under the site's version."""
 
 from nodes.models.documents import (
+    BaseNode,
     Byline,
     DetailField,
     Metadata,
@@ -8,7 +9,6 @@ from nodes.models.documents import (
     Node,
     Photo,
     PhotoMetadata,
-    Placed,
     SiteSettings,
     as_shown,
     derived_of,
@@ -22,7 +22,7 @@ __all__ = [
     "Node",
     "Photo",
     "PhotoMetadata",
-    "Placed",
+    "BaseNode",
     "SiteSettings",
     "as_shown",
     "derived_of",

@@ -18,7 +18,7 @@ from marginalia.mongo.reading import Malformed
 from nodes import content, links
 from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
-from nodes.models.forms import FORM, check
+from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
 # What readers are not given of a draft whose time has come: lists are filtered and sorted by what stands beside it.
 _AS_LIVE = frozenset({"published", "expires"})
@@ -137,7 +137,7 @@ class PhotoMetadata(CommonMetadata):
     content_id = ObjectIdField(null=True)
 
 
-class Placed(ReadOnlyModel):
+class BaseNode(ReadOnlyModel):
     """What stands in a section under a slug: the code of nodes serves photos too."""
 
     # The beginning of the text, and the id of the picture that an editor chose, where a selector read them.
@@ -157,13 +157,13 @@ class Placed(ReadOnlyModel):
         return self.metadata.title
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
+    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
         """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them.
 
         `fields`: those that it must have, for a projection with fewer. Raises Malformed, or another of
         marginalia.mongo.reading.MALFORMED, for a damaged one.
         """
-        check(document.get("metadata"), fields)
+        check_metadata(document.get("metadata"), fields)
         document = as_shown(document)
         metadata = cls._meta.get_field("metadata").embedded_model.from_document(document["metadata"])
         node = cls(pk=document["_id"], metadata=metadata)
@@ -221,7 +221,7 @@ class Placed(ReadOnlyModel):
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
 
 
-class Node(Placed):
+class Node(BaseNode):
     """A page, a blog post or a section, stored in cms.nodes."""
 
     metadata = MetadataField(Metadata)
@@ -233,7 +233,7 @@ class Node(Placed):
         permissions = [("publish_node", "Can publish pages and posts")]
 
 
-class Photo(Placed):
+class Photo(BaseNode):
     """A photo: a file in GridFS that is a node besides. Contents that are no photos stand in the same collection."""
 
     metadata = MetadataField(PhotoMetadata)
@@ -245,11 +245,11 @@ class Photo(Placed):
         verbose_name_plural = _("photos")
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = FORM) -> Self:
+    def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
         """Return the photo that a raw document stands for. A size and a valid cut are needed for copies. Raises Malformed."""
         photo = super().from_document(document, fields)
         detail = photo.metadata.detail
-        if fields == FORM and not (detail and _are_numbers(detail.resolution, 2)):
+        if fields == REQUIRED_FIELDS and not (detail and _are_numbers(detail.resolution, 2)):
             raise Malformed("detail.resolution is missing or has another type")
         if detail and not all(_are_numbers(part, size) for part, size in ((detail.focal, 2), (detail.crop, 4)) if part):
             raise Malformed("detail.focal or detail.crop has another type")

@@ -21,7 +21,7 @@ from nodes.collections import SITE
 
 SITE_ID = "site"
 # Documents that are read beside it at once.
-MOST_BESIDE = 1_000
+MAX_EXTRA_DOCUMENTS = 1_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Versions:
     # By slot; those that were never given a version are not there.
     tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
 
-    def of_tags(self, slots: Collection[str]) -> dict[str, ObjectId]:
+    def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:
         """Return the versions in some slots."""
         return {slot: self.tags[slot] for slot in slots if slot in self.tags}
 
@@ -113,7 +113,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ExtraQuery:
     """Documents of another collection that are read together with the site, and which of their fields."""
 
     collection: str
@@ -149,14 +149,14 @@ def read() -> Site:
 
 
 @tracked_reads()
-def read_beside(*others: Beside) -> tuple[Site, list[dict[str, Any]]]:
+def read_with(*others: ExtraQuery) -> tuple[Site, list[dict[str, Any]]]:
     """Return the site as it is stored now and, read after it by the same command, these documents of other collections."""
     both: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
     for other in others:
         found_there = [{"$match": other.filter}, {"$project": dict.fromkeys(other.fields, 1)}]
         both.append({"$unionWith": {"coll": other.collection, "pipeline": found_there}})
     with server_selection_time_limit():
-        found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": MOST_BESIDE})
+        found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": MAX_EXTRA_DOCUMENTS})
     is_there = bool(found) and found[0]["_id"] == SITE_ID
     return _site(found[0] if is_there else {}), found[is_there:]
 

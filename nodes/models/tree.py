@@ -19,7 +19,7 @@ from nodes.collections import NODES
 from nodes.content import BY_HAND, Content, registry
 from nodes.models import stored_site, version_cache
 from nodes.models.dependencies import on_lists
-from nodes.models.forms import check
+from nodes.models.validation import check_metadata
 
 HOME = "home"
 # Fields of sections that are read.
@@ -201,7 +201,7 @@ def load(version: ObjectId | None = None) -> Tree:
 
 def _section(document: Mapping[str, Any]) -> SectionEntry:
     metadata = document["metadata"]
-    check(metadata, _READ)
+    check_metadata(metadata, _READ)
     comments = (metadata.get("detail") or {}).get("comments") or ""
     position = document.get("position") or ""
     if not (isinstance(comments, str) and isinstance(position, str)):

@@ -33,7 +33,7 @@ def clear() -> None:
     _kept = (None, {})
 
 
-def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
+def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
     """Return what `work` answers, asked again only after a change that lists read, when the answer is due, or after LONGEST.
 
     `work` returns (answer, when it changes by itself or None); what changes at `moment` already is not kept. The version was
@@ -52,7 +52,7 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
         _kept = version, answers
     if key in answers:
         due, slots, of_tags, answer = answers[key]
-        if moment < due and of_tags == versions.of_tags(slots):
+        if moment < due and of_tags == versions.in_slots(slots):
             dependencies.note_slots(slots)
             return answer
     with tracked_reads(), dependencies.recorded() as read:
@@ -61,6 +61,6 @@ def under_version(key: Hashable, moment: datetime, work: Callable[[], tuple[T, d
         dependencies.note_texts()
         return answer
     if (until := min(changes or NEVER, moment + LONGEST)) > moment:
-        answers[key] = until, read.slots, versions.of_tags(read.slots), answer
+        answers[key] = until, read.slots, versions.in_slots(read.slots), answer
     dependencies.note_slots(read.slots)
     return answer

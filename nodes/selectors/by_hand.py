@@ -18,7 +18,7 @@ from nodes.collections import NODES, POSITION, keys_of
 from nodes.content import registry
 from nodes.models import Node
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import LISTED, UNTAGGED, for_readers, live, one_of, readable_nodes
+from nodes.selectors.listing import LISTED, UNTAGGED, for_readers, live, readable_nodes, type_condition
 
 INDEX = "by_position"
 _SPOT = re.compile(r"([0-9a-f]*)\.(.+)", re.DOTALL)
@@ -68,11 +68,11 @@ def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "")
 
     Raises ValueError for a cursor that is none.
     """
-    shown = {**live(moment), "metadata.type": one_of((*registry.sections(), *registry.non_sections()))}
-    return everything(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
+    shown = {**live(moment), "metadata.type": type_condition((*registry.sections(), *registry.non_sections()))}
+    return all_nodes(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
 
 
-def everything(
+def all_nodes(
     section_id: ObjectId,
     *,
     size: int,
@@ -85,34 +85,34 @@ def everything(
     Raises ValueError for a cursor that is none.
     """
     beyond = Spot.parse(cursor).after() if cursor else {}
-    found = in_order(section_id, {**(shown or {}), **beyond}, fields, size + 1)
+    found = find_ordered(section_id, {**(shown or {}), **beyond}, fields, size + 1)
     nodes = list(readable_nodes(NODES, found[:size]))
     return nodes, str(Spot.of(found[size - 1])) if len(found) > size else ""
 
 
 def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     """Return the live pages or posts before and after one in its section."""
-    stored = spot(node.metadata.parent_id, node.pk)
+    stored = find_spot(node.metadata.parent_id, node.pk)
     if stored is None:
         return None, None
-    wanted = {**live(moment), "metadata.type": one_of(registry.non_sections())}
+    wanted = {**live(moment), "metadata.type": type_condition(registry.non_sections())}
     fields = for_readers(UNTAGGED, moment)
-    before = in_order(node.metadata.parent_id, wanted | stored.before(), fields, 1, backwards=True)
+    before = find_ordered(node.metadata.parent_id, wanted | stored.before(), fields, 1, backwards=True)
     if stored.position and not before:
-        before = in_order(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)
-    after = in_order(node.metadata.parent_id, wanted | stored.after(), fields, 1)
+        before = find_ordered(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)
+    after = find_ordered(node.metadata.parent_id, wanted | stored.after(), fields, 1)
     first, last = (next(readable_nodes(NODES, found), None) for found in (before, after))
     return first, last
 
 
-def spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
+def find_spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
     """Return where a node stands in a section; None if it does not stand in it (any more)."""
     wanted = {"_id": node_id, "metadata.parent_id": section_id}
     stored = database()[NODES].find_one(wanted, {"position": 1, "metadata.slug": 1})
     return Spot.of(stored) if stored else None
 
 
-def in_order(
+def find_ordered(
     section_id: ObjectId | None,
     wanted: Mapping[str, Any],
     fields: Mapping[str, Any],

@@ -14,7 +14,7 @@ BATCH = 200
 
 
 @dataclass(frozen=True)
-class Link:
+class RevisionLink:
     """A revision without what it says."""
 
     nonce: ObjectId
@@ -31,9 +31,9 @@ class Chains:
     """
 
     node_id: ObjectId
-    live: tuple[Link, ...]
-    draft: tuple[Link, ...]
-    others: tuple[Link, ...]
+    live: tuple[RevisionLink, ...]
+    draft: tuple[RevisionLink, ...]
+    others: tuple[RevisionLink, ...]
     is_whole: bool
 
 
@@ -68,7 +68,7 @@ def _heads(ids: list[ObjectId]) -> dict[ObjectId, Mapping[str, Any]]:
 
 def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_at": 1})
-    links = {d["_id"]: Link(d["_id"], d["parent"], d["saved_at"]) for d in found}
+    links = {d["_id"]: RevisionLink(d["_id"], d["parent"], d["saved_at"]) for d in found}
     if head is None:
         return Chains(node_id, (), (), tuple(links.values()), is_whole=True)
     draft = head.get("draft") or {}
@@ -81,8 +81,8 @@ def _chains(node_id: ObjectId, head: Mapping[str, Any] | None) -> Chains:
     return Chains(node_id, live, of_draft, others, is_whole=nonce in links)
 
 
-def _follow(links: Mapping[ObjectId, Link], nonce: ObjectId | None) -> tuple[Link, ...]:
-    found: dict[ObjectId, Link] = {}
+def _follow(links: Mapping[ObjectId, RevisionLink], nonce: ObjectId | None) -> tuple[RevisionLink, ...]:
+    found: dict[ObjectId, RevisionLink] = {}
     while nonce is not None and nonce in links and nonce not in found:
         found[nonce] = links[nonce]
         nonce = links[nonce].parent

@@ -23,7 +23,7 @@ def next_due(moment: datetime) -> datetime | None:
         due = min((time for time in times if time), default=None)
         return due, due
 
-    return version_cache.under_version(("next_due", stored_site.current().version), moment, work)
+    return version_cache.get_or_set(("next_due", stored_site.current().version), moment, work)
 
 
 def next_end(moment: datetime) -> datetime | None:
@@ -33,7 +33,7 @@ def next_end(moment: datetime) -> datetime | None:
         end = _next("expires", moment)
         return end, end
 
-    return version_cache.under_version(("next_end", stored_site.current().version), moment, work)
+    return version_cache.get_or_set(("next_end", stored_site.current().version), moment, work)
 
 
 def last_change(moment: datetime) -> datetime | None:
@@ -49,7 +49,7 @@ def last_change(moment: datetime) -> datetime | None:
         times = [_last("published", moment), _last("expires", moment), versions.changed if versions else None]
         return max((time for time in times if time), default=_NEVER_CHANGED), next_due(moment)
 
-    last = version_cache.under_version(("last_change", stored_site.current().version), moment, work)
+    last = version_cache.get_or_set(("last_change", stored_site.current().version), moment, work)
     changed = last.replace(microsecond=0) + timedelta(seconds=1)
     return changed if changed <= moment else None
 

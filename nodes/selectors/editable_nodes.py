@@ -94,7 +94,9 @@ def _node(node_id: ObjectId, type: str, said: Version, created: datetime) -> Nod
     return Node(pk=node_id, metadata=Metadata.from_document(whole))
 
 
-def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None) -> Node:
+def unsaved_node(
+    type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None
+) -> Node:
     """Return the node as it would be if what a form says, `mine` by path, were saved now: over what is stored, if anything.
 
     What a field of its type does not take is as it was.
@@ -116,10 +118,10 @@ def typed(type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: Ob
 def load(node_id: ObjectId) -> Editable | None:
     """Return a node with its draft; None if there is none."""
     document = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return read_document(NODES, document, editable)
+    return read_document(NODES, document, from_document)
 
 
-def editable(document: Mapping[str, Any]) -> Editable:
+def from_document(document: Mapping[str, Any]) -> Editable:
     """Return the Editable that a stored document stands for."""
     metadata = document["metadata"]
     draft = document.get("draft")
@@ -133,7 +135,7 @@ def editable(document: Mapping[str, Any]) -> Editable:
     )
 
 
-def version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
+def load_version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
     """Return what a node said under a nonce, from its revision; None if that is not known (any more)."""
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id})
     if revision is None:

@@ -16,7 +16,7 @@ SHOWN_BY = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}
 
 
-def within(since: datetime, until: datetime) -> list[Document]:
+def changes_between(since: datetime, until: datetime) -> list[Document]:
     """Return what did so after `since` and up to `until`, the first first: {_id, metadata, home, what, at}, without texts.
 
     `home`: its collection; `what`: PUBLISHED, EXPIRES or SCHEDULED. One command, along an index each.

@@ -100,7 +100,7 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
     return tuple(savers)
 
 
-def begun_on(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
+def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
     """Return the nonce of the live version that a draft was begun on, also of one that was published; None if that is not
     known (any more)."""
     links = _links(node_id)

@@ -15,7 +15,7 @@ BATCH = 1_000
 
 
 @dataclass(frozen=True)
-class Known:
+class ExistingNode:
     """A node that an earlier run has made. `trashed`: an editor has thrown it away. `imported` is when that run was, and
     `posted` when it was published where it comes from, if it was public there: as the source that was given to it says;
     None if it does not."""
@@ -30,10 +30,10 @@ class Known:
     posted: datetime | None
 
 
-def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
+def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
     """Return those of the nodes that exist, the trash included, by id."""
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
-    found: dict[ObjectId, Known] = {}
+    found: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
         # The trash last: a node that is thrown away between the two queries is found there. One that is restored is
         # found by neither, but creating it again does nothing.
@@ -43,7 +43,7 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
                 source = metadata.get("detail", {}).get("source", {})
                 found.setdefault(
                     document["_id"],
-                    Known(
+                    ExistingNode(
                         id=document["_id"],
                         type=metadata["type"],
                         parent_id=metadata["parent_id"],
@@ -57,7 +57,7 @@ def known(ids: Collection[ObjectId]) -> dict[ObjectId, Known]:
     return found
 
 
-def untouched(node_id: ObjectId, importer: Actor) -> ObjectId | None:
+def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
     """Return the nonce of a node that nobody but `importer` changed since it was made; None if somebody did, has a draft of
     it, or moved it to the trash."""
     node = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": False}}, {"metadata.nonce": 1})
@@ -68,7 +68,7 @@ def untouched(node_id: ObjectId, importer: Actor) -> ObjectId | None:
     return nonce if database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id, **by}, {"_id": 1}) else None
 
 
-def taken(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
+def taken_slugs(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
     """Return those of the slugs that a node in this section has."""
     found: set[str] = set()
     for batch in batched(slugs, BATCH):

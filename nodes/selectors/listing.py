@@ -41,7 +41,7 @@ OLDEST_FIRST = [(path, 1) for path, _way in NEWEST]
 TIMES = ("metadata.published", "metadata.created")
 EARLIEST_MILLISECOND = -62_135_596_800_000  # of the year 1
 LATEST_MILLISECOND = 253_402_300_799_999  # of the year 9999
-EVER = datetime(1, 1, 1, tzinfo=UTC)
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def for_readers(
@@ -63,13 +63,13 @@ def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[A
     return read_documents(collection, documents, MODELS[collection].from_document)
 
 
-def of_detail(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
+def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
     """Return the projection of `paths` in the detail of these types: of all of it where there are older versions, whose fields
     have other names and whose upgraders take a whole detail."""
     return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
 
-def one_of(types: Sequence[str]) -> Any:
+def type_condition(types: Sequence[str]) -> Any:
     """Return the condition on `metadata.type` that a node has one of these types."""
     return types[0] if len(types) == 1 else {"$in": list(types)}
 
@@ -86,7 +86,7 @@ def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
     """Return the filter of what a section lists by date, of all types."""
-    return {"metadata.parent_id": section_id, "metadata.type": one_of(registry.dated())}
+    return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
@@ -100,7 +100,7 @@ def public_among(documents: Iterable[Document], sections: Tree, moment: datetime
     ]
 
 
-def having(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def with_properties(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the filter of photos whose files say all of this: (name, value) of each property."""
     return {"metadata.detail.exif": {"$all": [{"$elemMatch": {"n": name, "v": value}} for name, value in properties]}}
 
@@ -202,7 +202,7 @@ def listing(
     nodes: list[Node | Photo] = []
     lacking = 0
     for name in collections:
-        documents = beside(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
+        documents = find_live(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
         read = list(readable_nodes(name, documents))
         nodes += read
         # Damaged documents count too, so that the list continues after them.
@@ -225,7 +225,7 @@ def listing(
 
 
 @on_lists
-def beside(
+def find_live(
     base: Mapping[str, Any],
     index: str,
     moment: datetime,
@@ -242,7 +242,7 @@ def beside(
     condition = {**base, **live(moment), **node_filter(collection)}
     if collection == NODES:
         fields = for_readers(fields, moment)
-    since, until = (span.since, min(span.until, moment)) if span else (EVER, moment)
+    since, until = (span.since, min(span.until, moment)) if span else (BEGINNING, moment)
     if edge is not None:
         del condition["metadata.published"]
         condition["$or"] = edge.beyond(TIMES, (since, until))

@@ -18,7 +18,7 @@ from nodes.collections import ASSET_FILES, NODES, node_filter
 from nodes.content import PHOTO, registry
 from nodes.models import Node, Photo
 from nodes.selectors import search
-from nodes.selectors.listing import FIELDS, MODELS, having, of_detail
+from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_properties
 
 SIZE = 50
 # Results of a search that are shown.
@@ -72,7 +72,7 @@ class Filters:
         if self.search:
             wanted["$text"] = {"$search": search.every_word(self.search)}
         if self.exif:
-            wanted |= having(self.exif)
+            wanted |= with_properties(self.exif)
         wanted |= _state(self.state, moment)
         if span := {op: time for op, time in (("$gte", self.since), ("$lt", self.until)) if time}:
             path = "metadata.updated" if self.state == UNPUBLISHED else self.order
@@ -174,7 +174,7 @@ def _fields(filters: Filters, collection: str) -> dict[str, int]:
     if collection != NODES or not type.list_display:
         return _FIELDS[collection]
     columns = [f"metadata.detail.{type._meta.get_field(name).column}" for name in type.list_display]
-    return _FIELDS[collection] | of_detail([type], columns)
+    return _FIELDS[collection] | detail_projection([type], columns)
 
 
 def _row(document: Mapping[str, Any], collection: str) -> Row:

@@ -13,7 +13,7 @@ from nodes.collections import NODES, keys_of
 from nodes.content import registry
 from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
-from nodes.selectors.listing import UNTAGGED, for_readers, live, one_of
+from nodes.selectors.listing import UNTAGGED, for_readers, live, type_condition
 
 # Of an outline: a list that is too long to take in helps no reader, and every page of the section carries it.
 MOST_SECTIONS, MOST_PAGES = 60, 240
@@ -46,7 +46,7 @@ def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
         ]
         return list(_arranged(sections, section_id, lines)), due.next_due(moment)
 
-    return version_cache.under_version(("outline", section_id), moment, read)
+    return version_cache.get_or_set(("outline", section_id), moment, read)
 
 
 # The section that it stands in, its position there, slug and title; its id if it is a section.
@@ -65,7 +65,7 @@ def _live_below(sections: tree.Tree, section_id: ObjectId, moment: datetime) -> 
 
 def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, Any]]:
     """Yield {parent_id, slug, title, position} of the live pages in these sections."""
-    types = one_of(registry.pages())
+    types = type_condition(registry.pages())
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
     nodes = database()[NODES]
     fields = for_readers(UNTAGGED | {"position": 1}, moment)

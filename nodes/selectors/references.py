@@ -22,7 +22,7 @@ from nodes.content import MARKDOWN, PHOTO, declared_fields, registry
 from nodes.models import Node
 from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
-from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, beside, is_public, live, public_among, readable_nodes
+from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
 MOST_NAMED = 200
@@ -200,7 +200,7 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     if cursor.startswith(DRAFTS):
         return _look_through_drafts(sections, moment, cursor.removeprefix(DRAFTS))
     edge = Cursor.parse(cursor) if cursor else None
-    documents = beside(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
+    documents = find_live(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
     is_more = len(documents) > LOOKED_AT_ONCE
     documents = documents[:LOOKED_AT_ONCE]
     last = next(readable_nodes(NODES, reversed(documents)), None) if is_more else None

@@ -17,8 +17,8 @@ from marginalia.mongo.connection import database, time_limit
 from marginalia.mongo.reading import lacks_text_index, read_document, read_documents
 from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
 from nodes.models import Node, Photo, as_shown, derived_of
-from nodes.models.forms import check
 from nodes.models.tree import Tree
+from nodes.models.validation import check_metadata
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 
 COLLECTIONS = (NODES, ASSET_FILES)
@@ -125,7 +125,7 @@ def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found
 
 
 def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, datetime, Any, str]:
-    check(document["metadata"], ("created",))
+    check_metadata(document["metadata"], ("created",))
     return document["score"], document["metadata"]["created"], document["_id"], collection
 
 

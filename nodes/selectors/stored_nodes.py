@@ -22,16 +22,16 @@ from nodes.selectors.listing import (
     WHOLE,
     Cursor,
     Listing,
-    beside,
+    detail_projection,
+    find_live,
     for_readers,
-    having,
     is_public,
     listing,
     live,
-    of_detail,
-    one_of,
     posts_of,
     readable_nodes,
+    type_condition,
+    with_properties,
 )
 
 # The most redirects that are read to find the section of an address.
@@ -144,7 +144,7 @@ def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) 
     """Return those of some nodes that readers may see, without their texts, in no order."""
     found = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
-        for_readers(UNTAGGED | of_detail(registry.types(), ["metadata.detail.comments"]), moment),
+        for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),
     )
     return [node for node in readable_nodes(NODES, found) if is_public(node, sections, moment)]
 
@@ -183,7 +183,7 @@ def newest_entries(
     """Return `size` live posts of all blogs, newest first. Raises ValueError for a cursor that is none."""
     known = sections.sections
     blogs = [i for i in sections.live_ids(moment) if i is not None and known[i].content_type.lists == NEWEST]
-    base = {"metadata.type": one_of(registry.dated()), "metadata.parent_id": {"$in": blogs}}
+    base = {"metadata.type": type_condition(registry.dated()), "metadata.parent_id": {"$in": blogs}}
     return listing(base, "by_type", moment, size, cursor, whole=whole)
 
 
@@ -207,7 +207,7 @@ def photos_having(
 
     Raises ValueError for a cursor that is none.
     """
-    base = having(properties) | {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
+    base = with_properties(properties) | {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_exif", moment, size, cursor, collections=(ASSET_FILES,))
 
 
@@ -236,7 +236,7 @@ def pages_of(
     """Return up to `limit` live pages that stand in a (live) folder or at the top level, by slug, from `after` on."""
     wanted = {
         "metadata.parent_id": section_id,
-        "metadata.type": one_of(registry.pages()),
+        "metadata.type": type_condition(registry.pages()),
         "metadata.slug": {"$gt": after},
         **live(moment),
     }
@@ -256,19 +256,19 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
     # A preview shows a node at another time than it is stored with.
     others = {"$ne": node.pk}
-    base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": one_of(types)}
+    base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": type_condition(types)}
 
     def read() -> tuple[tuple[Node | Photo | None, Node | Photo | None], datetime | None]:
         if tree.current().is_by_hand(node.metadata.parent_id):
             return by_hand.neighbours(node, moment), due.next_due(moment)
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))
         fields = UNTAGGED if home == NODES else FIELDS[home]
-        sides = (beside(base, "by_section", moment, 1, edge, fields, collection=home) for edge in edges)
+        sides = (find_live(base, "by_section", moment, 1, edge, fields, collection=home) for edge in edges)
         older, newer = (next(readable_nodes(home, found), None) for found in sides)
         return (older, newer), due.next_due(moment)
 
     # A preview shows a node at another time than readers see it at.
-    return version_cache.under_version(("neighbours", node.pk, node.metadata.published), moment, read)
+    return version_cache.get_or_set(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
 def links_at_top(moment: datetime) -> list[tuple[str, str]]:
@@ -279,4 +279,4 @@ def links_at_top(moment: datetime) -> list[tuple[str, str]]:
         pages = [page.metadata for page in found if page.metadata.slug != HOME]
         return [(page.title, page.slug) for page in pages[:MOST_AT_TOP]], due.next_due(moment)
 
-    return version_cache.under_version("links_at_top", moment, read)
+    return version_cache.get_or_set("links_at_top", moment, read)

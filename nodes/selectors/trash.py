@@ -29,7 +29,7 @@ class Trashed:
 def load(node_id: ObjectId) -> editable_nodes.Editable | None:
     """Return a node from the trash; None if it is not there."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
-    return read_document(TRASH, document, editable_nodes.editable)
+    return read_document(TRASH, document, editable_nodes.from_document)
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:

@@ -16,7 +16,7 @@ from marginalia.mongo.connection import Document, database
 from nodes.collections import NODES
 from nodes.errors import TooBusy
 from nodes.models import tree
-from nodes.selectors.by_hand import Spot, in_order, spot
+from nodes.selectors.by_hand import Spot, find_ordered, find_spot
 from nodes.services.site import invalidate
 
 # Hexadecimal digits. Positions at either end differ by a step at least, those between others get more digits as they need.
@@ -51,7 +51,7 @@ def at_end(section_id: ObjectId | None) -> str | None:
     """Return the position of what comes into a section: after all others; None where editors do not arrange it."""
     if section_id is None or not tree.current().is_by_hand(section_id):
         return None
-    last = in_order(section_id, {}, {}, 1, backwards=True)
+    last = find_ordered(section_id, {}, {}, 1, backwards=True)
     return between((last[0].get("position") or "") if last else "", "")
 
 
@@ -108,7 +108,7 @@ def to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
     """Put a node after all others in its section; False if it does not stand there any more. Raises TooBusy."""
     with _touching():
         settle(section_id)
-        last = in_order(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
+        last = find_ordered(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
         return _put(section_id, node_id, behind=last[0]["_id"] if last else None)
 
 
@@ -126,10 +126,10 @@ def settle(section_id: ObjectId) -> None:
 
     From the last to the first, so that of two who do it at once either goes on from what the other did.
     """
-    without = in_order(section_id, {"position": None}, {"metadata.slug": 1}, 0)
+    without = find_ordered(section_id, {"position": None}, {"metadata.slug": 1}, 0)
     if not without:
         return
-    first = in_order(section_id, {"position": {"$gt": ""}}, {}, 1)
+    first = find_ordered(section_id, {"position": {"$gt": ""}}, {}, 1)
     number = int(first[0]["position"][:DIGITS], 16) if first else START
     for document in reversed(without):
         number -= STEP
@@ -142,18 +142,18 @@ def _put(
     """Put a node behind another, ahead of one, or first of all; False if either does not stand in the section any more."""
     others = {"_id": {"$ne": node_id}}
     for _attempt in range(ATTEMPTS):
-        seen = spot(section_id, node_id)
+        seen = find_spot(section_id, node_id)
         anchor = behind or ahead_of
-        beside = spot(section_id, anchor) if anchor else None
+        beside = find_spot(section_id, anchor) if anchor else None
         if seen is None or (anchor and beside is None):
             return False
         low = beside.position if beside and behind else ""
         high = beside.position if beside and ahead_of else ""
         if ahead_of:
-            found = in_order(section_id, {**others, "position": {"$lt": high, "$gt": ""}}, {}, 1, backwards=True)
+            found = find_ordered(section_id, {**others, "position": {"$lt": high, "$gt": ""}}, {}, 1, backwards=True)
             low = found[0]["position"] if found else ""
         else:
-            found = in_order(section_id, {**others, "position": {"$gt": low}}, {}, 1)
+            found = find_ordered(section_id, {**others, "position": {"$gt": low}}, {}, 1)
             high = found[0]["position"] if found else ""
         if _write(section_id, node_id, seen, between(low, high)):
             return True

@@ -26,7 +26,7 @@ from marginalia.mongo.engine.read_tracking import watch_reads
 from nodes.collections import NODES
 from nodes.models import dependencies, stored_site, tree
 from nodes.models.dependencies import Dependencies
-from nodes.models.stored_site import SLOTS, Beside, Site, Versions
+from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
@@ -99,7 +99,7 @@ class Entry:
             and before.site == after.site
             and before.lists == after.lists
             and (before.texts == after.texts or not self.nodes.texts)
-            and before.of_tags(self.nodes.slots) == after.of_tags(self.nodes.slots)
+            and before.in_slots(self.nodes.slots) == after.in_slots(self.nodes.slots)
             and (self.nodes.own is None or (self.nodes.own.nonce, self.nodes.tags) == present.node)
             and now() < self.until
         )
@@ -193,12 +193,12 @@ def present(node: Expected | None, discussions: Collection[str]) -> Present:
     if discussions and is_beside:
         ids = list(discussions)
         # `$in` of one id costs the server a third more.
-        beside.append(Beside(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
+        beside.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
         # By its place too, the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
-        beside.append(Beside(NODES, place, ("metadata.nonce", "metadata.tags")))
-    site, stored = stored_site.read_beside(*beside) if beside else (stored_site.read(), [])
+        beside.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
+    site, stored = stored_site.read_with(*beside) if beside else (stored_site.read(), [])
     by_id = {one["_id"]: one for one in stored}
     own = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
     if is_beside:

@@ -100,7 +100,7 @@ class PageCacheMiddleware:
         etag = response.get("ETag") or etag_of(response.content)
         headers = tuple(response.items())
         entry = Entry(
-            replace(site_versions, tags=site_versions.of_tags(nodes.slots)),
+            replace(site_versions, tags=site_versions.in_slots(nodes.slots)),
             nodes,
             seen.versions,
             until,

@@ -46,7 +46,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
         found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
         return found, due.next_due(moment)
 
-    return version_cache.under_version(("months", blog_id, str(zone)), moment, read)
+    return version_cache.get_or_set(("months", blog_id, str(zone)), moment, read)
 
 
 def by_year(months: Iterable[Month]) -> list[tuple[int, list[Month]]]:

@@ -16,16 +16,16 @@ from nodes.models import Node, version_cache
 from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import (
-    EVER,
+    BEGINNING,
     LISTED,
     NEWEST_FIRST,
     Listing,
+    detail_projection,
     for_readers,
     listing,
     live,
-    of_detail,
-    one_of,
     readable_nodes,
+    type_condition,
 )
 
 # Pages of authors that stand for the addresses of their names, the newest.
@@ -48,11 +48,11 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
         wanted = {
-            "metadata.type": one_of(types),
+            "metadata.type": type_condition(types),
             "metadata.parent_id": {"$in": sections.live_ids(moment)},
             **live(moment),
         }
-        fields = for_readers(LISTED | of_detail(map(registry.get, types), ["metadata.detail.names"]), moment)
+        fields = for_readers(LISTED | detail_projection(map(registry.get, types), ["metadata.detail.names"]), moment)
         nodes = database()[NODES]
         documents = read_with_hint(
             keys_of("by_type"),
@@ -64,7 +64,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
             found |= dict.fromkeys(slugs_of(page), page)
         return found, due.next_due(moment)
 
-    return version_cache.under_version("pages of authors", moment, read)
+    return version_cache.get_or_set("pages of authors", moment, read)
 
 
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
@@ -78,7 +78,7 @@ def names(slugs: Collection[str], moment: datetime) -> list[str]:
             found.setdefault(slugify(name), []).append(name)
         return found, None
 
-    known = version_cache.under_version("names of authors", moment, read)
+    known = version_cache.get_or_set("names of authors", moment, read)
     return [name for slug in sorted(slugs) for name in known.get(slug, ())][:MOST_NAMES]
 
 
@@ -97,7 +97,7 @@ def posts(
     """
     if not names:
         return Listing(())
-    base = {**_signed(sections, names, moment), "metadata.type": one_of(registry.dated())}
+    base = {**_signed(sections, names, moment), "metadata.type": type_condition(registry.dated())}
     return listing(base, "by_byline", moment, size, cursor, whole=whole)
 
 
@@ -121,7 +121,7 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         wanted = {
             "metadata.author.name": {"$gt": ""},
             "metadata.parent_id": {"$in": ids},
-            "metadata.type": one_of(registry.dated()),
+            "metadata.type": type_condition(registry.dated()),
             **live(moment),
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
@@ -129,12 +129,12 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         pipeline = [{"$match": wanted}, {"$group": group}]
         for one in aggregate_with_hint(database()[NODES], pipeline, keys_of("by_byline")):
             slug = slugify(one["_id"])
-            if slug and one["at"] > found.get(slug, ("", EVER))[1]:
+            if slug and one["at"] > found.get(slug, ("", BEGINNING))[1]:
                 found[slug] = one["_id"], one["at"]
         return found, due.next_due(moment)
 
-    return version_cache.under_version("newest of authors", moment, read)
+    return version_cache.get_or_set("newest of authors", moment, read)
 
 
 def _signed(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, object]:
-    return {"metadata.author.name": one_of(names), "metadata.parent_id": {"$in": sections.live_ids(moment)}}
+    return {"metadata.author.name": type_condition(names), "metadata.parent_id": {"$in": sections.live_ids(moment)}}

@@ -14,7 +14,16 @@ from marginalia.mongo.reading import read_with_hint
 from nodes.collections import NODES, keys_of
 from nodes.content import declared_fields, facets, registry
 from nodes.models.dependencies import on_lists
-from nodes.selectors.listing import EVER, LISTED, Cursor, Listing, for_readers, live, of_detail, readable_nodes
+from nodes.selectors.listing import (
+    BEGINNING,
+    LISTED,
+    Cursor,
+    Listing,
+    detail_projection,
+    for_readers,
+    live,
+    readable_nodes,
+)
 from nodes.types import NEVER
 
 # Begins the cursors of what is past; by itself the first page of it.
@@ -87,7 +96,7 @@ def _beyond(
     going_later: bool,
 ) -> list[Document]:
     turn = today(moment, types)
-    since, until = (EVER, turn) if is_past else (turn, NEVER)
+    since, until = (BEGINNING, turn) if is_past else (turn, NEVER)
     condition: dict[str, Any] = {"metadata.parent_id": section_id, "derived.date": {"$gte": since, "$lt": until}}
     if edge is not None:
         (date,) = edge.times
@@ -115,7 +124,7 @@ def _beyond(
 def _details(types: Sequence[Any]) -> dict[str, int]:
     """Return what lists read of the fields of some types: all but long texts."""
     fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
-    return of_detail(
+    return detail_projection(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
     )
 

@@ -71,7 +71,7 @@ def counts(section_id: ObjectId, type: str, wanted: Wanted, moment: datetime) ->
 
     if len(wanted) > MOST_KEPT:
         return read()[0]
-    return version_cache.under_version(("facets", section_id, type, tuple(sorted(wanted))), moment, read)
+    return version_cache.get_or_set(("facets", section_id, type, tuple(sorted(wanted))), moment, read)
 
 
 def _query(section_id: ObjectId, type: str, wanted: Wanted) -> tuple[dict[str, Any], str]:

@@ -49,4 +49,4 @@ def _live(ids: tuple[ObjectId, ...], moment: datetime) -> dict[str, MenuLink]:
         links += [MenuLink(page.metadata.title, page.get_absolute_url(), page.pk) for page in found]
         return {f"{NODE}{link.id}": link for link in links}, due.next_due(moment)
 
-    return version_cache.under_version(("links", ids), moment, read)
+    return version_cache.get_or_set(("links", ids), moment, read)

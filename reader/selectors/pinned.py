@@ -44,4 +44,4 @@ def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
             node.is_pinned = True
         return tuple(node for node in nodes if node.content_type.is_installed), due.next_due(moment)
 
-    return version_cache.under_version(("pinned", section_id), moment, read)
+    return version_cache.get_or_set(("pinned", section_id), moment, read)

@@ -64,7 +64,7 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
     own = set(node.metadata.tags)
     if not own:
         return Related()
-    return version_cache.under_version(("related", node.pk, node.metadata.nonce, *node.metadata.tags), moment, read)
+    return version_cache.get_or_set(("related", node.pk, node.metadata.nonce, *node.metadata.tags), moment, read)
 
 
 def _alike(node: Node, others: Sequence[Document]) -> list[Document]:

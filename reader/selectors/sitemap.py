@@ -14,10 +14,10 @@ from nodes.collections import ASSET_FILES, NODES, home_of, keys_of
 from nodes.content import registry
 from nodes.models import as_shown, version_cache
 from nodes.models.dependencies import note_texts, on_lists
-from nodes.models.forms import check
 from nodes.models.tree import Tree
+from nodes.models.validation import check_metadata
 from nodes.selectors import due
-from nodes.selectors.listing import EVER, OLDEST_FIRST, TIMES, Cursor, for_readers, live
+from nodes.selectors.listing import BEGINNING, OLDEST_FIRST, TIMES, Cursor, for_readers, live
 
 # The protocol allows 50,000 addresses a file; so many are made in the time of any other page.
 SIZE = 2_000
@@ -52,7 +52,7 @@ def starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ...]:
         found = ((key["metadata"], key["_id"]) for key in first)
         return tuple(Cursor(True, (one["published"], one["created"]), id) for one, id in found), due.next_due(moment)
 
-    return version_cache.under_version(("sitemap", type), moment, read)
+    return version_cache.get_or_set(("sitemap", type), moment, read)
 
 
 def _public(sections: Tree, type: str, moment: datetime) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def newest(sections: Tree, moment: datetime) -> dict[ObjectId, datetime]:
             found |= {group["_id"]: group["at"] for group in grouped}
         return found, due.next_due(moment)
 
-    return version_cache.under_version("newest of sections", moment, read)
+    return version_cache.get_or_set("newest of sections", moment, read)
 
 
 @on_lists
@@ -89,7 +89,7 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
         return None
     note_texts()
     start = pages[number - 1]
-    wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (EVER, moment), itself=True)}
+    wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (BEGINNING, moment), itself=True)}
     del wanted["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     stored = database()[home_of(type)]
@@ -102,5 +102,5 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
 
 def _entry(document: Mapping[str, Any]) -> Entry:
     said = as_shown(document)["metadata"]
-    check(said, ("parent_id", "slug", "updated"))
+    check_metadata(said, ("parent_id", "slug", "updated"))
     return Entry(said["parent_id"], said["slug"], said["updated"])

@@ -42,4 +42,4 @@ def counts(sections: Tree, moment: datetime) -> dict[str, int]:
         ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return dict(ordered[:MOST]), due.next_due(moment)
 
-    return version_cache.under_version("tags of readers", moment, read)
+    return version_cache.get_or_set("tags of readers", moment, read)

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from marginalia.mongo.clock import now
 from nodes import rendering
 from nodes.content import NEWEST
-from nodes.models import Placed, tree
+from nodes.models import BaseNode, tree
 from nodes.selectors import stored_nodes
 from photos import texts
 
@@ -24,7 +24,7 @@ def referred(node_id: ObjectId | None) -> Any:
 
 
 @register.filter
-def month_url(node: Placed) -> str:
+def month_url(node: BaseNode) -> str:
     """{{ entry|month_url }}: the path of what its blog published in the same month; "" for what no blog lists."""
     sections = tree.current()
     published = node.metadata.published

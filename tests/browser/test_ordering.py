@@ -21,7 +21,7 @@ def book(mongo):
 
 
 def order(section) -> str:
-    return "".join(one.metadata.slug for one in by_hand.everything(section, size=100)[0])
+    return "".join(one.metadata.slug for one in by_hand.all_nodes(section, size=100)[0])
 
 
 def row(page, slug):

@@ -13,7 +13,7 @@ from django.test import Client
 from marginalia.mongo import doctor
 from marginalia.mongo.collections import declared_collections
 from nodes.collections import ASSET_FILES, NODES, TRASH
-from nodes.models.forms import FORM
+from nodes.models.validation import REQUIRED_FIELDS
 from tests.support import damaging
 from tests.support.kept import forget
 
@@ -97,7 +97,7 @@ def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
     assert [one.message for one in findings if one.name == "check-failed"] == []
     told = "\n".join(one.message for one in findings)
     # Without these nobody can read it. Of damaged places only one fits the unique index, as (null, null).
-    needed = {f"metadata.{name}" for name in FORM} - {"metadata.parent_id", "metadata.slug"}
+    needed = {f"metadata.{name}" for name in REQUIRED_FIELDS} - {"metadata.parent_id", "metadata.slug"}
     bad = [one for one in done if one.collection in (NODES, ASSET_FILES, TRASH) and one.path in needed]
     assert [str(one) for one in bad if str(one.key) not in told and "no-such-type" not in one.how] == []
 

@@ -204,7 +204,7 @@ def test_an_answer_that_depends_on_more_than_lists_is_asked_for_each_time(mongo)
     other = node("basic-page", "other", text="First")
 
     def ask():
-        return version_cache.under_version("text", now(), lambda: (stored_nodes.get(other).metadata.detail.text, None))
+        return version_cache.get_or_set("text", now(), lambda: (stored_nodes.get(other).metadata.detail.text, None))
 
     with page_cache.middleware.dependencies.recorded() as found:
         assert ask() == "First"

@@ -130,7 +130,7 @@ def test_a_database_that_fails_on_the_way_leaves_what_was_kept(post, browser, mo
     def fail(*others):
         raise ServerSelectionTimeoutError("no primary")
 
-    monkeypatch.setattr(stored_site, "read_beside", fail)
+    monkeypatch.setattr(stored_site, "read_with", fail)
     assert servers.knows_primary()
     assert LINE in browser.get("/blog/post").content.decode()
 

@@ -31,7 +31,7 @@ def shown(person, section, query: str = "") -> dict:
 
 
 def order(section) -> str:
-    return "".join(one.metadata.slug for one in by_hand.everything(section, size=100)[0])
+    return "".join(one.metadata.slug for one in by_hand.all_nodes(section, size=100)[0])
 
 
 def send(person, section, form, **typed):
@@ -108,7 +108,7 @@ def test_nonsense_moves_nothing(editor, book, chapters):
         send(ann, book, {**form, "seen": f"{chapters[0]},{elsewhere},{ObjectId()}"}, **{button: str(elsewhere)})
     send(ann, book, {**form, "seen": f"{chapters[1]},{chapters[1]}"})
     assert order(book) == "abcde"
-    assert by_hand.everything(stored(elsewhere)["parent_id"], size=5)[0][0].pk == elsewhere
+    assert by_hand.all_nodes(stored(elsewhere)["parent_id"], size=5)[0][0].pk == elsewhere
 
 
 def test_it_is_offered_where_it_is_arranged_and_leads_back_elsewhere(editor, book, chapters):

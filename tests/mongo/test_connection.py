@@ -30,7 +30,10 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
 
 @pytest.mark.parametrize(
     "read",
-    [stored_site.read, lambda: stored_site.read_beside(stored_site.Beside("discussions", {"_id": "x"}, ("version",)))],
+    [
+        stored_site.read,
+        lambda: stored_site.read_with(stored_site.ExtraQuery("discussions", {"_id": "x"}, ("version",))),
+    ],
 )
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
     monkeypatch.setattr("nodes.models.stored_site.promptly", lambda: pymongo.timeout(1e-6))

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from bson import ObjectId
 
-from nodes.selectors.imports import Known
+from nodes.selectors.imports import ExistingNode
 from photos.services import importing
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
@@ -80,7 +80,7 @@ class Entry:
     slug: str = ""
     path: str = ""
     is_live: bool = False
-    known: Known | None = None
+    known: ExistingNode | None = None
     # The number of the page that it stands in, if that is neither here nor known from an earlier run.
     orphan_of: int = 0
     # Whether a page of an earlier run moves to `parent_id` now, or becomes a folder.

@@ -106,7 +106,7 @@ def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
 
 
 def _is_untouched(entry: Entry) -> bool:
-    return entry.known is not None and imports.untouched(entry.id, importer()) is not None
+    return entry.known is not None and imports.unchanged_nonce(entry.id, importer()) is not None
 
 
 def lacks_parent(number: int) -> str:
@@ -132,7 +132,7 @@ def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -
         if entry.known is None or entry.moves:
             groups.setdefault(entry.parent_id, []).append(entry)
     for parent_id, group in groups.items():
-        used = imports.taken(parent_id, [_stem(entry) for entry in group])
+        used = imports.taken_slugs(parent_id, [_stem(entry) for entry in group])
         if parent_id == top.id and any(entry.parent_id == blog.id for entry in entries):
             # A blog that is yet to be made has its slug too.
             used.add(blog.slug)
@@ -160,7 +160,7 @@ def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[
     while True:
         counts[stem] += 1
         candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"
-        if candidate in used or (counts[stem] > 1 and imports.taken(parent_id, [candidate])):
+        if candidate in used or (counts[stem] > 1 and imports.taken_slugs(parent_id, [candidate])):
             continue
         try:
             slugs.check(candidate, parent_id, section=section)

@@ -21,7 +21,7 @@ def find_known(export: Export) -> None:
     Raises SourceError if most of them were published on other days than what is there: two sites that were developed
     under one address (http://localhost) have the same numbers for other posts.
     """
-    known = imports.known([entry.id for entry in export.entries.values()])
+    known = imports.existing_nodes([entry.id for entry in export.entries.values()])
     # An earlier run read these, but could not import them, or they were deleted since.
     gone = [number for number, entry in export.entries.items() if not entry.is_here and entry.id not in known]
     for number in gone:

@@ -66,7 +66,7 @@ class Sections:
         """The section that this import made before, else the one with this slug, else a planned one."""
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()
-        made = imports.known([id]).get(id)
+        made = imports.existing_nodes([id]).get(id)
         if made and made.trashed:
             raise SectionError(
                 f"The section “{made.slug}” of this import is in the trash: restore it, or delete it there."
@@ -78,7 +78,7 @@ class Sections:
             return Home(found.id, path, is_live=live)
         if found and kind == Folder.type_name:
             raise SectionError(f"--section: “{slug}” is a {str(get(found.type).label).lower()}; name a folder.")
-        slug = slug if slug and not imports.taken(above.id, [slug]) else slugs.free(slug, above.id)
+        slug = slug if slug and not imports.taken_slugs(above.id, [slug]) else slugs.free(slug, above.id)
         try:
             slugs.check(slug, above.id)
         except InvalidSlug as error:

@@ -148,7 +148,7 @@ MUTANTS = (
     ),
     Mutant(
         "damaged nodes, left out of lists",
-        "nodes/models/documents.py::Placed.from_document",
+        "nodes/models/documents.py::BaseNode.from_document",
         'check(document.get("metadata"), fields)',
         "pass",
         "tests/nodes/test_damaged.py::test_lists_leave_out_damaged_posts_and_have_the_others",

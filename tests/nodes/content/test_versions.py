@@ -51,7 +51,7 @@ def test_every_read_has_the_present_shape(blog, client):
             detail = node_read.metadata.detail
             assert (detail.servings, detail.number, detail.unit, detail.is_vegan) == (4, "2", "l", False)
             assert [one.name for one in detail.ingredients] == ["beans", "salt", "salt"]
-        shapes = [loaded.live, loaded.draft, editable_nodes.version(made, seen)]
+        shapes = [loaded.live, loaded.draft, editable_nodes.load_version(made, seen)]
         shapes += [revision.version for revision in history.newest(made, nonce(made))[0]]
         shapes.append(trash_selectors.load(thrown).live)
         assert [shape.fields["detail.servings"] for shape in shapes] == [4, 6, 4, 4, 4, 4]
@@ -72,7 +72,7 @@ def test_a_save_stores_the_present_shape_whole(blog):
         assert not {"serves", "stars", "amount"} & set(said["detail"])
         assert (said["detail"]["servings"], said["detail"]["number"], said["detail"]["is_vegan"]) == (4, "2", True)
         assert said["detail"]["text"] == "Hot stew"
-        revision = editable_nodes.version(made, nonce(made))
+        revision = editable_nodes.load_version(made, nonce(made))
         assert revision.fields["detail.servings"] == 4
         assert revision.schema_version == 3
         # From then on only what changes is set.
@@ -91,7 +91,7 @@ def test_a_form_of_before_merges_with_a_save_of_after(blog):
     seen = nonce(made)
     save(made, seen, detail__notes="One!\n\nTwo", detail__serves=6)
     with installed(NewDish):
-        before = editable_nodes.version(made, seen).fields["detail.ingredients"]
+        before = editable_nodes.load_version(made, seen).fields["detail.ingredients"]
         saved = save(
             made, seen, detail__notes="One\n\nTwo!", detail__number="3", detail__ingredients=[*before, {"name": "oil"}]
         )

@@ -67,7 +67,7 @@ def test_answers_are_asked_again_after_a_while(section):
     moment, asked = now(), iter(range(9))
 
     def ask(later):
-        return version_cache.under_version("asked", moment + later, lambda: (next(asked), None))
+        return version_cache.get_or_set("asked", moment + later, lambda: (next(asked), None))
 
     assert database()["cms.site"].find_one()["lists"]
     assert ask(timedelta(0)) == ask(version_cache.LONGEST - timedelta(seconds=1)) == 0

@@ -44,7 +44,7 @@ def walk(section, size: int) -> list[str]:
 
 def scrambled(section) -> list[str]:
     """Turn the order round; return the slugs of what is live."""
-    ids = [one.pk for one in by_hand.everything(section, size=100)[0]]
+    ids = [one.pk for one in by_hand.all_nodes(section, size=100)[0]]
     ordering.arrange(section, ids, ids[::-1])
     return [f"n-{number:02}" for number in reversed(range(12))]
 

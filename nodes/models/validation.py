@@ -11,7 +11,7 @@ from nodes.content import upgrading
 from nodes.types import NEVER
 
 # The fields of every stored node, whatever its state, and the classes of their values.
-FORM: dict[str, tuple[type, ...]] = {
+REQUIRED_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "slug", "title"), (str,)),
     **dict.fromkeys(("created", "updated", "expires"), (datetime,)),
     "nonce": (ObjectId,),
@@ -19,7 +19,7 @@ FORM: dict[str, tuple[type, ...]] = {
     "published": (datetime, type(None)),
 }
 # Fields that decide whether readers see a node.
-PLACED = ("type", "parent_id", "published", "expires")
+VISIBILITY_FIELDS = ("type", "parent_id", "published", "expires")
 _OPTIONAL: dict[str, tuple[type, ...]] = {
     "author": (Mapping, type(None)),
     "tags": (list, type(None)),
@@ -32,12 +32,12 @@ _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = NEVER
 
 
-def check(metadata: Any, fields: Collection[str] = FORM) -> None:
+def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> None:
     """Raise Malformed for stored metadata that lacks one of `fields`, or has a value of another type."""
     if not isinstance(metadata, Mapping):
         raise Malformed("metadata is missing or has another type")
     for name in fields:
-        if not isinstance(metadata.get(name, ...), FORM[name]):
+        if not isinstance(metadata.get(name, ...), REQUIRED_FIELDS[name]):
             raise Malformed(f"{name} is missing or has another type")
         if isinstance(metadata[name], datetime) and not _FIRST <= _aware(metadata[name]) <= _LAST:
             raise Malformed(f"{name} is before the year 1 or after 9999")
