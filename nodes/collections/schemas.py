@@ -228,5 +228,5 @@ def trashed() -> Schema:
     return document(
         {"_id": ID, "metadata": {"anyOf": [_node(), _PHOTO]}, "trashed_at": DATE, "trashed_by": _AUTHOR},
         # `deleting`: a permanent deletion has begun.
-        {"derived": _DERIVED, "position": optional(TEXT), "deleting": YES_NO},
+        {"derived": _DERIVED, "position": optional(TEXT), "deleting": BOOLEAN},
     )
