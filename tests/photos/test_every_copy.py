@@ -18,6 +18,7 @@ from tests.support.nodes import build, pictures
 from tests.support.nodes.copies import named
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.processes import ROOT
+from tests.support.public_pages import get_html, requested_files, save_look
 
 MEGABYTES, PICTURES = 300, 2_000
 
@@ -58,12 +59,10 @@ def test_every_copy_that_a_page_names_is_sent(mongo, client, shape):
 
 @pytest.mark.parametrize("size", [(2, 20_000), (20_000, 2)])
 def test_icons_are_made_of_a_logo_of_any_shape(mongo, client, size):
-    from tests.reader.views.test_look import page, requests_of, set_up
-
     build.node("blog", "news")
-    set_up(logo=upload(gallery(), pictures.encoded("PNG", noise(size)), "logo.png"))
-    html = page(client)
-    named = [path for path in requests_of(html) if "/media/look/" in path]
+    save_look(logo=upload(gallery(), pictures.encoded("PNG", noise(size)), "logo.png"))
+    html = get_html(client)
+    named = [path for path in requested_files(html) if "/media/look/" in path]
     named += re.findall(r"/media/[\w/]+/w\d+\.\w+", html)
     assert len(named) >= 5
     assert {client.get(path).status_code for path in named} == {200}

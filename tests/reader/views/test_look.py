@@ -8,36 +8,18 @@ import pytest
 from PIL import Image
 
 from marginalia.mongo.connection import database
-from nodes.services.site import save_settings
 from photos.assets import renditions
 from photos.assets.responses import FOR_EVER, NOT_KEPT
 from reader import page_cache
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import node
+from tests.support.public_pages import get_html, requested_files, save_look
 
 
 def png(size=(640, 320), colour=(200, 30, 30, 255)) -> bytes:
     target = io.BytesIO()
     Image.new("RGBA", size, colour).save(target, "PNG")
     return target.getvalue()
-
-
-def set_up(**settings):
-    save_settings(
-        settings,
-        dict.fromkeys(settings, None)
-        | {"accent": "", "fonts": "", "menu": [], "footer_links": [], "social": [], "footer": "", "home": "lead"},
-    )
-
-
-def page(client, path="/"):
-    answer = client.get(path)
-    assert answer.status_code == 200
-    return answer.content.decode()
-
-
-def requests_of(html):
-    return re.findall(r'<(?:link rel="(?:stylesheet|icon|apple-touch-icon)"|script)[^>]* (?:href|src)="([^"]+)"', html)
 
 
 @pytest.fixture
@@ -53,17 +35,17 @@ def logo(blog):
 
 
 def test_the_theme_as_it_comes_asks_for_nothing_more(client, blog):
-    asked = requests_of(page(client))
+    asked = requested_files(get_html(client))
     assert not [path for path in asked if "/media/" in path]
     assert [path for path in asked if path.endswith(".css")] == ["/static/site/site.css", "/static/site/front.css"]
     assert any(path.endswith("icon.svg") for path in asked)
 
 
 def test_accent_and_fonts_are_one_small_sheet_that_is_kept_for_ever(client, blog):
-    before = page(client)
-    set_up(accent="#7a1f5c", fonts="sans")
-    asked = requests_of(page(client))
-    (address,) = set(asked) - set(requests_of(before))
+    before = get_html(client)
+    save_look(accent="#7a1f5c", fonts="sans")
+    asked = requested_files(get_html(client))
+    (address,) = set(asked) - set(requested_files(before))
     assert asked.index(address) > next(number for number, path in enumerate(asked) if "site.css" in path)
     answer = client.get(address)
     assert answer["Content-Type"] == "text/css; charset=utf-8"
@@ -78,12 +60,12 @@ def test_accent_and_fonts_are_one_small_sheet_that_is_kept_for_ever(client, blog
 
 
 def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, logo):
-    set_up(logo=logo)
-    html = page(client)
+    save_look(logo=logo)
+    html = get_html(client)
     assert str(logo) in html.partition('class="site-name has-logo"')[2].partition("</a>")[0]
     assert 'alt="Marginalia"' in html
-    assert "/static/site/logo.css" in requests_of(html)
-    icons = [path for path in requests_of(html) if "/media/look/" in path]
+    assert "/static/site/logo.css" in requested_files(html)
+    icons = [path for path in requested_files(html) if "/media/look/" in path]
     sizes = {}
     for path in icons:
         answer = client.get(path)
@@ -100,14 +82,14 @@ def test_the_logo_stands_in_place_of_the_name_and_icons_are_made_of_it(client, l
 def test_icons_are_made_of_no_other_photo(client, logo):
     other = photo_build.upload(photo_build.gallery("more"), pictures.jpeg(2), "other.jpg")
     content = photo_build.document(other)["metadata"]["content_id"]
-    set_up(logo=logo)
+    save_look(logo=logo)
     assert client.get(f"/media/look/{content}/icon.png").status_code == 404
     assert client.get(f"/media/look/{photo_build.document(logo)['metadata']['content_id']}/icon.png").status_code == 200
 
 
 def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, monkeypatch):
-    set_up(logo=logo)
-    path = next(path for path in requests_of(page(client)) if "/media/look/" in path)
+    save_look(logo=logo)
+    path = next(path for path in requested_files(get_html(client)) if "/media/look/" in path)
     with monkeypatch.context() as busy:
         busy.setattr(renditions, "_turns", threading.BoundedSemaphore(1))
         assert renditions._turns.acquire(blocking=False)
@@ -118,11 +100,11 @@ def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, m
 
 
 def test_a_logo_that_is_not_public_is_not_shown(client, logo):
-    set_up(logo=logo, logo_dark=logo)
-    assert page(client).count('<picture class="logo in-') == 2
+    save_look(logo=logo, logo_dark=logo)
+    assert get_html(client).count('<picture class="logo in-') == 2
     database()["cms.assets.files"].update_one({"_id": logo}, {"$set": {"metadata.published": None}})
-    set_up(footer="changed")
-    assert "<picture" not in page(client)
+    save_look(footer="changed")
+    assert "<picture" not in get_html(client)
 
 
 def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, blog):
@@ -134,8 +116,8 @@ def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, 
         ("", f"node:{draft}"),
         ("Elsewhere", "https://example.org/"),
     ]
-    set_up(menu=[{"label": label, "target": target} for label, target in links])
-    html = page(client, "/news/first")
+    save_look(menu=[{"label": label, "target": target} for label, target in links])
+    html = get_html(client, "/news/first")
     shown = re.findall(
         r'<li><a href="([^"]*)"([^>]*)>([^<]*)</a>', html.partition('class="site-menu"')[2].partition("</nav>")[0]
     )
@@ -146,7 +128,7 @@ def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, 
 
 
 def test_the_footer_has_text_links_and_profiles(client, blog):
-    set_up(
+    save_look(
         footer="Made <b>by hand</b>\n\nin Ghent",
         footer_links=[{"label": "Imprint", "target": "/imprint"}],
         social=[
@@ -155,7 +137,7 @@ def test_the_footer_has_text_links_and_profiles(client, blog):
             {"label": "Hidden", "target": f"node:{node(slug='hidden', published=None)}"},
         ],
     )
-    footer = page(client).partition('class="site-footer"')[2]
+    footer = get_html(client).partition('class="site-footer"')[2]
     assert "<p>Made &lt;b&gt;by hand&lt;/b&gt;</p>" in footer
     assert '<a href="/imprint">Imprint</a>' in footer
     mine = '<li><a rel="me" href="https://social.example/@me">Mastodon</a></li>'
@@ -163,25 +145,25 @@ def test_the_footer_has_text_links_and_profiles(client, blog):
 
 
 def test_the_home_page_lists_all_alike(client, blog):
-    assert 'class="home home-lead"' in page(client)
-    set_up(home="list")
-    assert 'class="home home-list"' in page(client)
+    assert 'class="home home-lead"' in get_html(client)
+    save_look(home="list")
+    assert 'class="home home-list"' in get_html(client)
 
 
 def test_a_look_of_its_own_costs_kept_pages_nothing(client, logo, commands):
     about = node("basic-page", "about")
-    plain = page(client, "/news/first")
+    plain = get_html(client, "/news/first")
     page_cache.kept.clear()
     with commands.recorded():
-        page(client, "/news/first")
+        get_html(client, "/news/first")
     before = len(commands)
     menu = [{"label": "", "target": f"node:{about}"}]
-    set_up(accent="#7a1f5c", logo=logo, menu=menu, social=[{"label": "x", "target": "https://example.org"}])
-    assert page(client, "/news/first") != plain
+    save_look(accent="#7a1f5c", logo=logo, menu=menu, social=[{"label": "x", "target": "https://example.org"}])
+    assert get_html(client, "/news/first") != plain
     page_cache.kept.clear()
     with commands.recorded():
-        page(client, "/news/first")
+        get_html(client, "/news/first")
     assert len(commands) == before
     with commands.recorded():
-        page(client, "/news/first")
+        get_html(client, "/news/first")
     assert len(commands) == 1
