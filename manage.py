@@ -7,7 +7,7 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-from cms.release import line
+from cms.release import version_line
 from marginalia.local.mongod import MongodError
 from marginalia.mongo.management.base import COULD_NOT_RUN
 from marginalia.mongo.servers import describe_outage, is_outage
@@ -15,7 +15,7 @@ from marginalia.mongo.servers import describe_outage, is_outage
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
     if sys.argv[1:] in (["--version"], ["version"]):  # Django would print only its own
-        sys.stdout.write(f"{line()}\n")
+        sys.stdout.write(f"{version_line()}\n")
         sys.exit()
     try:
         execute_from_command_line(sys.argv)

@@ -38,7 +38,7 @@ def set_up(nodes: int = 0) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from cms.serving import set_up
+    from cms.serving import startup
 
-    set_up.set_up()
+    startup.set_up()
     call_command("load_demo", nodes=nodes, verbosity=0)

@@ -50,9 +50,9 @@ class Server:
 
 def ours(application: str, port: int) -> list[str]:
     """Return the product's own command."""
-    from cms.serving import command as servers
+    from cms.serving import web_server
 
-    return servers.command(application, port)
+    return web_server.gunicorn_command(application, port)
 
 
 def granian(application: str, port: int, workers: int = 2, threads: int = 12) -> list[str]:

@@ -56,8 +56,8 @@ if CLOSELY:
     # Of clients that are made from here on.
     monitoring.register(Commands())
 _site = import_module("cms.wsgi").application
-_counted = import_module("cms.requests.metrics.counted")
-_note = _counted.note
+_counted = import_module("cms.requests.metrics.request_metrics")
+_note = _counted.record
 _NAMES = {"hit": "kept", "304": "kept", "renewed": "renewed"}
 _watching = threading.Event()
 
@@ -78,7 +78,7 @@ def _noted(request: Any, response: Any, seconds: float) -> None:
     _note(request, response, seconds)
 
 
-_counted.note = _noted  # type: ignore[attr-defined]
+_counted.record = _noted  # type: ignore[attr-defined]
 
 
 def _watch() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from cms.serving import command as servers
+from cms.serving import web_server
 from marginalia.local.embedded import Embedded
 from marginalia.local.ports import free_port
 
@@ -119,7 +119,7 @@ def started(
     log = folder / f"web-{port}.log"
     mongod = Embedded(folder).running()
     assert mongod is not None
-    command = [python, *servers.command(application, port)[1:], *arguments]
+    command = [python, *web_server.gunicorn_command(application, port)[1:], *arguments]
     process_environment = {**os.environ, "WEB_CONCURRENCY": str(WORKERS), **(environment or {})}
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -1,3 +1,3 @@
-"""The site: settings, URLs, and what ties nodes and comments together."""
+"""The project: settings, URLs, commands, and the code that connects nodes with comments."""
 
 __version__ = "0.1.0"

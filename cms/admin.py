@@ -1,4 +1,4 @@
-"""Accounts and groups in the admin: Django's own, with each role explained where it is given."""
+"""Accounts and groups in the admin: Django's classes, with a description of each role where it is assigned."""
 
 from typing import Any, ClassVar
 
@@ -17,11 +17,11 @@ from marginalia.comments.admin.lists import CheckedLists
 
 
 class RolesField(forms.ModelMultipleChoiceField):
-    """Groups, each with what its members may do."""
+    """Choices of groups, each with a description of its permissions."""
 
     def label_from_instance(self, group: Group) -> str:
-        explained = roles.explained(group.name)
-        return f"{group.name}: {explained}" if explained else group.name
+        description = roles.describe_group(group.name)
+        return f"{group.name}: {description}" if description else group.name
 
 
 class AccountAdmin(CheckedLists, UserAdmin):
@@ -31,7 +31,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "password_link")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
-        # A site can do without: the roles hold what their members need.
+        # Collapsed, because most sites don't need it: roles contain all permissions that their members need.
         (_("Single permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -39,8 +39,8 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "email", "password1", "password2")}),
         (_("Roles"), {"fields": ("groups", "is_staff")}),
     )
-    # In words of the site instead of Django's.
-    words: ClassVar[dict[str, Any]] = {
+    # Labels and help texts in the site's terms instead of Django's.
+    field_options: ClassVar[dict[str, Any]] = {
         "groups": {"label": _("Roles"), "help_text": ""},
         "is_staff": {"label": _("May log in to the admin"), "help_text": _("Every role needs it.")},
         "is_active": {
@@ -52,17 +52,17 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return the link to the page that sets it; Django would show how its hash is made."""
+        """Return a link to the page that sets the password. Django would show the algorithm of the hash."""
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Let a new account log in to the admin: every role needs that."""
+        """Allow a new account to log in to the admin by default, because every role needs this."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
-        return super().formfield_for_dbfield(db_field, request, **kwargs, **self.words.get(db_field.name, {}))
+        return super().formfield_for_dbfield(db_field, request, **kwargs, **self.field_options.get(db_field.name, {}))
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
@@ -72,18 +72,18 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
 
 class RoleAdmin(CheckedLists, GroupAdmin):
-    list_display = ("name", "explained")
+    list_display = ("name", "description")
     filter_horizontal = ()
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
-        # Django's two boxes have labels that a screen reader is not told.
+        # Not Django's two boxes, because screen readers can't find their labels.
         return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
 
     @admin.display(description=_("What its members may do"))
-    def explained(self, group: Group) -> str:
-        return roles.explained(group.name)
+    def description(self, group: Group) -> str:
+        return roles.describe_group(group.name)
 
 
-for model, replacing in ((User, AccountAdmin), (Group, RoleAdmin)):
+for model, admin_class in ((User, AccountAdmin), (Group, RoleAdmin)):
     admin.site.unregister(model)
-    admin.site.register(model, replacing)
+    admin.site.register(model, admin_class)

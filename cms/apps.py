@@ -6,9 +6,9 @@ class CmsConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """Tie the apps to each other."""
-        import cms.accounts.password_mail  # noqa: F401 - registers what sends the mails
-        import cms.serving.checks  # noqa: F401 - registers them
+        """Register job handlers and system checks, and connect the comments app with nodes."""
+        import cms.accounts.password_reset_email  # noqa: F401 - registers the job handler
+        import cms.serving.checks  # noqa: F401 - registers the checks
         from cms import comments
 
         comments.register()

@@ -1,14 +1,14 @@
-"""Indexes on the collections of Django's own apps.
+"""Indexes and validators of the collections of Django's own apps.
 
-The backend makes unique fields partial indexes, which an equality look-up cannot use: without these, each log-in and
-each session would scan its collection.
+The database backend creates partial indexes for unique fields. Equality queries can't use them, so without these
+indexes each login and each session lookup would scan its collection.
 """
 
 from marginalia.mongo.collections import Collection, Index, Keys
 from marginalia.mongo.schemas import BOOLEAN, DATE, ID, INTEGER, TEXT, Schema, document, optional
 
 
-def _stock(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:
+def _django_collection(name: str, *indexes: Index, fields: dict[str, Schema]) -> Collection:
     return Collection(
         name,
         indexes,
@@ -24,13 +24,13 @@ def _unique(name: str, *fields: str) -> Index:
     return Index(name, keys, unique=True)
 
 
-_USER: dict[str, Schema] = {
+_ACCOUNT: dict[str, Schema] = {
     **dict.fromkeys(("username", "password", "first_name", "last_name", "email"), TEXT),
     **dict.fromkeys(("is_superuser", "is_staff", "is_active"), BOOLEAN),
     "last_login": optional(DATE),
     "date_joined": DATE,
 }
-_LOGGED: dict[str, Schema] = {
+_LOG_ENTRY: dict[str, Schema] = {
     "action_time": DATE,
     "user_id": ID,
     "content_type_id": optional(ID),
@@ -41,34 +41,34 @@ _LOGGED: dict[str, Schema] = {
 }
 
 COLLECTIONS = (
-    _stock(
+    _django_collection(
         "auth_user",
         _unique("by_username", "username"),
         Index("by_email", (("email", 1),)),
-        # Who may write: a few of many accounts.
+        # For lists of possible authors, who are few of many accounts.
         Index("staff_by_username", (("is_staff", 1), ("username", 1)), partial={"is_staff": True}),
-        fields=_USER,
+        fields=_ACCOUNT,
     ),
-    _stock("auth_group", _unique("by_name", "name"), fields={"name": TEXT}),
-    _stock(
+    _django_collection("auth_group", _unique("by_name", "name"), fields={"name": TEXT}),
+    _django_collection(
         "auth_permission",
         _unique("by_codename", "content_type_id", "codename"),
         fields={"name": TEXT, "codename": TEXT, "content_type_id": ID},
     ),
-    _stock(
+    _django_collection(
         "django_content_type",
         _unique("by_model", "app_label", "model"),
         fields={"app_label": TEXT, "model": TEXT},
     ),
-    _stock(
+    _django_collection(
         "django_session",
         _unique("by_session_key", "session_key"),
         fields={"session_key": TEXT, "session_data": TEXT, "expire_date": DATE},
     ),
-    _stock(
+    _django_collection(
         "django_admin_log",
         Index("by_object", (("content_type_id", 1), ("object_id", 1), ("action_time", -1))),
         Index("by_time", (("action_time", -1),)),
-        fields=_LOGGED,
+        fields=_LOG_ENTRY,
     ),
 )

@@ -1,4 +1,4 @@
-"""What every template may show."""
+"""Variables for every template."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -23,12 +23,12 @@ from reader.views import look
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Add what the page around every text shows.
+    """Return the variables that base templates use.
 
-    `site`: the settings. `look`: what they change of the theme. `menu`: live sections, or what the settings name.
-    `links_at_top`: pages that no section leads to, or what the settings name for the footer. `sidebar`: where a theme has
-    one. `canonical`, `origin`: absolute addresses. `is_personal`: only then may a template look at `user`, `perms` or
-    `messages`.
+    `site`: the site settings. `look`: the parts of the theme that these settings change. `menu`: live sections, or the
+    menu in the settings. `links_at_top`: live pages at the top level, or the footer links in the settings. `sidebar`:
+    the content of the current section, or None if the theme has no sidebar. `canonical`, `origin`: absolute URLs.
+    `is_personal`: whether a template can use `user`, `perms` and `messages`.
     """
     return {
         "site": stored_site.current().settings,
@@ -43,37 +43,46 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def _look() -> dict[str, Any]:
-    """Return {sheet, fonts, logo, logo_dark, icons, social}: a path or "", names of fonts to load first, photos or None, paths
-    by use, links."""
-    named = stored_site.current().settings
+    """Return {sheet, fonts, logo, logo_dark, icons, social}.
+
+    `sheet` is the path of a style sheet or "", `fonts` the names of fonts to preload, `logo` and `logo_dark` photos or
+    None, `icons` paths by use, `social` links.
+    """
+    settings = stored_site.current().settings
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon(light, name) for name in addresses.ICONS} if light else {}
-    files = {"sheet": look.address(named), "fonts": fonts(named)}
-    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.arranged(named.social, now())}
+    files = {"sheet": look.address(settings), "fonts": fonts(settings)}
+    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.arranged(settings.social, now())}
 
 
 def _links_at_top() -> list[MenuLink]:
     moment = now()
-    if named := stored_site.current().settings.footer_links:
-        return menus.arranged(named, moment)
+    if footer_links := stored_site.current().settings.footer_links:
+        return menus.arranged(footer_links, moment)
     sections = tree.current()
     return [MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(moment)]
 
 
 def _menu(request: HttpRequest) -> dict[str, Any]:
-    """Return {entries, inside}: what the settings name or else the live sections of the top level, and those in the one that
-    the reader is in."""
+    """Return {entries, inside}.
+
+    `entries` is the menu in the settings, or else the live sections at the top level. `inside` contains the live
+    subsections of the reader's current section.
+    """
     sections = tree.current()
     moment = now()
-    named = stored_site.current().settings.menu
-    entries = _marked(menus.arranged(named, moment) if named else sections.live_children(None, moment), request)
+    menu = stored_site.current().settings.menu
+    entries = _mark_current(menus.arranged(menu, moment) if menu else sections.live_children(None, moment), request)
     current = next((entry for entry in entries if entry["current"]), None)
-    inside = _marked(sections.live_children(current["id"], moment), request) if current and current["id"] else []
+    inside = _mark_current(sections.live_children(current["id"], moment), request) if current and current["id"] else []
     return {"entries": entries, "inside": inside}
 
 
 def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
-    """Return {title, url, current, entries}: all that stands in the section of the top level that the reader is in."""
+    """Return {title, url, current, entries} for the outline of the reader's top-level section.
+
+    Returns None if the theme has no sidebar, or the reader isn't in a live section with entries.
+    """
     if stored_site.current().settings.theme != DOCUMENTATION:
         return None
     sections = tree.current()
@@ -82,16 +91,16 @@ def _sidebar(request: HttpRequest) -> dict[str, Any] | None:
     if section is None or not section.is_live(moment):
         return None
     url = sections.url(None, section.slug)
-    here = quote(request.path)
-    entries = [{"entry": one, "current": one.url == here} for one in outline(section.id, moment)]
-    return {"title": section.title, "url": url, "current": url == here, "entries": entries} if entries else None
+    path = quote(request.path)
+    entries = [{"entry": entry, "current": entry.url == path} for entry in outline(section.id, moment)]
+    return {"title": section.title, "url": url, "current": url == path, "entries": entries} if entries else None
 
 
-def _marked(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
-    """Return links with `current`: "page" where the reader is, "true" where the reader is below, "" elsewhere."""
-    here = quote(request.path)
+def _mark_current(links: Sequence[tree.Link | MenuLink], request: HttpRequest) -> list[dict[str, Any]]:
+    """Return links with values for aria-current: "page" for the current page, "true" for its ancestors, else ""."""
+    path = quote(request.path)
 
-    def place(url: str) -> str:
-        return "page" if here == url else "true" if here.startswith(f"{url}/") else ""
+    def current(url: str) -> str:
+        return "page" if path == url else "true" if path.startswith(f"{url}/") else ""
 
-    return [{"title": link.title, "url": link.url, "id": link.id, "current": place(link.url)} for link in links]
+    return [{"title": link.title, "url": link.url, "id": link.id, "current": current(link.url)} for link in links]

@@ -1,4 +1,4 @@
-"""What the doctor asks of the site's own settings, for production."""
+"""The doctor's check of the site's settings in production."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ REFERENCE = "See docs/reference/settings.md."
 
 @check
 def site_settings(examination: Examination) -> Iterator[Finding]:
-    """What a site on one desk may leave to itself, and a public one may not."""
+    """Report settings whose defaults suit a local site but not a public one."""
     if not examination.production or examination.alias != DEFAULT_DB_ALIAS:
         return
     level = examination.for_production
-    kept = settings.VAR_DIR / "secret_key"
-    if kept.is_file() and kept.read_text().strip() == settings.SECRET_KEY:
-        message = f"The site made a key for itself, in {kept}: every other machine would make another."
+    key_file = settings.VAR_DIR / "secret_key"
+    if key_file.is_file() and key_file.read_text().strip() == settings.SECRET_KEY:
+        message = f"The site made a key for itself, in {key_file}: every other machine would make another."
         yield Finding(level, "no-key", "SECRET_KEY", message, "Set SECRET_KEY, the same on every machine.")
     if settings.LOCAL:
         message = "Only this machine itself is answered."

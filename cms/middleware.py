@@ -1,4 +1,4 @@
-"""What every request begins with."""
+"""The site's middleware, and the health checks."""
 
 import logging
 import secrets
@@ -23,9 +23,9 @@ from django.utils.functional import cached_property
 from cms.requests import heavy
 from cms.requests.errors import busy, unavailable
 from cms.requests.gate import Gate
-from cms.requests.logs import given_id, public_path, request_id, trace_id, traced, user_class
-from cms.requests.metrics import commands, counted, scraping
-from cms.requests.metrics.counted import HEAVY_REFUSED
+from cms.requests.logs import incoming_trace_id, proxy_request_id, public_path, request_id, trace_id, user_class
+from cms.requests.metrics import commands, request_metrics, scraping
+from cms.requests.metrics.request_metrics import HEAVY_REFUSED
 from editor import relogin
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.servers import primary_answers, secondary_answers
@@ -35,97 +35,101 @@ from reader.views.finding import not_found
 
 logger = logging.getLogger("cms.requests")
 
-# Of a request's body, above which it is an upload.
-LONG_BYTES = 1_000_000
+# A request with a longer body counts as an upload.
+UPLOAD_BYTES = 1_000_000
 
 
 def alive(request: HttpRequest) -> HttpResponse:
-    """Say that this process lives."""
-    return _said("ok", 200)
+    """Report that this process is running."""
+    return _text_response("ok", 200)
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Say whether this process can serve: whether the database takes writes."""
-    return _said("ready", 200) if _database_answers() else _said("the database does not answer", 503)
+    """Report whether this process can serve pages, that is whether the database accepts writes."""
+    return _text_response("ready", 200) if _database_answers() else _text_response("the database does not answer", 503)
 
 
-_asking = threading.Lock()
-_answered = False
+_check_lock = threading.Lock()
+_last_answer = False
 
 
 def _database_answers() -> bool:
-    """Return whether the database takes writes: what was said last, while another thread asks. A database that is silent holds
-    one thread for a second, however often it is asked for."""
-    global _answered
-    if _asking.acquire(blocking=False):
+    """Return whether the database accepts writes, or the last result while another thread checks.
+
+    Therefore a database that doesn't respond blocks only one thread, for a second, however often this is called.
+    """
+    global _last_answer
+    if _check_lock.acquire(blocking=False):
         try:
-            _answered = primary_answers()
+            _last_answer = primary_answers()
         finally:
-            _asking.release()
-    return _answered
+            _check_lock.release()
+    return _last_answer
 
 
-def _said(text: str, status: int) -> HttpResponse:
+def _text_response(text: str, status: int) -> HttpResponse:
     content = f"{text}\n".encode()
-    # With its length a connection can be asked again.
+    # The connection can only be reused if the length is known.
     headers = {"Content-Type": "text/plain", "Content-Length": str(len(content))}
     return HttpResponse(content, headers=headers, status=status)
 
 
-# By path, without the slash. They are routes too, so that no page can have these addresses.
-HEALTH = {"healthz": alive, "readyz": ready}
+# By path, without the leading slash. They are also routes, so that no page can have these paths.
+HEALTH_CHECKS = {"healthz": alive, "readyz": ready}
 
 
 class HealthMiddleware:
-    """Answer the paths of HEALTH.
+    """Serve the paths of HEALTH_CHECKS.
 
-    The first of all: a load balancer asks by address, over plain HTTP, and also while the database is away.
+    This must be the first middleware. Load balancers send requests by IP address and over plain HTTP, which other
+    middleware refuses, and the checks must also work while the database is unavailable.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        view = HEALTH.get(request.path_info[1:])
+        view = HEALTH_CHECKS.get(request.path_info[1:])
         return view(request) if view else self.get_response(request)
 
 
 class MetricsMiddleware:
-    """Answer /metrics to who may read it: also by address, and while the database is away."""
+    """Serve /metrics to permitted clients, also by IP address and while the database is unavailable."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return scraping.answer() if scraping.is_asked_for(request) else self.get_response(request)
+        return scraping.metrics_response() if scraping.is_allowed_scrape(request) else self.get_response(request)
 
 
 class RequestIdMiddleware:
-    """Give every request an id that its log lines, its answer and the error page carry, log one line for it and count it.
+    """Give every request an id, log one line for it, and count it in the metrics.
 
-    The line has no query, no address, no name: nothing personal.
+    The request's log lines, its response and error pages contain the id. The log line contains no personal data: no
+    query, no IP address and no name.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        id_token = request_id.set(given_id(request) or secrets.token_hex(8))
-        trace_token = trace_id.set(traced(request))
+        id_token = request_id.set(proxy_request_id(request) or secrets.token_hex(8))
+        trace_token = trace_id.set(incoming_trace_id(request))
         started = time.perf_counter()
-        sent_before = commands.of_this_thread()
+        commands_before = commands.sent_by_this_thread()
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id.get()
-            took = time.perf_counter() - started
-            counted.note(request, response, took)
-            self._log(request, response, took * 1000, commands.of_this_thread() - sent_before)
+            seconds = time.perf_counter() - started
+            request_metrics.record(request, response, seconds)
+            self._log(request, response, seconds * 1000, commands.sent_by_this_thread() - commands_before)
             return response
         finally:
             request_id.reset(id_token)
             trace_id.reset(trace_token)
 
-    def _log(self, request: HttpRequest, response: HttpResponse, ms: float, sent: int) -> None:
+    def _log(self, request: HttpRequest, response: HttpResponse, ms: float, command_count: int) -> None:
         path = public_path(request)
         status = response.status_code
         fields = {
@@ -133,15 +137,15 @@ class RequestIdMiddleware:
             "path": path,
             "status": status,
             "ms": round(ms, 1),
-            "commands": sent,
+            "commands": command_count,
             "cache": getattr(request, "page_cache", "none"),
             "user": user_class(request),
         }
         logger.info("%s %s %d %.0f ms", request.method, path, status, ms, extra={"fields": fields})
 
 
-class NoSuchIdMiddleware:
-    """Answer 404 where Django's own views look for what an address names and that is no id: the backend raises instead."""
+class InvalidIdMiddleware:
+    """Return 404 if a path contains an invalid id. Django's own views don't catch the error of the database backend."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -150,14 +154,14 @@ class NoSuchIdMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the answer to what is no id; None for any other exception."""
+        """Return a 404 page for an invalid id; None for any other exception."""
         cause = exception.__cause__ or exception.__context__
-        is_no_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
-        return not_found(request, exception) if is_no_id else None
+        is_invalid_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
+        return not_found(request, exception) if is_invalid_id else None
 
 
 class ReloginMiddleware:
-    """Let an editor whose log-in has expired log in again on the spot, with all that was typed (editor.relogin)."""
+    """Ask an editor whose session has expired to log in again without losing the form's content (editor.relogin)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -166,30 +170,30 @@ class ReloginMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Return the form that asks for the password; None where the view is to answer."""
+        """Return the form that asks for the password; None if the view should handle the request."""
         return relogin.log_in_again(request)
 
 
-class PolicyMiddleware(CSPMiddleware):
-    """Send the policy of the settings as it was built once, where nothing is added to it."""
+class ContentSecurityPolicyMiddleware(CSPMiddleware):
+    """Send the Content-Security-Policy. It is built only once if no view changes it."""
 
     @cached_property
     def _policy(self) -> str:
-        """The policy of every page, "" where settings have another one for some of them."""
-        of_some = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
-        return "" if of_some or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
+        """The policy of all pages; "" if the settings make it differ between pages."""
+        differs = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
+        return "" if differs or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Return the answer with its policy."""
-        adds = any(name.startswith("_csp") for name in (*vars(request), *vars(response)))
-        if adds or not self._policy:
+        """Return the response with its policy."""
+        is_changed = any(name.startswith("_csp") for name in (*vars(request), *vars(response)))
+        if is_changed or not self._policy:
             return super().process_response(request, response)
         response.headers.setdefault(HEADER, self._policy)
         return response
 
 
-class PermissionsMiddleware:
-    """Tell browsers that no page here, nor what it might be made to embed, needs any of these."""
+class PermissionsPolicyMiddleware:
+    """Send the Permissions-Policy, which denies these features to all pages and their embedded content."""
 
     POLICY = ", ".join(
         f"{feature}=()"
@@ -209,37 +213,37 @@ class PermissionsMiddleware:
 
 
 class HeavyMiddleware:
-    """Run few long requests at once, and refuse those that would take a thread of readers (cms.requests.heavy)."""
+    """Limit concurrent long requests, so that some threads are always free for readers (cms.requests.heavy)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        # The server has some threads more (cms/serving/gunicorn_conf.py).
-        self.places = heavy.Places(settings.REQUESTS_AT_ONCE, heavy.AT_ONCE)
+        # The web server has a few more threads (cms/serving/gunicorn_conf.py).
+        self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not heavy.is_heavy(request):
             return self.get_response(request)
-        if not self.places.enter():
+        if not self.slots.enter():
             HEAVY_REFUSED.inc()
             return busy(request)
         try:
             return self.get_response(request)
         finally:
-            self.places.leave()
+            self.slots.leave()
 
 
 class GateMiddleware:
-    """Refuse requests with the page of an outage while the database hangs and enough wait for it (cms.requests.gate)."""
+    """Refuse requests with the page of an outage while the database doesn't respond (cms.requests.gate)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
         self.gate = Gate(settings.REQUESTS_AT_ONCE, primary_answers)
-        self.gate_of_secondaries = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
+        self.secondary_gate = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # A picture that comes slowly asks the database little, and would keep others out for long.
-        counted = not _is_long(request)
-        gate = self.gate_of_secondaries if secondaries.is_reading() else self.gate
+        # Uploads aren't counted: a slow one hardly uses the database, but would take another request's place for long.
+        counted = not _is_upload(request)
+        gate = self.secondary_gate if secondaries.is_reading() else self.gate
         if not gate.enter(counted=counted):
             return unavailable(request)
         try:
@@ -248,22 +252,22 @@ class GateMiddleware:
             gate.leave(counted=counted)
 
 
-def _is_long(request: HttpRequest) -> bool:
+def _is_upload(request: HttpRequest) -> bool:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return not length.isdecimal() or int(length) > LONG_BYTES
+    return not length.isdecimal() or int(length) > UPLOAD_BYTES
 
 
 class SiteMiddleware:
-    """Read the site once, before anything else is read, and speak its language and keep its time.
+    """Read the site document once, before all other data, and activate its language and time zone.
 
-    Everything that the request shows is then at least as new as the version that it will be kept under.
+    Therefore a response is at least as new as the site version under which it will be cached.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # The page cache has read it where it had to compare a page with it.
+        # The page cache may have read the site document already, to validate a cached page.
         site = stored_site.begin_request(getattr(request, "site", None))
         try:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):

@@ -1,4 +1,4 @@
-"""The releases of the site and of what it runs on, for `manage.py --version` and /metrics."""
+"""Versions of the site, Python and its main libraries, for `manage.py --version` and /metrics."""
 
 import platform
 from importlib import metadata
@@ -6,8 +6,8 @@ from importlib import metadata
 from cms import __version__
 
 
-def releases() -> dict[str, str]:
-    """Return the version of each part, by its name in lower case."""
+def versions() -> dict[str, str]:
+    """Return the version of each component, by its name in lower case."""
     return {
         "version": __version__,
         "python": platform.python_version(),
@@ -17,10 +17,10 @@ def releases() -> dict[str, str]:
     }
 
 
-def line() -> str:
-    """Return all versions in one line, for a terminal."""
-    parts = releases()
+def version_line() -> str:
+    """Return all versions as one line for a terminal."""
+    components = versions()
     return (
-        f"Marginalia {parts['version']} (Django {parts['django']}, django-mongodb-backend {parts['backend']}, "
-        f"pymongo {parts['pymongo']}, Python {parts['python']})"
+        f"Marginalia {components['version']} (Django {components['django']}, django-mongodb-backend {components['backend']}, "
+        f"pymongo {components['pymongo']}, Python {components['python']})"
     )

@@ -1,32 +1,32 @@
-"""The one settings module: what differs between sites comes from the environment (docs/reference/settings.md)."""
+"""The settings module. Values that differ between sites come from the environment (docs/reference/settings.md)."""
 
 from django.utils.translation import gettext_lazy as _
 
-from cms.environment.reading import read
-from cms.environment.secret import kept_secret
+from cms.environment.reading import read_environment
+from cms.environment.secret import load_or_create_secret
 from cms.environment.table import BASE_DIR
-from cms.environment.values import mail
+from cms.environment.values import email_settings
 from marginalia.local import cores
 
-env = read(BASE_DIR / ".env")
+env = read_environment(BASE_DIR / ".env")
 
 VAR_DIR = env.VAR_DIR
 
-# A site's own templates and static files, which win over those that it comes with (docs/how-to/change-the-look.md).
+# A site's own templates and static files, which override the shipped ones (docs/how-to/change-the-look.md).
 THEME_DIR = BASE_DIR / env.THEME
 
-# What `manage.py serve` does (make run).
+# The port of `manage.py serve` (make run).
 PORT = env.PORT
 # Worker processes of the web server.
 WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.workers()
 
-# Where the site is reached, and what that allows.
+# The hosts of the site. Defaults that are only safe on one's own machine depend on LOCAL.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 LOCAL = env.is_local
-# Absolute addresses in mails, feeds, sitemaps and link previews; where local, without it, those of the host that was asked.
+# The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the request.
 SITE_URL = env.SITE_URL or ""
 DEBUG = env.DEBUG
-SECRET_KEY = env.SECRET_KEY or kept_secret(VAR_DIR / "secret_key")
+SECRET_KEY = env.SECRET_KEY or load_or_create_secret(VAR_DIR / "secret_key")
 DEMO = LOCAL if env.DEMO is None else env.DEMO
 
 DATABASES = {
@@ -34,7 +34,7 @@ DATABASES = {
         "ENGINE": "cms.database",
         "NAME": env.MONGODB_DATABASE,
         "HOST": env.MONGODB_URI or f"embedded:{VAR_DIR}",
-        # Each with its reason in docs/reference/settings.md; a MONGODB_URI that says otherwise is refused.
+        # docs/reference/settings.md gives the reason for each. A MONGODB_URI with different values is refused.
         "OPTIONS": {
             "retryWrites": True,
             "retryReads": True,
@@ -72,7 +72,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_mongodb_backend",
 ]
-# Django's own migrations make integer keys.
+# The project has its own migrations of these apps, because Django's migrations create integer keys.
 MIGRATION_MODULES = {
     "admin": "cms.contrib.migrations.admin",
     "auth": "cms.contrib.migrations.auth",
@@ -83,15 +83,15 @@ MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
-    # Outside of all that may refuse a request: a refusal is a page as well.
-    "cms.middleware.PolicyMiddleware",
+    # Before all middleware that may refuse a request, because error pages need the policy too.
+    "cms.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "cms.middleware.PermissionsMiddleware",
+    "cms.middleware.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # Outside of the gate: who waits for a turn takes no place there.
+    # Before the gate, so that requests that wait for their turn don't occupy the gate.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.KeptPageMiddleware",
@@ -103,16 +103,16 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "wordpress.views.OldNumberMiddleware",
-    "cms.middleware.NoSuchIdMiddleware",
+    "cms.middleware.InvalidIdMiddleware",
     "cms.accounts.throttling.ThrottleMiddleware",
     "cms.middleware.ReloginMiddleware",
 ]
 
 ROOT_URLCONF = "cms.urls"
 WSGI_APPLICATION = "cms.wsgi.application"
-# The site is at the root of its host: no server, and no request through one, says otherwise.
+# The site is always at the root of its host. This overrides SCRIPT_NAME from servers and request headers.
 FORCE_SCRIPT_NAME = ""
-# A page's own path is its address: /about, not /about/. reader.views.pages redirects what ends in a slash.
+# Paths of pages have no trailing slash (/about). reader.views.pages redirects paths with a trailing slash.
 APPEND_SLASH = False
 
 _LOADERS = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
@@ -121,7 +121,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
         "OPTIONS": {
-            # Kept parsed, but while a theme is worked on.
+            # Parsed templates are cached, except with DEBUG, for work on a theme.
             "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",
@@ -162,27 +162,27 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [folder for folder in (THEME_DIR / "static", BASE_DIR / "static") if folder.is_dir()]
-# What is asked for by name at the root of a host.
+# Files that browsers request at the root of a host, such as favicon.ico.
 WHITENOISE_ROOT = BASE_DIR / "static" / "root"
-# Seconds that files are kept which have no digest in their names; those that have one are kept for ever.
+# Seconds for which clients can cache files without a digest in their names. Files with a digest never expire.
 WHITENOISE_MAX_AGE = 0 if DEBUG else 24 * 60 * 60
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-# A console's log would keep the links for new passwords that mails carry.
-vars().update(mail(env.EMAIL_URL))
-# Seconds. A mail server that takes connections and says nothing would keep the worker from all else.
+# Emails contain links for setting a password, so a public site mustn't write them to its log.
+vars().update(email_settings(env.EMAIL_URL))
+# Seconds. Without a timeout, a mail server that accepts connections and doesn't respond would block the worker.
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
-# Transport and cookies: strict wherever the site is open to others.
+# Transport and cookies: strict on public sites.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
-# Both bind more than this site, and for long: the operator says so.
+# Off by default, because both affect more than this site, and for a long time. The operator decides.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
 SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -206,27 +206,27 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Requests of one worker that may ask the database at once (cms.requests.gate); serve gives a worker a few threads more.
+# Maximum number of requests of a worker that use the database at once (cms.requests.gate). A worker has a few more threads.
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
-# Pages kept in each worker, and twice as much for all of them together (reader.page_cache).
+# Size of the page cache in each worker; a cache that all workers share has twice this size (reader.page_cache).
 PAGE_CACHE_BYTES = env.PAGE_CACHE_MB * 1024 * 1024
-# How long after its end a kept page may be shown, marked as stale, while the database is away.
+# How long after it was last valid a cached page can be shown, marked as stale, while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
-# For so long a page that was compared is shown without asking the database.
+# How long a validated page is shown without asking the database again.
 PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 
-# Caches in front of the site (docs/how-to/cdn.md): where each is told what to drop, and the function that tells it.
+# CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purges, and the function that sends them.
 CDN_PURGE_URLS = env.CDN_PURGE_URLS
 CDN_PURGER = env.CDN_PURGER
 
-# A text of a page or post, in UTF-8. A document holds up to four (a revision, what a form said), of 16 MB at most.
+# Maximum size of a page's text in UTF-8. A document of at most 16 MB contains up to four texts, such as drafts and revisions.
 TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 
-# Whether readers of other pages get them from a secondary then.
+# Whether pages that aren't cached are read from a secondary while no primary is available.
 READ_SECONDARIES = env.READ_SECONDARIES
 
-# What the site takes of photos; photos.assets.limits has the rest.
+# Limits of photos. photos.assets.limits has the others.
 PHOTOS = {
     "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
     "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,
@@ -234,25 +234,25 @@ PHOTOS = {
     "GRACE_HOURS": env.PHOTOS_GRACE_HOURS,
 }
 
-# The API (docs/reference/api.md). Scripts of these origins may read what readers see: "*" for any.
+# The API (docs/reference/api.md). Scripts of these origins can read public content. "*" means any origin.
 API = {
     "ORIGINS": env.API_ORIGINS,
     "READS_PER_MINUTE": env.API_READS_PER_MINUTE,
     "WRITES_PER_MINUTE": env.API_WRITES_PER_MINUTE,
-    # How long the list of changes reaches back.
+    # How many days the feed of changes reaches back.
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
-FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.NoFiles"]
-# A form on which a conflict is decided carries a text three times.
+FILE_UPLOAD_HANDLERS = ["cms.requests.uploads.RefusingUploadHandler"]
+# A form that resolves a conflict contains a text three times.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(5 * 1024 * 1024, 4 * TEXT_MAX_BYTES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 
-# Who may read /metrics (cms.requests.metrics): these networks, and who has the token.
+# Clients in these networks or with this token can read /metrics (cms.requests.metrics).
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 
-# Commands to MongoDB that take longer are logged, with the request that sent them. 0: none.
+# Slower MongoDB commands are logged with the id of their request. 0 disables this.
 SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
 LOG_LEVEL = env.LOG_LEVEL
@@ -264,8 +264,8 @@ LOGGING = {
         "json": {"()": "cms.requests.logs.JsonFormatter"},
     },
     "filters": {
-        "public": {"()": "cms.requests.logs.PublicPaths"},
-        "refusals": {"()": "cms.requests.logs.Refusals"},
+        "public": {"()": "cms.requests.logs.PublicPathFilter"},
+        "refusals": {"()": "cms.requests.logs.RefusalFilter"},
     },
     "handlers": {
         "console": {
@@ -275,17 +275,17 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # What is wrong with a request stands in the request's own line.
-    # gunicorn's own lines are written like all others.
+    # Only errors of django.request, because each request has its own line with its status.
+    # gunicorn's lines propagate to the root logger, so that they have the same format.
     "loggers": {"django.request": {"level": "ERROR"}, "gunicorn.error": {"propagate": True}},
 }
 
 # The comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
-    # As pages show them: what leads to a comment leads to where readers find it.
+    # The order in which pages show comments, so that a link to a comment leads to the right page of the discussion.
     "DEFAULT": {"ORDER": "threaded"},
-    # Nodes may hold their discussions: one is converted into its post by an operator, and goes to the trash with it.
+    # Operators can embed a discussion in its node. It moves to the trash together with the node.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",

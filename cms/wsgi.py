@@ -1,4 +1,4 @@
-"""The site as a WSGI application, for whatever serves it."""
+"""The site as a WSGI application."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
-from cms.serving.frames import with_room
+from cms.serving.stack_memory import with_stack_memory
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
 django = get_wsgi_application()
@@ -15,19 +15,20 @@ django = get_wsgi_application()
 _BOUNDARY = re.compile(r';\s*boundary="?([^\s";\\]{1,200})', re.IGNORECASE)
 
 
-@with_room
+@with_stack_memory
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer a request, without a body if it is HEAD. Whatever is sent is read as UTF-8.
+    """Return the response to a request, without a body for HEAD. All requests are decoded as UTF-8.
 
-    Of its Content-Type the type alone is taken, and of a form with files the boundary: Django reads the other parameters before
-    anything of it can answer, fails over some, and Python remembers each charset that it was ever asked for.
+    Content-Type is reduced to the media type and, for multipart forms, the boundary. Django parses the other parameters
+    before any view or error handler can respond, and fails for some values. Python also remembers each charset that was
+    ever requested, so its memory would grow.
     """
-    said = environ.get("CONTENT_TYPE", "")
-    type = said.partition(";")[0].strip().lower()
-    boundary = _BOUNDARY.search(said) if type.startswith("multipart/") else None
-    environ["CONTENT_TYPE"] = f'{type}; boundary="{boundary[1]}"' if boundary else type
-    answer = django(environ, start_response)
+    header = environ.get("CONTENT_TYPE", "")
+    media_type = header.partition(";")[0].strip().lower()
+    boundary = _BOUNDARY.search(header) if media_type.startswith("multipart/") else None
+    environ["CONTENT_TYPE"] = f'{media_type}; boundary="{boundary[1]}"' if boundary else media_type
+    response = django(environ, start_response)
     if environ["REQUEST_METHOD"] != "HEAD":
-        return answer
-    answer.close()  # gunicorn would drop a body too, but with a warning in the log
+        return response
+    response.close()  # gunicorn would also drop the body, but with a warning in the log
     return ()

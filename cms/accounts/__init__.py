@@ -1,1 +1,1 @@
-"""Accounts: log-in and its throttling, passwords that were forgotten."""
+"""Accounts: login, throttling of logins, forgotten passwords."""

@@ -1,4 +1,4 @@
-"""The groups that the site comes with (cms/migrations/0001_groups.py), and what each may do, for those who give roles."""
+"""Descriptions of the shipped groups (cms/migrations/0001_groups.py), shown to administrators who assign roles."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -10,6 +10,6 @@ ROLES = {
 }
 
 
-def explained(group_name: str) -> str:
-    """Return what the members of a group may do, in a sentence; "" for a group that the site did not come with."""
+def describe_group(group_name: str) -> str:
+    """Return a sentence about the permissions of a group's members; "" for a group that isn't shipped with the site."""
     return str(ROLES.get(group_name, ""))

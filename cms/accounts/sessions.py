@@ -1,17 +1,17 @@
-"""Sessions of accounts, ended by an operator."""
+"""Finding and deleting the sessions of an account, for operators."""
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.models import Session
 
-# Sessions deleted by one command.
+# Maximum number of sessions deleted by one command.
 BATCH = 500
 
 
-def keys_of(user: AbstractBaseUser) -> list[str]:
+def session_keys(user: AbstractBaseUser) -> list[str]:
     """Return the keys of all sessions in which a user is logged in.
 
-    A session names its user only in its signed data, so every session is read.
+    Only the signed data of a session contain its user, so this function reads every session.
     """
     user_id = str(user.pk)
     return [
@@ -21,8 +21,8 @@ def keys_of(user: AbstractBaseUser) -> list[str]:
     ]
 
 
-def end(keys: list[str]) -> int:
-    """Delete sessions by their keys; return how many were deleted."""
+def delete_sessions(keys: list[str]) -> int:
+    """Delete sessions by their keys; return the number of deleted sessions."""
     deleted = 0
     for start in range(0, len(keys), BATCH):
         deleted += Session.objects.filter(session_key__in=keys[start : start + BATCH]).delete()[0]

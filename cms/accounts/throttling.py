@@ -1,8 +1,8 @@
-"""Log-ins are throttled before any password is looked at, wherever on the site it was typed.
+"""Throttling of logins, for every login form of the site, before any password is checked.
 
-An attempt takes its place under every key first and gives it back if the password was right. A thousand tries at once
-are therefore held to the same number as tries one by one. Names and addresses are kept as keyed hashes, until the
-window has passed; nothing of them is logged.
+Each attempt is counted under all its keys first, and uncounted if the password was right. Therefore a thousand
+simultaneous attempts meet the same limit as successive ones. Usernames and IP addresses are stored as keyed hashes
+until the window has passed. They are never logged.
 """
 
 import secrets
@@ -21,80 +21,84 @@ from editor.relogin import is_form_sent
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
-SECONDS = 15 * 60
-# Wrong passwords in SECONDS: from one network for one account, from one network, for one account from anywhere. The last is
-# high, because anyone who knows a name can use it up.
-PAIR = 5
-NETWORK = 30
-ACCOUNT = 100
+WINDOW_SECONDS = 15 * 60
+# Maximum numbers of wrong passwords in WINDOW_SECONDS. The limit of an account is high, because anyone who knows a username can
+# use it up.
+NETWORK_AND_ACCOUNT_LIMIT = 5
+NETWORK_LIMIT = 30
+ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend: it knows no account, and no other backend sees a password that is one too many."""
+    """The first authentication backend, which only counts. Beyond a limit, no other backend sees the password."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
-        """Count the try, once for a request. Raises PermissionDenied when it is one too many."""
+        """Count the attempt, once per request. Raises PermissionDenied if it exceeds a limit."""
         if request is None or username is None:
             return
         token = getattr(request, "throttle_token", None) or secrets.token_hex(8)
         request.throttle_token = token
-        for key, limit in limits(request, username):
-            if not rate_limit.allow(key, limit=limit, seconds=SECONDS, token=token):
-                _give_back(request, username)
+        for key, limit in login_limits(request, username):
+            if not rate_limit.allow(key, limit=limit, seconds=WINDOW_SECONDS, token=token):
+                _release(request, username)
                 request.is_throttled = True
                 raise PermissionDenied
 
 
 class ThrottleMiddleware:
-    """Answer 429 in place of a log-in page whose password was not looked at."""
+    """Return status 429 instead of the login page if the password wasn't checked."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        return too_many(request, response) if getattr(request, "is_throttled", False) else response
+        return login_throttled_response(request, response) if getattr(request, "is_throttled", False) else response
 
 
 @receiver(user_logged_in)
-def give_back(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Give the try's places back: a right password is not counted."""
+def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
+    """Uncount an attempt with the right password."""
     if request is not None:
-        _give_back(request, user.get_username())
+        _release(request, user.get_username())
 
 
-def _give_back(request: HttpRequest, name: str) -> None:
+def _release(request: HttpRequest, username: str) -> None:
     if token := getattr(request, "throttle_token", None):
-        for key, _limit in limits(request, name):
+        for key, _limit in login_limits(request, username):
             rate_limit.refund(key, token=token)
 
 
-def limits(request: HttpRequest, name: str) -> list[tuple[str, int]]:
-    """Return (key, how many in SECONDS) of all that a try for an account is counted under."""
+def login_limits(request: HttpRequest, username: str) -> list[tuple[str, int]]:
+    """Return (rate limit key, maximum in WINDOW_SECONDS) for each count that an attempt increases."""
     network = ip_hash.key(request)
-    account = name.strip().casefold()
-    pairs = (("pair", f"{network} {account}", PAIR), ("network", network, NETWORK), ("account", account, ACCOUNT))
-    return [(key(f"login:{kind}", what), limit) for kind, what, limit in pairs]
+    account = username.strip().casefold()
+    limits = (
+        ("pair", f"{network} {account}", NETWORK_AND_ACCOUNT_LIMIT),
+        ("network", network, NETWORK_LIMIT),
+        ("account", account, ACCOUNT_LIMIT),
+    )
+    return [(rate_limit_key(f"login:{kind}", value), limit) for kind, value, limit in limits]
 
 
-def too_many(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Answer 429. After a log-in over a form, its text comes back as it would with a wrong password."""
+def login_throttled_response(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Return status 429 for a login. If the user was logging in again to save a form, the page contains its text."""
     if not is_form_sent(request):
-        return refused(request, SECONDS)
-    return _as_refusal(response, SECONDS)
+        return throttled_response(request, WINDOW_SECONDS)
+    return _mark_throttled(response, WINDOW_SECONDS)
 
 
-def refused(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Answer 429 with a page that says when to come back."""
-    return _as_refusal(render(request, "429.html", {"minutes": seconds // 60}), seconds)
+def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
+    """Return status 429 with a page that shows when to try again."""
+    return _mark_throttled(render(request, "429.html", {"minutes": seconds // 60}), seconds)
 
 
-def key(kind: str, what: str) -> str:
-    """Return what tries of a kind are counted under: a keyed hash, from which nothing can be read."""
-    return f"{kind}:{salted_hmac('cms.accounts.throttling', what, algorithm='sha256').hexdigest()[:40]}"
+def rate_limit_key(kind: str, value: str) -> str:
+    """Return the key under which attempts of a kind are counted. It contains a keyed hash, which doesn't reveal the value."""
+    return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 
-def _as_refusal(response: HttpResponse, seconds: int) -> HttpResponse:
+def _mark_throttled(response: HttpResponse, seconds: int) -> HttpResponse:
     response.status_code = 429
     response["Retry-After"] = str(seconds)
     add_never_cache_headers(response)

@@ -1,23 +1,24 @@
-"""Readers' log-in. Passwords that were forgotten: asked for a few times an hour at most, answered by a job (password_mail)."""
+"""The login of readers, and password resets: a few per hour at most, sent by a job (password_reset_email)."""
 
 import secrets
 from typing import Any
 
-from django.contrib.auth import views
+from django.contrib.auth import views as auth_views
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from cms.accounts import throttling
-from cms.accounts.password_mail import QueuedResetForm
+from cms.accounts.password_reset_email import QueuedResetForm
 from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
-RESETS = 5
-SECONDS = 60 * 60
+# Maximum number of reset requests in WINDOW_SECONDS, per network and per email address.
+RESET_LIMIT = 5
+WINDOW_SECONDS = 60 * 60
 
 
-class LogIn(views.LoginView):
-    """Django's own, on a page that bears the site's name: the view's `site` would be the host."""
+class LoginView(auth_views.LoginView):
+    """Django's view without its context variable `site`, which is the host and would hide the site's settings."""
 
     template_name = "accounts/login.html"
 
@@ -27,15 +28,15 @@ class LogIn(views.LoginView):
         return context
 
 
-class PasswordReset(views.PasswordResetView):
-    """Django's own, throttled by network and by address: anyone who knows an address can ask for a mail to it."""
+class PasswordResetView(auth_views.PasswordResetView):
+    """Django's view, throttled by network and by email address, because anyone can request an email to a known address."""
 
     form_class = QueuedResetForm
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        for asked in (ip_hash.key(request), request.POST.get("email", "").strip().casefold()):
-            key = throttling.key("reset", asked)
-            if not rate_limit.allow(key, limit=RESETS, seconds=SECONDS, token=secrets.token_hex(8)):
-                return throttling.refused(request, SECONDS)
-        answer: HttpResponse = super().post(request, *args, **kwargs)
-        return answer
+        for sender in (ip_hash.key(request), request.POST.get("email", "").strip().casefold()):
+            key = throttling.rate_limit_key("reset", sender)
+            if not rate_limit.allow(key, limit=RESET_LIMIT, seconds=WINDOW_SECONDS, token=secrets.token_hex(8)):
+                return throttling.throttled_response(request, WINDOW_SECONDS)
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response

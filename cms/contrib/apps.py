@@ -1,4 +1,4 @@
-"""Django's own apps, with ObjectId keys."""
+"""Configurations of Django's own apps with ObjectId keys."""
 
 from django.contrib.admin.apps import AdminConfig as StockAdminConfig
 from django.contrib.auth.apps import AuthConfig as StockAuthConfig
@@ -9,7 +9,7 @@ OBJECT_ID = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 class AdminConfig(StockAdminConfig):
     default_auto_field = OBJECT_ID
-    default_site = "cms.dashboard.site.Site"
+    default_site = "cms.dashboard.admin_site.MarginaliaAdminSite"
 
 
 class AuthConfig(StockAuthConfig):

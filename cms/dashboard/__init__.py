@@ -1,1 +1,1 @@
-"""The admin under the site's own name, and its start page."""
+"""The admin site with the site's name, and its Dashboard."""

@@ -1,4 +1,4 @@
-"""ENGINE = "cms.database": the engine of `marginalia.mongo`, which finds the embedded server and counts commands."""
+"""ENGINE = "cms.database": the engine of `marginalia.mongo` with the embedded server and metrics of commands."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,10 @@ from marginalia.mongo.engine.commands import CommandReporter
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
-        """HOST "embedded:FOLDER" stands for the server whose data is in FOLDER: looked for, or started, only now."""
+        """Return the client's parameters. HOST "embedded:FOLDER" finds or starts the server whose data are in FOLDER.
+
+        This happens only here, at the first connection, so commands without a database start no server.
+        """
         params: dict[str, Any] = super().get_connection_params()
         scheme, _, folder = (params["host"] or "").partition(":")
         if scheme == "embedded":

@@ -1,1 +1,1 @@
-"""The variables of the environment: one table, the kinds of their values, and how both are read."""
+"""Environment variables: the table of settings, the types of their values, and reading them."""

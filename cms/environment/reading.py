@@ -1,4 +1,4 @@
-"""Reads the environment, and `.env`, by the table of settings."""
+"""Reading and validation of the environment and `.env`."""
 
 import difflib
 import io
@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from cms.environment.table import Environment
 
-# How alike a name and the nearest one of the table are for the first to be a misspelling (difflib's ratio).
-ALIKE = 0.87
+# Minimum similarity (difflib's ratio) of a variable's name to a setting to be reported as a misspelling.
+SIMILARITY = 0.87
 
-# The rest of a sentence, by pydantic's type of error. Others, which the kinds of values raise, bring their own.
-_SENTENCES = {
+# By pydantic's error type: the rest of a sentence that begins with the variable's name. Errors raised in values.py contain
+# theirs.
+_MESSAGES = {
     "int_parsing": "must be a whole number, not {input!r}",
     "int_parsing_size": "must be a smaller number",
     "int_from_float": "must be a whole number, not {input!r}",
@@ -30,40 +31,40 @@ _SENTENCES = {
 }
 
 
-def read(file: Path) -> Environment:
-    """Return all settings, by the environment and a file of variables, which are put into the environment.
+def read_environment(file: Path) -> Environment:
+    """Return all settings from the environment and from a file, whose variables are added to the environment.
 
-    Raises ImproperlyConfigured with a sentence a line for everything that is wrong.
+    Raises ImproperlyConfigured with one sentence per line for each problem.
     """
     problems = []
     if file.is_file():
-        problems += _load(file)
+        problems += _load_file(file)
     problems += misspelled(os.environ)
-    known = {name: os.environ.get(name, "").strip() for name in Environment.model_fields}
+    variables = {name: os.environ.get(name, "").strip() for name in Environment.model_fields}
     try:
-        found = Environment.model_validate({name: value for name, value in known.items() if value})
+        environment = Environment.model_validate({name: value for name, value in variables.items() if value})
     except ValidationError as error:
-        problems += _sentences(error)
+        problems += _messages(error)
     else:
-        problems += found.contradictions()
-        if not found.is_local and file.is_file() and file.stat().st_mode & stat.S_IROTH:
+        problems += environment.contradictions()
+        if not environment.is_local and file.is_file() and file.stat().st_mode & stat.S_IROTH:
             problems.append(f"{file} can be read by every user of this machine. Run chmod 600 {file}.")
         if not problems:
-            return found
+            return environment
     raise ImproperlyConfigured("\n".join(problems))
 
 
-def _load(file: Path) -> list[str]:
-    """Put the variables of a file into the environment, where they are not set; return a sentence for each line without one.
+def _load_file(file: Path) -> list[str]:
+    """Add the variables of a file to the environment, unless set there; return a sentence for each malformed line.
 
-    Raises ImproperlyConfigured for a file that can't be read: without it a public site would be a local one.
+    Raises ImproperlyConfigured if the file can't be read, because a public site would silently become a local one.
     """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(f"{file} can't be read: {error}.") from error
     environ.Env.read_env(io.StringIO(text))
-    return [  # by number, because a line may contain a password
+    return [  # only line numbers, because a line may contain a password
         f"{file} has a line that is not NAME=value: line {number}."
         for number, line in enumerate(text.splitlines(), 1)
         if not re.match(r"(export )?\w+=|\s*(#.*)?$", line, re.ASCII)
@@ -71,15 +72,15 @@ def _load(file: Path) -> list[str]:
 
 
 def misspelled(names: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each name that is no setting, but nearly one."""
-    known = list(Environment.model_fields)
+    """Yield a sentence for each name that isn't a setting but is similar to one."""
+    settings = list(Environment.model_fields)
     for name in names:
-        if name not in known and (nearest := difflib.get_close_matches(name.upper(), known, 1, ALIKE)):
-            yield f"{name} is not a setting. Did you mean {nearest[0]}?"
+        if name not in settings and (matches := difflib.get_close_matches(name.upper(), settings, 1, SIMILARITY)):
+            yield f"{name} is not a setting. Did you mean {matches[0]}?"
 
 
-def _sentences(error: ValidationError) -> Iterator[str]:
+def _messages(error: ValidationError) -> Iterator[str]:
     for item in error.errors(include_url=False):
-        text = _SENTENCES.get(item["type"], item["msg"])
+        text = _MESSAGES.get(item["type"], item["msg"])
         context: Mapping[str, object] = item.get("ctx", {})
         yield f"{item['loc'][0]} {text.format(input=item['input'], **context)}."

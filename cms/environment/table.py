@@ -1,6 +1,6 @@
-"""The table of settings: every variable that the site reads, its kind, default and range, and how they must fit together.
+"""The table of settings: each variable with its type, default and range, and rules for combinations of values.
 
-docs/reference/settings.md explains each, in the same order.
+docs/reference/settings.md explains the variables in the same order.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 
 
 class Environment(BaseModel):
-    """The values of all variables. An attribute's default is that of a variable that is missing or empty."""
+    """The values of all variables. The default also applies if a variable is empty."""
 
     model_config = ConfigDict(frozen=True, validate_default=True)
 
@@ -44,7 +44,7 @@ class Environment(BaseModel):
     STALE_MINUTES: int = Field(60, ge=0, le=10_080)
     READ_SECONDARIES: bool = False
     PAGE_CACHE_TRUST_MS: int = Field(0, ge=0, le=1_000)
-    CDN_PURGE_URLS: values.WebAddresses = []
+    CDN_PURGE_URLS: values.WebUrls = []
     CDN_PURGER: values.Importable = "reader.cdn.varnish"
     TEXT_MAX_KB: int = Field(1_000, ge=1, le=3_000)
     PHOTOS_MAX_MB: int = Field(200, ge=1, le=2_000)
@@ -53,7 +53,7 @@ class Environment(BaseModel):
     PHOTOS_GRACE_HOURS: int = Field(24, ge=0, le=8_760)
     LANGUAGE_CODE: Literal["en", "zh-hans"] = "en"
     TIME_ZONE: values.TimeZone = "UTC"
-    EMAIL_URL: values.MailUrl = "consolemail://"
+    EMAIL_URL: values.EmailUrl = "consolemail://"
     DEFAULT_FROM_EMAIL: values.Sender = "marginalia@localhost"
     MODERATORS: values.Emails = []
     BEHIND_PROXY: bool = False
@@ -73,13 +73,13 @@ class Environment(BaseModel):
 
     @property
     def is_local(self) -> bool:
-        """Whether the site answers only this machine."""
+        """Return whether ALLOWED_HOSTS opens the site only to this machine."""
         return all(values.is_loopback(host) for host in self.ALLOWED_HOSTS)
 
     def contradictions(self) -> Iterator[str]:
-        """Yield a sentence for each pair of values that don't fit together."""
+        """Yield a sentence for each combination of values that can't work."""
         if not self.is_local:
-            yield from self._missing_of_public_sites()
+            yield from self._public_site_problems()
         if self.SITE_URL:
             parts = urlsplit(self.SITE_URL)
             host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
@@ -87,11 +87,11 @@ class Environment(BaseModel):
                 yield f"SITE_URL has the host {host}, which ALLOWED_HOSTS doesn't contain: links in mails would be refused."
             if parts.scheme == "http" and not self.is_local:
                 yield "SITE_URL must begin with https://, because a site that ALLOWED_HOSTS opens to others redirects to HTTPS."
-        # With all three, as in a container, nothing is written there.
-        elsewhere = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
-        if not elsewhere and not values.is_writable(self.VAR_DIR):
+        # With all three variables, as in a container, the site writes nothing to VAR_DIR.
+        is_unused = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
+        if not is_unused and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."
-        elif path := not self.PROMETHEUS_MULTIPROC_DIR and values.not_writable(self.VAR_DIR / "metrics"):
+        elif path := not self.PROMETHEUS_MULTIPROC_DIR and values.unwritable_path(self.VAR_DIR / "metrics"):
             yield f"VAR_DIR contains {path}, which this process can't write to. Give it to the site's user with chown."
         if (memory := values.memory_mb()) < 2 * self.PAGE_CACHE_MB:
             yield f"PAGE_CACHE_MB must be at most half of this machine's memory ({memory} MB), not {self.PAGE_CACHE_MB}."
@@ -102,7 +102,7 @@ class Environment(BaseModel):
         if self.HSTS_PRELOAD and not self.HSTS_SUBDOMAINS:
             yield "HSTS_PRELOAD needs HSTS_SUBDOMAINS: browsers' lists contain only whole domains."
 
-    def _missing_of_public_sites(self) -> Iterator[str]:
+    def _public_site_problems(self) -> Iterator[str]:
         if not self.SECRET_KEY or self.SECRET_KEY.startswith("replace-this"):
             yield "SECRET_KEY is missing, or the example's: a site that ALLOWED_HOSTS opens to others needs its own."
         if self.DEBUG:
@@ -114,7 +114,7 @@ class Environment(BaseModel):
                 "SITE_URL is missing: without it a request chooses the host of links in mails, such as those for new "
                 "passwords."
             )
-        if values.mail(self.EMAIL_URL)["EMAIL_BACKEND"] == values.CONSOLE:
+        if values.email_settings(self.EMAIL_URL)["EMAIL_BACKEND"] == values.CONSOLE:
             yield (
                 "EMAIL_URL is missing or consolemail://: the log would keep links for new passwords. Name a mail server, "
                 "such as smtp+tls://user:password@mail.example.org:587, or dummymail:// to send none."

@@ -1,4 +1,4 @@
-"""Kinds of values in the environment.
+"""Types of the values of environment variables.
 
 Each check returns the value, or raises ValueError with the rest of a sentence that begins with the variable's name.
 """
@@ -35,17 +35,17 @@ def _host(value: str) -> str:
 
 
 def _origin(value: str) -> str:
-    """Return an origin as browsers send it: without the slash that may end it."""
-    bare = value.rstrip("/")
-    if not _is_origin(bare):
+    """Return an origin as browsers send it, without a trailing slash."""
+    origin = value.rstrip("/")
+    if not _is_origin(origin):
         raise ValueError(f"must be a scheme and a host, such as https://example.org, not {value!r}")
-    return bare
+    return origin
 
 
 def _is_origin(value: str) -> bool:
     try:
         parts = urlsplit(value)
-        domain, port = split_domain_port(parts.netloc.replace("*.", "", 1))  # as CSRF_TRUSTED_ORIGINS may begin
+        domain, port = split_domain_port(parts.netloc.replace("*.", "", 1))  # CSRF_TRUSTED_ORIGINS allow this wildcard
     except ValueError:
         return False
     return bool(domain) and value == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
@@ -55,7 +55,7 @@ def _origin_or_any(value: str) -> str:
     return value if value == ANY else _origin(value)
 
 
-def _web_address(value: str) -> str:
+def _web_url(value: str) -> str:
     if urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname:
         raise ValueError(f"must list URLs that begin with https:// or http://, not {value!r}")
     return value
@@ -122,55 +122,55 @@ def _mongodb_uri(value: str) -> str:
     return value
 
 
-def _mail_url(value: str) -> str:
+def _email_url(value: str) -> str:
     try:
-        found = mail(value)
+        settings = email_settings(value)
     except (ImproperlyConfigured, KeyError, ValueError) as error:
-        known = ", ".join(environ.Env.EMAIL_SCHEMES)
+        schemes = ", ".join(environ.Env.EMAIL_SCHEMES)
         raise ValueError(
             "must be a URL such as smtp+tls://user:password@mail.example.org:587, with reserved characters "
-            f"percent-encoded, of one of the kinds {known}"
+            f"percent-encoded, of one of the kinds {schemes}"
         ) from error
-    if found["EMAIL_BACKEND"] == SMTP and not found["EMAIL_HOST"]:
+    if settings["EMAIL_BACKEND"] == SMTP and not settings["EMAIL_HOST"]:
         raise ValueError("must name a mail server, such as smtp+tls://user:password@mail.example.org:587")
     return value
 
 
-def mail(url: str) -> dict[str, Any]:
-    """Return Django's mail settings (EMAIL_HOST and so on) from a URL such as smtp+tls://user:password@mail.example.org:587."""
+def email_settings(url: str) -> dict[str, Any]:
+    """Return Django's EMAIL_* settings for a URL such as smtp+tls://user:password@mail.example.org:587."""
     return dict(environ.Env.email_url_config(url))
 
 
 def _importable(value: str) -> str:
     module, _, name = value.rpartition(".")
     try:
-        found = name.isidentifier() and importlib.util.find_spec(module)
+        spec = name.isidentifier() and importlib.util.find_spec(module)
     except (ImportError, ValueError):
-        found = None
-    if not found:
+        spec = None
+    if not spec:
         raise ValueError(f"must be the dotted path of a function, and no module has the name {module!r}")
     return value
 
 
 def is_writable(folder: Path) -> bool:
-    """Return whether this process can write to a folder, or make it."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    """Return whether this process can write to a folder, or create it."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
-def not_writable(folder: Path) -> Path | None:
-    """Return the folder, or the first file in it, that this process can't write to; None if it can write to all."""
+def unwritable_path(folder: Path) -> Path | None:
+    """Return the folder or the first file in it that this process can't write to; None if everything is writable."""
     if not is_writable(folder):
         return folder
     return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)
 
 
 def memory_mb() -> int:
-    """Return the megabytes of this machine's memory."""
+    """Return the size of this machine's memory in MB."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-def _writable(value: Path) -> Path:
+def _writable_folder(value: Path) -> Path:
     if not is_writable(value.absolute()):
         raise ValueError(f"must be a folder that this process can write to, unlike {value}")
     return value.absolute()
@@ -178,36 +178,36 @@ def _writable(value: Path) -> Path:
 
 def is_loopback(host: str) -> bool:
     """Return whether an ALLOWED_HOSTS entry can only mean this machine."""
-    bare = host.strip("[]")
-    if bare == "localhost" or bare.endswith(".localhost"):
+    name = host.strip("[]")
+    if name == "localhost" or name.endswith(".localhost"):
         return not host.startswith(".")
     try:
-        return ipaddress.ip_address(bare).is_loopback
+        return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
 
 
-def _listed(value: Any) -> Any:
-    """Return the parts of a value that commas separate and blanks may stand around."""
+def _split_list(value: Any) -> Any:
+    """Return the items of a comma-separated text, stripped and without empty ones; any other value unchanged."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-_Listed = BeforeValidator(_listed)
+_CommaSeparated = BeforeValidator(_split_list)
 
-Hosts = Annotated[list[Annotated[str, AfterValidator(_host)]], _Listed]
+Hosts = Annotated[list[Annotated[str, AfterValidator(_host)]], _CommaSeparated]
 Origin = Annotated[str, AfterValidator(_origin)]
-Origins = Annotated[list[Origin], _Listed]
-OriginsOrAny = Annotated[list[Annotated[str, AfterValidator(_origin_or_any)]], _Listed]
-WebAddresses = Annotated[list[Annotated[str, AfterValidator(_web_address)]], _Listed]
-Networks = Annotated[list[Annotated[str, AfterValidator(_network)]], _Listed]
-Emails = Annotated[list[Annotated[str, AfterValidator(_email)]], _Listed]
+Origins = Annotated[list[Origin], _CommaSeparated]
+OriginsOrAny = Annotated[list[Annotated[str, AfterValidator(_origin_or_any)]], _CommaSeparated]
+WebUrls = Annotated[list[Annotated[str, AfterValidator(_web_url)]], _CommaSeparated]
+Networks = Annotated[list[Annotated[str, AfterValidator(_network)]], _CommaSeparated]
+Emails = Annotated[list[Annotated[str, AfterValidator(_email)]], _CommaSeparated]
 Sender = Annotated[str, AfterValidator(_sender)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Token = Annotated[str, AfterValidator(_token)]
 WriteConcern = Annotated[str | int, BeforeValidator(_write_concern)]
 DatabaseName = Annotated[str, AfterValidator(_database_name)]
 MongodbUri = Annotated[str, AfterValidator(_mongodb_uri)]
-MailUrl = Annotated[str, AfterValidator(_mail_url)]
+EmailUrl = Annotated[str, AfterValidator(_email_url)]
 Importable = Annotated[str, AfterValidator(_importable)]
 Folder = Annotated[Path, AfterValidator(Path.absolute)]
-WritableFolder = Annotated[Path, AfterValidator(_writable)]
+WritableFolder = Annotated[Path, AfterValidator(_writable_folder)]

@@ -1,4 +1,4 @@
-"""A theme folder, compared with the templates and style sheets that the site comes with: what it overrides that is gone."""
+"""Creating a theme folder, and finding faults: names in it that the site's templates and style sheets don't have."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,10 +16,10 @@ from django.templatetags.static import StaticNode
 
 from nodes.content import registry
 
-# Style sheets that readers get: those of the admin have properties of their own.
-READERS = ("site/", "comments/")
-_DEFINED = re.compile(r"(?:^|[{;\s])(--[\w-]+)\s*:")
-_READ = re.compile(r"var\(\s*(--[\w-]+)\s*(,|\))")
+# Folders of the public style sheets. The admin's style sheets have their own custom properties.
+PUBLIC_STYLE_SHEETS = ("site/", "comments/")
+_DEFINITION = re.compile(r"(?:^|[{;\s])(--[\w-]+)\s*:")
+_USE = re.compile(r"var\(\s*(--[\w-]+)\s*(,|\))")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 FILES = {
     "templates/base.html": """\
@@ -44,9 +44,11 @@ FILES = {
 }
 
 
-def start(folder: Path) -> list[str]:
-    """Make a theme folder with the least that a theme has; return the paths of its files. Raises FileExistsError where one of
-    them is there, before any is made."""
+def create(folder: Path) -> list[str]:
+    """Create a minimal theme in a folder; return the relative paths of its files.
+
+    Raises FileExistsError, before creating any file, if one of them exists.
+    """
     for name in FILES:
         if (folder / name).exists():
             raise FileExistsError(f"{folder / name} is there already")
@@ -58,14 +60,14 @@ def start(folder: Path) -> list[str]:
     return list(FILES)
 
 
-def faults(folder: Path) -> Iterator[str]:
-    """Yield in words what a theme overrides or uses that the site does not have (any more)."""
+def find_faults(folder: Path) -> Iterator[str]:
+    """Yield a sentence for each name that a theme overrides or uses and the site doesn't have."""
     yield from _Templates(folder / "templates").faults()
-    yield from _properties(folder / "static")
+    yield from _property_faults(folder / "static")
 
 
 class _Templates:
-    """All templates as readers get them, those of the theme first."""
+    """All templates as readers get them: a theme's template takes precedence over the shipped one of the same name."""
 
     def __init__(self, folder: Path) -> None:
         app_folders = [Path(app.path) / "templates" for app in apps.get_app_configs()]
@@ -73,13 +75,13 @@ class _Templates:
         self.own = set(_names(folder))
         self.shipped = {name for path in shipped for name in _names(path)}
         self._with_theme = _engine([folder, *shipped])
-        self._without = _engine(shipped)
+        self._without_theme = _engine(shipped)
         self.unreadable: dict[str, str] = {}
         self.get = cache(self._get)
 
     def _get(self, name: str, *, is_shipped: bool = False) -> Template | None:
         try:
-            return (self._without if is_shipped else self._with_theme).get_template(name)
+            return (self._without_theme if is_shipped else self._with_theme).get_template(name)
         except TemplateDoesNotExist:
             return None
         except TemplateSyntaxError as error:
@@ -95,29 +97,31 @@ class _Templates:
         yield from (
             f"templates/{name}: {reason}" for name, reason in sorted(self.unreadable.items()) if name in self.own
         )
-        yield from self._unused()
+        yield from self._unused_templates()
         for name in sorted(self.own):
-            yield from self._missing(name)
+            yield from self._missing_references(name)
         for name in sorted(self.own | self.shipped):
-            yield from self._unfilled(name)
+            yield from self._missing_blocks(name)
 
-    def _unused(self) -> Iterator[str]:
+    def _unused_templates(self) -> Iterator[str]:
+        """Yield a sentence for each template of the theme that neither the site nor another template uses."""
         by_type = {name for type in registry.types() for name in type.templates()}
-        used = {other for name in self.own for other in self._uses(name) if other != name}
-        for name in sorted(self.own - self.shipped - by_type - used):
+        referenced = {other for name in self.own for other in self._references(name) if other != name}
+        for name in sorted(self.own - self.shipped - by_type - referenced):
             yield f"templates/{name}: the site has no such template, and no other of the theme uses it."
 
-    def _uses(self, name: str) -> set[str]:
+    def _references(self, name: str) -> set[str]:
+        """Return the names of the templates that a template extends or includes, unless they depend on the context."""
         template = self.get(name)
         if template is None:
             return set()
         nodes = [*template.nodelist.get_nodes_by_type(ExtendsNode), *template.nodelist.get_nodes_by_type(IncludeNode)]
-        named = (node.parent_name if isinstance(node, ExtendsNode) else node.template for node in nodes)
-        return {text for one in named if (text := _literal(one))}
+        expressions = (node.parent_name if isinstance(node, ExtendsNode) else node.template for node in nodes)
+        return {text for expression in expressions if (text := _literal(expression))}
 
-    def _missing(self, name: str) -> Iterator[str]:
-        """Yield what a template of the theme names that is nowhere: templates, static files."""
-        for other in sorted(self._uses(name)):
+    def _missing_references(self, name: str) -> Iterator[str]:
+        """Yield a sentence for each template or static file that a template of the theme uses and that doesn't exist."""
+        for other in sorted(self._references(name)):
             if self.get(other) is None and other not in self.unreadable:
                 yield f"templates/{name}: there is no template “{other}”."
         template = self.get(name)
@@ -126,49 +130,49 @@ class _Templates:
             if path and finders.find(path) is None:
                 yield f"templates/{name}: there is no static file “{path}”."
 
-    def _unfilled(self, name: str) -> Iterator[str]:
-        """Yield the blocks of a template that none has of those that it extends, if the theme has to do with it."""
+    def _missing_blocks(self, name: str) -> Iterator[str]:
+        """Yield a sentence for each block of a template that no template above it has, if the theme is involved."""
         template = self.get(name)
         extends = _extends(template)
         if template is None or extends is None:
             return
-        chain = list(self._above(name, template))
-        there = {block for _name, _is_own, above in chain for block in _blocks(above)}
-        own_above = next((other for other, is_own, _above in chain if is_own), None)
+        ancestors = list(self._ancestors(name, template))
+        blocks = {block for _name, _is_own, ancestor in ancestors for block in _blocks(ancestor)}
+        own_ancestor = next((other for other, is_own, _ancestor in ancestors if is_own), None)
         for block in [node.name for node in extends.nodelist if isinstance(node, BlockNode)]:
-            if block in there:
+            if block in blocks:
                 continue
             if name in self.own:
                 yield f"templates/{name}: block “{block}” is in no template that it extends."
-            elif own_above:
-                yield f"templates/{own_above}: block “{block}” is missing, which {name} fills."
+            elif own_ancestor:
+                yield f"templates/{own_ancestor}: block “{block}” is missing, which {name} fills."
 
-    def _above(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
-        """Yield (name, whether it is the theme's, template) of all that a template extends, the nearest first."""
+    def _ancestors(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
+        """Yield (name, whether the theme has it, template) for each template above a template, the nearest first."""
         is_own = name in self.own
-        above = template
+        current = template
         seen = {(name, is_own)}
-        while (extends := _extends(above)) and (parent := _literal(extends.parent_name)):
-            # A template of the theme extends the shipped one of its own name.
-            is_own = parent in self.own and not (parent == name and is_own)
-            found = self.get(parent, is_shipped=not is_own)
-            if found is None or (parent, is_own) in seen:
+        while (extends := _extends(current)) and (parent_name := _literal(extends.parent_name)):
+            # A template of the theme can extend the shipped one with the same name.
+            is_own = parent_name in self.own and not (parent_name == name and is_own)
+            parent = self.get(parent_name, is_shipped=not is_own)
+            if parent is None or (parent_name, is_own) in seen:
                 return
-            name = parent
-            above = found
+            name = parent_name
+            current = parent
             seen.add((name, is_own))
-            yield name, is_own, above
+            yield name, is_own, current
 
 
-class _Sheet:
-    """The custom properties of a style sheet: those that it sets, reads, and reads without a value for where none is set."""
+class _StyleSheet:
+    """The custom properties of a style sheet: those it defines, those it uses, and those it uses without a fallback."""
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub("", text)
-        found = _READ.findall(text)
-        self.defined = set(_DEFINED.findall(text))
-        self.read = {name for name, _after in found}
-        self.needed = {name for name, after in found if after == ")"}
+        uses = _USE.findall(text)
+        self.defined = set(_DEFINITION.findall(text))
+        self.used = {name for name, _after in uses}
+        self.required = {name for name, after in uses if after == ")"}
 
 
 def _engine(folders: Iterable[Path]) -> Engine:
@@ -185,8 +189,8 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _extends(template: Template | None) -> ExtendsNode | None:
-    found = template.nodelist.get_nodes_by_type(ExtendsNode) if template else []
-    return found[0] if found else None
+    nodes = template.nodelist.get_nodes_by_type(ExtendsNode) if template else []
+    return nodes[0] if nodes else None
 
 
 def _blocks(template: Template) -> set[str]:
@@ -194,12 +198,13 @@ def _blocks(template: Template) -> set[str]:
 
 
 def _literal(expression: FilterExpression) -> str:
-    """Return the text that an argument of a tag is; "" for what is known only when the page is made."""
+    """Return the text of a tag's argument; "" if it depends on the context."""
     is_text = isinstance(expression.var, str) and not expression.filters
     return str(expression.resolve(Context())) if is_text else ""
 
 
-def _properties(folder: Path) -> Iterator[str]:
+def _property_faults(folder: Path) -> Iterator[str]:
+    """Yield a sentence for each custom property that a theme uses but nothing defines, or defines but nothing uses."""
     own = {}
     others = []
     for finder in finders.get_finders():
@@ -207,12 +212,12 @@ def _properties(folder: Path) -> Iterator[str]:
             if path.endswith(".css"):
                 full = Path(storage.path(path))
                 if full.is_relative_to(folder):
-                    own[path] = _Sheet(full.read_text())
-                elif path.startswith(READERS) and path not in own:
-                    others.append(_Sheet(full.read_text()))
+                    own[path] = _StyleSheet(full.read_text())
+                elif path.startswith(PUBLIC_STYLE_SHEETS) and path not in own:
+                    others.append(_StyleSheet(full.read_text()))
     sheets = [*own.values(), *others]
-    defined = set().union(*(s.defined for s in sheets))
-    read = set().union(*(s.read for s in sheets))
+    defined = set().union(*(sheet.defined for sheet in sheets))
+    used = set().union(*(sheet.used for sheet in sheets))
     for path, sheet in sorted(own.items()):
-        yield from (f"static/{path}: nothing sets “{name}”." for name in sorted(sheet.needed - defined))
-        yield from (f"static/{path}: nothing reads “{name}”." for name in sorted(sheet.defined - read))
+        yield from (f"static/{path}: nothing sets “{name}”." for name in sorted(sheet.required - defined))
+        yield from (f"static/{path}: nothing reads “{name}”." for name in sorted(sheet.defined - used))

@@ -1,8 +1,8 @@
-"""The groups that editors' accounts are put into. What each may do with a node is told by nodes.access."""
+"""Create the groups for editors' accounts. nodes.access defines what each can do with a node."""
 
 from django.db import migrations
 
-# (app, model) → {codename: name}; the framework makes the same rows after migrating, unless they are there.
+# (app, model) → {codename: name}. Django creates the same rows after migrating, unless they exist.
 PERMISSIONS = {
     ("nodes", "node"): {
         "add_node": "Can add page or post",

@@ -1,8 +1,8 @@
-"""Administrators may look at what is stored for comments, under "Operations"; moderators need not."""
+"""Allow administrators, but not moderators, to view the stored documents of comments under "Operations"."""
 
 from django.db import migrations
 
-# Codename → name; the framework makes the same rows after migrating, unless they are there.
+# Model → name of the permission. Django creates the same rows after migrating, unless they exist.
 PERMISSIONS = {
     "storeddiscussion": "Can view discussion",
     "storedcomment": "Can view comment (one document each)",

@@ -1,4 +1,4 @@
-"""Keep what was granted while the comments app had the label `comments`: it is `marginalia_comments` now."""
+"""Keep permissions granted while the comments app had the label `comments`, which is now `marginalia_comments`."""
 
 from django.db import migrations
 

@@ -1,1 +1,1 @@
-"""What every request meets: the gate, logs, error pages, uploads where none are taken."""
+"""Request handling: the gate, logs, metrics, error pages, stale pages, refusal of unexpected uploads."""

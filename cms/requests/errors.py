@@ -1,4 +1,4 @@
-"""Error pages. Those of a failing database or program need neither."""
+"""Error pages. The page of an outage needs no database, and the page of an internal error needs no working view."""
 
 import sys
 from typing import Any
@@ -20,16 +20,16 @@ from cms.requests.logs import request_id
 from editor.relogin import show_again
 from marginalia.mongo.servers import is_outage
 
-# Of a box with text that comes back: letters in a line, lines at the most.
-LINE, MOST_LINES = 70, 16
-# What forms of ours carry along without anybody having written it is shorter.
-LONGEST_TOKEN = 500
-# Never sent back, not even to who sent it.
-_SECRET = ("password",)
+# Size of a text area that returns a submitted text: characters in a line, and maximum number of lines.
+LINE_LENGTH, MAX_LINES = 70, 16
+# Hidden values in the site's own forms are shorter.
+MAX_TOKEN_LENGTH = 500
+# Parts of the names of fields that are never sent back, not even to their sender.
+_SECRET_FIELDS = ("password",)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an exception that no view caught: 503 where the database is away, else 500. Uses no database."""
+    """Return an error page for an uncaught exception: 503 if the database is unavailable, else 500. Uses no database."""
     if is_outage(sys.exception()):
         return unavailable(request)
     if is_of_api(request):
@@ -38,35 +38,36 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """Answer 503; what a form had sent comes back in a form that sends it again."""
+    """Return status 503. The page contains a form that sends the submitted fields again."""
     if is_of_api(request):
         return problems.answer(problems.unavailable())
-    return _later(
+    return _retry_page(
         request, _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds.")
     )
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Answer 503 where other long requests keep the site busy; a form comes back, as from `unavailable`."""
+    """Return status 503 because of too many long requests. The page contains the form, as in `unavailable`."""
     if is_of_api(request):
-        told = "Other long requests keep the site busy: Retry-After says when to come back."
-        return problems.answer(Problem("unavailable", told, headers={"Retry-After": str(problems.RETRY_AFTER)}))
-    return _later(
+        detail = "Other long requests keep the site busy: Retry-After says when to come back."
+        return problems.answer(Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)}))
+    return _retry_page(
         request,
         _("The site is busy with other long texts and uploads. Nothing was saved. Please try again in a few seconds."),
     )
 
 
-def _later(request: HttpRequest, message: str) -> HttpResponse:
-    response = _page(request, 503, _("Back in a moment"), message, sent=_sent_again(request))
+def _retry_page(request: HttpRequest, message: str) -> HttpResponse:
+    response = _page(request, 503, _("Back in a moment"), message, sent=_resubmittable_fields(request))
     response["Retry-After"] = str(problems.RETRY_AFTER)
     return response
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that is refused before any view looks at it: 413 where it is too large, else 400. Uses no database.
+    """Return an error page for a request that Django refuses: 413 if it is too large, else 400. Uses no database.
 
-    503 where a session could not be kept because the database is away, which Django takes for a log-out in another window.
+    Returns 503 if the session couldn't be saved because the database is unavailable. Django raises SessionInterrupted
+    for this too, as if the user had logged out in another window.
     """
     if is_outage(exception):
         return unavailable(request)
@@ -81,13 +82,15 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form without a valid security token: an editor gets what was typed back, anybody else a page that explains."""
+    """Return the form with its content to an editor whose CSRF token is invalid; an error page to anyone else."""
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
-def _sent_again(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the text fields of a form that was sent, to be sent again, and of how many lines a box for each is; files cannot
-    be given back."""
+def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the submitted fields, each with a label and the number of lines of its text area.
+
+    Returns [] if the form is too large or can't be read. Files can't be returned.
+    """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         return []
@@ -96,19 +99,24 @@ def _sent_again(request: HttpRequest) -> list[dict[str, Any]]:
     except (UnreadablePostError, SuspiciousOperation, MultiPartParserError, RawPostDataException):
         return []
     return [
-        {"name": name, "label": capfirst(name.strip("_").replace("_", " ")), "value": value, "lines": _lines(value)}
+        {
+            "name": name,
+            "label": capfirst(name.strip("_").replace("_", " ")),
+            "value": value,
+            "lines": _textarea_rows(value),
+        }
         for name, values in sent.lists()
         for value in values
-        if not any(secret in name.lower() for secret in _SECRET)
+        if not any(secret in name.lower() for secret in _SECRET_FIELDS)
     ]
 
 
-def _lines(value: str) -> int:
-    """Return how many lines show what a visitor wrote; 0 for a word, a number or a token, which need not be seen."""
-    # Not every script has spaces between words.
-    if len(value.split()) < 2 and value.isascii() and len(value) <= LONGEST_TOKEN:
+def _textarea_rows(value: str) -> int:
+    """Return the number of lines to show a value in; 0 to hide a single word, a number or a token."""
+    # A value that isn't ASCII is always shown, because not every script has spaces between words.
+    if len(value.split()) < 2 and value.isascii() and len(value) <= MAX_TOKEN_LENGTH:
         return 0
-    return min(sum(1 + len(line) // LINE for line in value.splitlines()), MOST_LINES)
+    return min(sum(1 + len(line) // LINE_LENGTH for line in value.splitlines()), MAX_LINES)
 
 
 def _page(request: HttpRequest, status: int, title: str, message: str, **more: Any) -> HttpResponse:

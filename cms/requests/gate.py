@@ -1,7 +1,8 @@
-"""At most so many requests of a worker ask the database at once, so that a database that hangs leaves it threads for the rest.
+"""A limit on concurrent requests of a worker that use the database.
 
-Without it each of a worker's threads would soon wait for the same answer, and nothing else would be served: no style sheet, no
-health check, not even the page that says so. A bulkhead with a circuit breaker, after M. Nygard, "Release It!", chapter 5.
+If the database hangs, some threads stay free for other requests. Without the limit, all threads would soon wait for the
+database, and nothing else would be served: no style sheets, no health checks, not even the page of an outage.
+This is a bulkhead with a circuit breaker, after M. Nygard, "Release It!", chapter 5.
 """
 
 import logging
@@ -9,81 +10,81 @@ import threading
 import time
 from collections.abc import Callable
 
-from cms.requests.metrics.counted import GATE_REFUSED, GATE_WAITING
+from cms.requests.metrics.request_metrics import GATE_REFUSED, GATE_WAITING
 
 logger = logging.getLogger("cms.requests.gate")
 
-# Seconds that a request waits for one of the others to end, before anybody asks whether the database hangs.
-PATIENCE = 1.0
-# Seconds between two such questions while it does.
-PAUSE = 1.0
+# Maximum seconds that a request waits for another one to end, before a thread checks whether the database hangs.
+WAIT_SECONDS = 1.0
+# Seconds between two such checks while the database hangs.
+CHECK_INTERVAL = 1.0
 
 
 class Gate:
-    """Lets `most` requests in at once. `answers` says, within about a second, whether the database does."""
+    """Admits `limit` requests at once. `database_answers` returns within about a second whether the database responds."""
 
-    def __init__(self, most: int, answers: Callable[[], bool]) -> None:
-        self._most = most
-        self._answers = answers
-        self._free = threading.Condition()
-        self._inside = 0
+    def __init__(self, limit: int, database_answers: Callable[[], bool]) -> None:
+        self._limit = limit
+        self._database_answers = database_answers
+        self._changed = threading.Condition()
+        self._active = 0
         self._hangs = False
-        self._is_asking = False
-        self._next_question = 0.0
+        self._is_checking = False
+        self._next_check = 0.0
 
     def enter(self, *, counted: bool = True) -> bool:
-        """Let a request in and return True, to be followed by leave(); False if the database hangs.
+        """Admit a request and return True; return False if the database hangs. The caller must call leave() after True.
 
-        Where it only works hard, requests wait for their turn, and after PATIENCE are let in all the same. One that is not
-        `counted` is long for other reasons, and takes no other's place.
+        If the database is only busy, requests wait for their turn, and are admitted after WAIT_SECONDS in any case.
+        Requests that are slow for other reasons pass `counted=False`, so that they take no other request's place.
         """
-        is_let_in = self._enter(counted)
-        if not is_let_in:
+        is_admitted = self._enter(counted)
+        if not is_admitted:
             GATE_REFUSED.inc()
-        return is_let_in
+        return is_admitted
 
     def _enter(self, counted: bool) -> bool:
-        with self._free:
+        with self._changed:
             if not self._hangs and (not counted or self._has_room()):
-                self._inside += counted
+                self._active += counted
                 return True
-            if self._hangs and (self._is_asking or time.monotonic() < self._next_question):
+            if self._hangs and (self._is_checking or time.monotonic() < self._next_check):
                 return False
-            if self._is_asking:
-                self._wait_for(lambda: not self._is_asking)
-                self._inside += counted and not self._hangs
+            if self._is_checking:
+                self._wait_for(lambda: not self._is_checking)
+                self._active += counted and not self._hangs
                 return not self._hangs
-            self._is_asking = True
+            self._is_checking = True
         answers = False
         try:
-            answers = self._answers()
+            answers = self._database_answers()
         finally:
-            self._learn(answers)
-        with self._free:
-            self._inside += counted and answers
+            self._record_check(answers)
+        with self._changed:
+            self._active += counted and answers
         return answers
 
     def leave(self, *, counted: bool = True) -> None:
-        """Let the next one in."""
-        with self._free:
-            self._inside -= counted
-            self._free.notify_all()
+        """Admit the next waiting request."""
+        with self._changed:
+            self._active -= counted
+            self._changed.notify_all()
 
     def _has_room(self) -> bool:
-        self._wait_for(lambda: self._hangs or self._inside < self._most)
-        return not self._hangs and self._inside < self._most
+        self._wait_for(lambda: self._hangs or self._active < self._limit)
+        return not self._hangs and self._active < self._limit
 
     def _wait_for(self, condition: Callable[[], bool]) -> None:
         if not condition():
             with GATE_WAITING.track_inprogress():
-                self._free.wait_for(condition, PATIENCE)
+                self._changed.wait_for(condition, WAIT_SECONDS)
 
-    def _learn(self, answers: bool) -> None:
-        with self._free:
+    def _record_check(self, answers: bool) -> None:
+        with self._changed:
             if self._hangs == answers:
-                told = "answers again" if answers else "hangs: requests are refused until it answers"
-                logger.warning("The database %s.", told)
+                change = "answers again" if answers else "hangs: requests are refused until it answers"
+                logger.warning("The database %s.", change)
             self._hangs = not answers
-            self._is_asking = False
-            self._next_question = time.monotonic() + PAUSE
-            self._free.notify_all()
+            self._is_checking = False
+            self._next_check = time.monotonic() + CHECK_INTERVAL
+            self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Requests that may keep a thread for seconds: long texts, uploads, many changes by one request.
+"""Requests that can occupy a thread for seconds: long texts, uploads, bulk changes.
 
 A worker accepts a limited number of them at once, so some threads are always free for readers.
 """
@@ -9,37 +9,41 @@ from django.http import HttpRequest
 
 from api.middleware import PREFIX
 
-# Bytes of a body above which rendering, merging or storing it may take long.
-BYTES = 10_000
-# A bulk makes many changes, however short its body is.
-BULK = f"{PREFIX}v1/bulk"
-# Python runs one thread of a process at a time. More long requests at once would only slow readers down.
-AT_ONCE = 2
+# Rendering, merging or storing a longer body can take long.
+LONG_BODY_BYTES = 10_000
+# Always heavy: a bulk request makes many changes, however short its body is.
+BULK_PATH = f"{PREFIX}v1/bulk"
+# Maximum number of heavy requests that run at once. Python runs one thread per process at a time, so more would only slow
+# readers down.
+CONCURRENT = 2
 
 
 def is_heavy(request: HttpRequest) -> bool:
-    """Return whether a request may keep its thread for long."""
+    """Return whether a request can occupy its thread for long."""
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return False
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return not length.isdecimal() or int(length) > BYTES or request.path_info == BULK
+    return not length.isdecimal() or int(length) > LONG_BODY_BYTES or request.path_info == BULK_PATH
 
 
-class Places:
-    """Lets `most` threads in. `at_once` of them run, the others wait for their turn."""
+class Slots:
+    """Admits `limit` threads, of which `concurrent` run. The others wait for their turn."""
 
-    def __init__(self, most: int, at_once: int) -> None:
-        self._places = threading.BoundedSemaphore(most)
-        self._turns = threading.BoundedSemaphore(at_once)
+    def __init__(self, limit: int, concurrent: int) -> None:
+        self._slots = threading.BoundedSemaphore(limit)
+        self._turns = threading.BoundedSemaphore(concurrent)
 
     def enter(self) -> bool:
-        """Return True when it is this thread's turn, to be followed by leave(); False at once if too many wait already."""
-        if not self._places.acquire(blocking=False):
+        """Wait for this thread's turn and return True; return False at once if all slots are taken.
+
+        The caller must call leave() after True.
+        """
+        if not self._slots.acquire(blocking=False):
             return False
         self._turns.acquire()
         return True
 
     def leave(self) -> None:
-        """Let the next one get on."""
+        """Release the slot, so that the next waiting thread can run."""
         self._turns.release()
-        self._places.release()
+        self._slots.release()

@@ -1,4 +1,4 @@
-"""Logs as lines: one for each event, with the request it belongs to, an error with its cause, and no visitor's address."""
+"""Log formatters and filters: one line per event, with the id of its request, the causes of errors, and no personal data."""
 
 import json
 import logging
@@ -13,45 +13,48 @@ from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-# Of the request that a proxy or a program has begun to trace (W3C Trace Context), "" for none.
+# The id of the trace that a proxy or another program has started (W3C Trace Context); "" without one.
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
 
-# What stands in an address for what is for one person alone: links from mails and for previews.
-SECRETS = frozenset({"signed", "token", "uidb64"})
+# URL parameters in links meant for one person, such as links in emails and preview links.
+SECRET_PARAMETERS = frozenset({"signed", "token", "uidb64"})
 
-# Errors quote what they are about: an address of mail, also as it stands in a URL, and the values of a key that is taken.
-# Their parts have bounds, or a long line would keep the process busy for seconds.
-_MAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
-_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
-# The user and the password of a connection string.
-_LOGIN = re.compile(r"\b(\w{1,20}://)[^\s/@]{1,200}@")
-# Characters of a line, and of the address in it.
-LONGEST, LONGEST_PATH = 10_000, 500
-
-
-def impersonal(text: str) -> str:
-    """Return a log line's text on one line, without what identifies a person."""
-    text = f"{text[:LONGEST]}…" if len(text) > LONGEST else text
-    text = _KEY.sub("dup key: {…}", _LOGIN.sub(r"\1…@", text))
-    return _MAIL.sub("‹address›", text).replace("\n", " ⏎ ")
+# Error messages may contain email addresses, also in URLs, and the values of a duplicate key. Repetitions in these patterns are
+# bounded, because matching a long line would otherwise take seconds.
+_EMAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
+_DUPLICATE_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
+# Username and password in a connection string.
+_CREDENTIALS = re.compile(r"\b(\w{1,20}://)[^\s/@]{1,200}@")
+# Maximum number of characters of a log line, and of the path in it.
+MAX_LENGTH, MAX_PATH_LENGTH = 10_000, 500
 
 
-def traced(request: HttpRequest) -> str:
-    """Return the trace id of a request's traceparent header, "" if there is none that can be read."""
-    found = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
-    return found[1] if found else ""
+def redact(text: str) -> str:
+    """Return a log line's text as one line, without personal data."""
+    text = f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text
+    text = _DUPLICATE_KEY.sub("dup key: {…}", _CREDENTIALS.sub(r"\1…@", text))
+    return _EMAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
-def given_id(request: HttpRequest) -> str:
-    """Return the request id that the proxy in front set, "" without such a proxy or if it can't be one."""
-    given = request.headers.get("X-Request-ID", "") if settings.BEHIND_PROXY else ""
-    return given if _REQUEST_ID.fullmatch(given) else ""
+def incoming_trace_id(request: HttpRequest) -> str:
+    """Return the trace id in a request's traceparent header; "" without a valid one."""
+    match = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
+    return match[1] if match else ""
+
+
+def proxy_request_id(request: HttpRequest) -> str:
+    """Return the request id set by the proxy; "" without a proxy or a valid id."""
+    header = request.headers.get("X-Request-ID", "") if settings.BEHIND_PROXY else ""
+    return header if _REQUEST_ID.fullmatch(header) else ""
 
 
 def user_class(request: HttpRequest) -> str:
-    """Return who asked: "token", "staff", "account" or "anonymous". A session that no view has looked at is not looked at."""
+    """Return the kind of user: "token", "staff", "account" or "anonymous".
+
+    Doesn't load the session: if no view has used it, the user counts as anonymous.
+    """
     if getattr(getattr(request, "auth", None), "token", None):
         return "token"
     user = getattr(request, "_cached_user", None)  # of Django's AuthenticationMiddleware
@@ -61,32 +64,37 @@ def user_class(request: HttpRequest) -> str:
 
 
 def public_path(request: HttpRequest) -> str:
-    """Return a request's path, quoted, without the secrets that open something; not more than LONGEST_PATH of it."""
+    """Return a request's path, quoted, without secret parameters, and truncated after MAX_PATH_LENGTH characters."""
     path = request.path_info
-    known = next((prefix for prefix in _prefixes_of_secrets() if path.startswith(prefix) and path != prefix), None)
-    if known:
-        return f"{quote(known)}…"
+    public_prefix = next(
+        (prefix for prefix in _secret_url_prefixes() if path.startswith(prefix) and path != prefix), None
+    )
+    if public_prefix:
+        return f"{quote(public_prefix)}…"
     path = quote(path)
-    return f"{path[:LONGEST_PATH]}…" if len(path) > LONGEST_PATH else path
+    return f"{path[:MAX_PATH_LENGTH]}…" if len(path) > MAX_PATH_LENGTH else path
 
 
 @cache
-def _prefixes_of_secrets() -> tuple[str, ...]:
-    """Return how the addresses begin that end with a secret, whether or not the rest of one is as it should be."""
+def _secret_url_prefixes() -> tuple[str, ...]:
+    """Return the public prefixes of all URLs with a secret parameter.
 
-    def routes(patterns: Iterable[URLPattern | URLResolver], before: str) -> Iterator[str]:
-        for one in patterns:
-            route = before + str(one.pattern)
-            if isinstance(one, URLResolver):
-                yield from routes(one.url_patterns, route)
-            elif SECRETS & one.pattern.converters.keys():
+    Prefixes also match malformed URLs, which no route matches.
+    """
+
+    def prefixes(patterns: Iterable[URLPattern | URLResolver], parent: str) -> Iterator[str]:
+        for pattern in patterns:
+            route = parent + str(pattern.pattern)
+            if isinstance(pattern, URLResolver):
+                yield from prefixes(pattern.url_patterns, route)
+            elif SECRET_PARAMETERS & pattern.pattern.converters.keys():
                 yield route.partition("<")[0]
 
-    return tuple(sorted({f"/{route}" for route in routes(get_resolver().url_patterns, "")}))
+    return tuple(sorted({f"/{prefix}" for prefix in prefixes(get_resolver().url_patterns, "")}))
 
 
-class PublicPaths(logging.Filter):
-    """Has Django's own lines about a request name its public path."""
+class PublicPathFilter(logging.Filter):
+    """Replaces the path in Django's own log lines about a request by its public path."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
@@ -95,10 +103,11 @@ class PublicPaths(logging.Filter):
         return True
 
 
-class Refusals(logging.Filter):
-    """Lowers to one line of WARNING what Django takes for an error and is an answer that was meant.
+class RefusalFilter(logging.Filter):
+    """Lowers records that Django logs as errors to WARNING without a traceback, if they are intended responses.
 
-    What a client may cause at will (a false host, a form that is too large), and a 503 that says when to come back.
+    These are refusals that any client can provoke (a wrong host, a form that is too large), and responses with status
+    503 and Retry-After.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -112,21 +121,27 @@ class Refusals(logging.Filter):
 
 
 class OneLineFormatter(logging.Formatter):
-    """`time level logger request-id message`; an exception as its chain of causes, innermost frame first named."""
+    """Formats a record as `time level logger request-id message`.
+
+    An exception becomes its chain of causes, each with the function and line where it was raised.
+    """
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name} {request_id} {message}", style="{")
 
     def format(self, record: logging.LogRecord) -> str:
         record.request_id = request_id.get()
-        return impersonal(super().format(record))
+        return redact(super().format(record))
 
-    def formatException(self, ei: object) -> str:  # noqa: N802 - the name is the base class's
+    def formatException(self, ei: object) -> str:  # noqa: N802 - overrides logging.Formatter
         return "; caused by ".join(_causes(ei))
 
 
 class JsonFormatter(logging.Formatter):
-    """The same as one JSON object a line, for programs that collect logs; a request's own line has its `fields`."""
+    """Formats a record as one JSON object per line, for programs that collect logs.
+
+    The line of a request also contains the items of `fields`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, object] = {
@@ -134,28 +149,28 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "request": request_id.get(),
-            "message": impersonal(record.getMessage()),
+            "message": redact(record.getMessage()),
         }
         if trace := trace_id.get():
             event["trace"] = trace
         fields: Mapping[str, object] = getattr(record, "fields", {})
-        event |= {name: impersonal(said) if isinstance(said, str) else said for name, said in fields.items()}
+        event |= {name: redact(value) if isinstance(value, str) else value for name, value in fields.items()}
         if record.exc_info:
-            event["causes"] = [impersonal(cause) for cause in _causes(record.exc_info)]
+            event["causes"] = [redact(cause) for cause in _causes(record.exc_info)]
         return json.dumps(event, ensure_ascii=False)
 
 
-def _causes(raised: object) -> list[str]:
-    """Return an exception and what caused it, each with the place where it was raised."""
-    error = raised[1] if isinstance(raised, tuple) else None
+def _causes(exc_info: object) -> list[str]:
+    """Return an exception and its chain of causes, each with the place where it was raised."""
+    error = exc_info[1] if isinstance(exc_info, tuple) else None
     causes: list[str] = []
     while isinstance(error, BaseException):
-        causes.append(f"{type(error).__name__}: {error}{_where(error)}")
+        causes.append(f"{type(error).__name__}: {error}{_location(error)}")
         error = error.__cause__ or error.__context__
     return causes
 
 
-def _where(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     traceback = error.__traceback__
     while traceback and traceback.tb_next:
         traceback = traceback.tb_next

@@ -1,4 +1,4 @@
-"""What readers get while the database is away says that it may be old: to programs by a header, to people by a line."""
+"""Stale pages: cached pages shown while the database is unavailable, marked by a header and a visible line."""
 
 import re
 from collections.abc import Callable
@@ -15,31 +15,33 @@ from reader.page_cache import kept
 from reader.page_cache.keepable import key_of
 from reader.page_cache.kept import cache
 
-# RFC 7234, section 5.5.1. RFC 9111 has left it out, and nothing else says as much.
-WARNING = '110 - "Response is Stale"'
-# Where the line stands: after the link that skips to the content.
-_TOP = re.compile(rb'<body[^>]*>(?:\s*<a class="skip-link".*?</a>)?', re.DOTALL)
+# RFC 7234, section 5.5.1. RFC 9111 removed this header without a replacement.
+WARNING_HEADER = '110 - "Response is Stale"'
+# The line is inserted after this: the start tag of the body and the link that skips to the content.
+_BODY_START = re.compile(rb'<body[^>]*>(?:\s*<a class="skip-link".*?</a>)?', re.DOTALL)
 
 
-def marked(response: HttpResponse) -> HttpResponse:
-    """Mark a whole answer as stale, a page by a line at its top too; nothing may keep it or take it for the present one."""
+def mark_stale(response: HttpResponse) -> HttpResponse:
+    """Mark a response as stale, with a line at the top of an HTML page, and forbid caching it."""
     for name in ("ETag", "Last-Modified"):
         del response[name]
-    response["Warning"] = WARNING
+    response["Warning"] = WARNING_HEADER
     response["Cache-Control"] = "no-store"
     if response.get("Content-Type", "").startswith("text/html"):
         with translation.override(response.get("Content-Language")):
-            line = loader.render_to_string("errors/_stale.html").encode()
-        response.content = _TOP.sub(lambda top: top[0] + line, response.content, count=1)
+            line = loader.render_to_string("errors/_stale_page.html").encode()
+        response.content = _BODY_START.sub(lambda match: match[0] + line, response.content, count=1)
         response["Content-Length"] = str(len(response.content))
     return response
 
 
 class StaleMiddleware:
-    """Answer with what was kept last, or what secondaries have, marked as stale, while no server is known that takes writes;
-    with what was kept also where one failed. Refuse at once if a process that starts has met no primary.
+    """Return stale pages while no primary is known, and after a request that failed with status 503.
 
-    Outside of the gate: who has a page to show waits for nothing, and leaves the gate to others.
+    Without a primary, a page comes from the cache, or from a secondary if READ_SECONDARIES is on. If a new process has
+    never reached a primary, the request is refused at once.
+
+    This middleware precedes the gate, so requests with a cached page don't wait and leave the gate to others.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -47,23 +49,23 @@ class StaleMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not knows_primary():
-            if page := _stale(request):
+            if page := _stale_page(request):
                 return page
             if settings.READ_SECONDARIES and key_of(request) is not None and knows_secondary():
                 with secondaries.reading():
                     response = self.get_response(request)
-                return response if response.status_code == 503 else marked(response)
+                return response if response.status_code == 503 else mark_stale(response)
             if is_cut_off():
                 return unavailable(request)
         response = self.get_response(request)
-        return (response.status_code == 503 and _stale(request)) or response
+        return (response.status_code == 503 and _stale_page(request)) or response
 
 
-def _stale(request: HttpRequest) -> HttpResponse | None:
-    """Return the page that was kept, marked; None where there is none that may be shown."""
+def _stale_page(request: HttpRequest) -> HttpResponse | None:
+    """Return the cached page of a request, marked as stale; None without one that can be shown."""
     key = key_of(request)
     entry = kept.find(key) if key is not None else None
     if entry is None or not entry.outlives(cache.frame):
         return None
     request.page_cache = "stale"
-    return marked(entry.page(entry.content))
+    return mark_stale(entry.page(entry.content))

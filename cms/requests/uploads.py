@@ -1,14 +1,14 @@
-"""Files that are sent where none are taken."""
+"""Refusal of files that are sent to views without uploads."""
 
 from typing import Any, NoReturn
 
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 
 
-class NoFiles(FileUploadHandler):
-    """Ends the reading of a form at its first file: Django's own handlers would write what anybody sends to the disk.
+class RefusingUploadHandler(FileUploadHandler):
+    """Stops reading a form at its first file. Django's own handlers would write any client's files to disk.
 
-    Photos have a handler of their own (editor.photos.uploads), which their views set.
+    Views that accept photos set their own handler (editor.photos.uploads).
     """
 
     chunk_size = 64 * 1024
@@ -17,7 +17,7 @@ class NoFiles(FileUploadHandler):
         raise StopUpload(connection_reset=True)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Never called: there is no file."""
+        """Do nothing. This is never called, because new_file stops the upload."""
 
     def file_complete(self, file_size: int) -> None:
-        """Never called: there is no file."""
+        """Do nothing. This is never called, because new_file stops the upload."""

@@ -1,1 +1,1 @@
-"""How the site is served: its set-up, the web server's command line and settings."""
+"""Serving the site: startup, the web server's command line and settings, deployment checks."""

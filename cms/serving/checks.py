@@ -1,4 +1,4 @@
-"""System checks of `check --deploy`: whether something is in front of the web server."""
+"""System checks of `check --deploy` for the web server."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 
 @register(Tags.security, deploy=True)
 def check_proxy(**kwargs: Any) -> list[CheckMessage]:
-    """cms.W001: no proxy is in front, so that a few slow clients hold every thread of the web server."""
+    """Report cms.W001 if BEHIND_PROXY is off: without a proxy, a few slow clients block all threads of the web server."""
     if settings.BEHIND_PROXY:
         return []
     hint = (

@@ -1,4 +1,4 @@
-"""Loads views and templates when the site starts: an upgrade in the same folder must not change what running processes do."""
+"""Loading of views and templates at startup, so that an upgrade in the same folder doesn't affect running processes."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 
 def load_all() -> None:
-    """Import what Django would import at the first request that needs it, and parse every template that a loader caches."""
+    """Import all modules that Django would import during requests, and parse every template that a loader caches."""
     get_resolver().url_patterns  # noqa: B018 - imports the views
     get_hashers()
     get_default_password_validators()
@@ -27,12 +27,14 @@ def load_all() -> None:
     for engine in engines.all():
         if isinstance(engine, DjangoTemplates):
             engine.engine.template_context_processors  # noqa: B018 - imports them
-            for name in _names(engine):
-                with suppress(TemplateSyntaxError, UnicodeDecodeError):  # raised again for a request that needs it
+            for name in _template_names(engine):
+                with suppress(
+                    TemplateSyntaxError, UnicodeDecodeError
+                ):  # raised again by the first request that uses the template
                     engine.get_template(name)
 
 
-def _names(engine: DjangoTemplates) -> Iterator[str]:
+def _template_names(engine: DjangoTemplates) -> Iterator[str]:
     for loader in engine.engine.template_loaders:
         if isinstance(loader, cached.Loader):
             for folder in map(Path, loader.get_dirs()):

@@ -9,8 +9,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from cms.environment import values
-from cms.environment.reading import misspelled, read
-from cms.environment.secret import kept_secret
+from cms.environment.reading import misspelled, read_environment
+from cms.environment.secret import load_or_create_secret
 from cms.environment.table import Environment
 from cms.environment.values import is_loopback
 from marginalia.local.ports import free_port
@@ -32,7 +32,7 @@ def settings_of(tmp_path):
 
     def read_these(**environment: str) -> Environment:
         with mock.patch.dict(os.environ, {"VAR_DIR": str(tmp_path / "var"), **environment}, clear=True):
-            return read(tmp_path / ".env")
+            return read_environment(tmp_path / ".env")
 
     return read_these
 
@@ -63,8 +63,8 @@ def test_hosts_that_others_reach(host):
 
 def test_secret_is_made_once_and_for_its_owner_alone(tmp_path):
     path = tmp_path / "new" / "secret_key"
-    assert kept_secret(path) == kept_secret(path)
-    assert len(kept_secret(path)) >= 50
+    assert load_or_create_secret(path) == load_or_create_secret(path)
+    assert len(load_or_create_secret(path)) >= 50
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in path.parent.iterdir()] == ["secret_key"]
 
@@ -72,7 +72,7 @@ def test_secret_is_made_once_and_for_its_owner_alone(tmp_path):
 def test_empty_secret_is_refused(tmp_path):
     (tmp_path / "secret_key").touch()
     with pytest.raises(ImproperlyConfigured, match="secret_key is empty"):
-        kept_secret(tmp_path / "secret_key")
+        load_or_create_secret(tmp_path / "secret_key")
 
 
 def test_empty_variables_have_their_defaults(settings_of, tmp_path):

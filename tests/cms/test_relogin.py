@@ -81,7 +81,7 @@ def test_a_moderator_logs_in_again_over_the_edit(chief, comment):
 
 def test_too_many_wrong_passwords_over_the_edit_keep_the_text(comment):
     sent = {"text": "Typed for hours", "edit": "1", "_username": "mona", "_password": "wrong"}
-    for _ in range(throttling.PAIR):
+    for _ in range(throttling.NETWORK_AND_ACCOUNT_LIMIT):
         assert Client().post(page_of(comment), sent).status_code == 403
     refused = Client().post(page_of(comment), sent)
     assert refused.status_code == 429

@@ -10,7 +10,7 @@ from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
 from cms.requests import stale
-from cms.requests.stale import WARNING
+from cms.requests.stale import WARNING_HEADER
 from marginalia.mongo import servers
 from marginalia.mongo.clock import now
 from nodes.models import stored_site, tree, version_cache
@@ -58,7 +58,7 @@ def test_kept_pages_are_given_at_once_and_say_that_they_may_be_old(post, browser
     answers = [browser.get("/blog/post", headers={"if-none-match": fresh["ETag"]}) for _ in range(20)]
     assert time.monotonic() - began < 20 * 0.2
     for answer in answers:
-        assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING, "no-store")
+        assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING_HEADER, "no-store")
         assert not answer.has_header("ETag")
         assert not answer.has_header("Last-Modified")
         assert int(answer["Content-Length"]) == len(answer.content)
@@ -87,7 +87,7 @@ def test_programs_are_told_by_the_header_alone(post, browser, away):
         before = browser.get(path)
         away()
         answer = browser.get(path)
-        assert (answer.status_code, answer["Warning"]) == (200, WARNING)
+        assert (answer.status_code, answer["Warning"]) == (200, WARNING_HEADER)
         assert answer.content == before.content
         away(False)
 
@@ -220,7 +220,7 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
         kept.clear()
     with commands.recorded():
         answer = browser.get(path, headers={"accept-encoding": "gzip"})
-    assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING, "no-store")
+    assert (answer.status_code, answer["Warning"], answer["Cache-Control"]) == (200, WARNING_HEADER, "no-store")
     assert (LINE in answer.content.decode()) == (path != "/feed/atom")
     for event in commands.sent:
         assert event.command["$readPreference"] == {"mode": "primaryPreferred", "maxStalenessSeconds": 90}

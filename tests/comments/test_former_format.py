@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from cms.serving import set_up
+from cms.serving import startup
 from marginalia.mongo import doctor
 from marginalia.mongo.management.base import COULD_NOT_RUN
 from tests.support.comments import site
@@ -41,8 +41,8 @@ def test_setup_indexes_ends_as_a_command_that_could_not_run(former):
 
 def test_serve_names_the_data_folder(mongo, former, settings, monkeypatch):
     monkeypatch.setitem(settings.DATABASES["default"], "HOST", "embedded:/srv/site/var")
-    with pytest.raises(set_up.CannotServe, match="^/srv/site/var: The database .* older version"):
-        set_up.set_up()
+    with pytest.raises(startup.CannotServe, match="^/srv/site/var: The database .* older version"):
+        startup.set_up()
 
 
 def test_doctor_names_it(former):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from django.urls import reverse
 
-from cms.serving import command as servers
+from cms.serving import web_server
 from tests.docs.pages import DEPLOY, ROOT, commands_of, started_by, tried
 from tests.support.site_settings import documented, production
 
@@ -44,7 +44,7 @@ def entries(text: str, name: str) -> list[str]:
 
 
 def test_the_site_is_served_by_one_command_line_everywhere():
-    expected, address = serving(servers.command("cms.wsgi:application", 8000)[1:])
+    expected, address = serving(web_server.gunicorn_command("cms.wsgi:application", 8000)[1:])
     assert (expected[:2], address) == (["-m", "gunicorn"], "127.0.0.1:8000")
     assert Path(expected[-1]).is_file()
     assert serving(started_by("marginalia@.service")[1:]) == (expected, "")  # the address is the socket's

@@ -19,7 +19,7 @@ import psutil
 from django.conf import settings
 from django.db import connection
 
-from cms.serving import command as servers
+from cms.serving import web_server
 from marginalia.local.embedded import Embedded, State
 from marginalia.local.ports import free_port, listener
 from marginalia.local.processes import command_line
@@ -153,7 +153,7 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
     own |= {"TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY}
     with log.open("wb") as output:
-        command = servers.command("cms.wsgi:application", port)
+        command = web_server.gunicorn_command("cms.wsgi:application", port)
         process = subprocess.Popen(
             command, env={**os.environ, **own, **environment}, cwd=folder, stdout=output, stderr=output
         )

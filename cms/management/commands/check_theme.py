@@ -1,4 +1,4 @@
-"""`manage.py check_theme`: whether a theme still fits the site."""
+"""`manage.py check_theme`: report where a theme no longer fits the site."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ class Command(MongoCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.THEME_DIR.is_dir():
             raise CommandError(f"There is no theme: {settings.THEME_DIR}.", returncode=COULD_NOT_RUN)
-        found = list(themes.faults(settings.THEME_DIR))
-        for fault in found:
+        faults = list(themes.find_faults(settings.THEME_DIR))
+        for fault in faults:
             self.stdout.write(fault)
-        if found:
-            raise problems_error(f"{len(found)} faults in {settings.THEME_DIR}.")
+        if faults:
+            raise problems_error(f"{len(faults)} faults in {settings.THEME_DIR}.")
         self.stdout.write(f"{settings.THEME_DIR}: nothing is wrong.")

@@ -1,4 +1,4 @@
-"""`manage.py end_sessions`: log accounts out everywhere."""
+"""`manage.py end_sessions`: log out one account or all accounts on every device."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,9 +15,9 @@ class Command(MongoCommand):
     help = "End the sessions of one account, or all sessions. API tokens stay valid."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        whose = parser.add_mutually_exclusive_group(required=True)
-        whose.add_argument("--user", metavar="NAME", help="the account to log out")
-        whose.add_argument("--all", action="store_true", help="log out every account and every visitor")
+        accounts = parser.add_mutually_exclusive_group(required=True)
+        accounts.add_argument("--user", metavar="NAME", help="the account to log out")
+        accounts.add_argument("--all", action="store_true", help="log out every account and every visitor")
         parser.add_argument("--dry-run", action="store_true", help="count the sessions and end none")
 
     def handle(self, *args: Any, user: str | None, dry_run: bool, **options: Any) -> None:
@@ -25,11 +25,11 @@ class Command(MongoCommand):
         if dry_run:
             self.stdout.write(f"Dry run: would end {len(keys)} sessions.")
         else:
-            self.stdout.write(f"Ended {sessions.end(keys)} sessions.")
+            self.stdout.write(f"Ended {sessions.delete_sessions(keys)} sessions.")
 
-    def _keys(self, name: str) -> list[str]:
-        users = get_user_model()
+    def _keys(self, username: str) -> list[str]:
+        user_model = get_user_model()
         try:
-            return sessions.keys_of(users.objects.get_by_natural_key(name))
-        except users.DoesNotExist as error:
-            raise CommandError(f"There is no account {name!r}.", returncode=COULD_NOT_RUN) from error
+            return sessions.session_keys(user_model.objects.get_by_natural_key(username))
+        except user_model.DoesNotExist as error:
+            raise CommandError(f"There is no account {username!r}.", returncode=COULD_NOT_RUN) from error

@@ -1,4 +1,4 @@
-"""`manage.py load_demo`: the demo site, which `make run` loads into an empty database."""
+"""`manage.py load_demo`: load the demo site, as `make run` does for an empty database, or remove it."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -32,16 +32,16 @@ class Command(MongoCommand):
     def _load(self, nodes: int) -> None:
         with self._bar(loading.size()) as bar:
             counts = loading.load(now(), bar.update)
-        made = self._count(nodes, volume.load(nodes, now())) if nodes else 0
-        self._say(f"Demo: {counts.done} created, {counts.left} left as they were; bulk: {made} created.")
+        bulk = self._count(nodes, volume.load(nodes, now())) if nodes else 0
+        self._write(f"Demo: {counts.done} created, {counts.left} left as they were; bulk: {bulk} created.")
 
     def _remove(self) -> None:
-        made = self._count(None, volume.remove())
+        bulk = self._count(None, volume.remove())
         with self._bar(loading.size()) as bar:
             counts = loading.remove(bar.update)
-        self._say(f"Demo: {counts.done} deleted, {counts.left} kept for what others put there; bulk: {made} deleted.")
+        self._write(f"Demo: {counts.done} deleted, {counts.left} kept for what others put there; bulk: {bulk} deleted.")
         for address in counts.kept:
-            self._say(f"Kept: {address}")
+            self._write(f"Kept: {address}")
 
     def _count(self, total: int | None, batches: Iterator[int]) -> int:
         done = 0
@@ -54,6 +54,6 @@ class Command(MongoCommand):
     def _bar(self, total: int | None) -> Any:
         return tqdm(total=total, unit=" nodes", leave=False, disable=self.quiet or not self.stdout.isatty())
 
-    def _say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         if not self.quiet:
             self.stdout.write(line)

@@ -1,4 +1,4 @@
-"""`manage.py mongod`: the embedded server in the foreground."""
+"""`manage.py mongod`: run the embedded server in the foreground."""
 
 import signal
 import threading
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         _on_signals(signal.default_int_handler)
         try:
             self._run(server)
-        except KeyboardInterrupt:  # while it was starting
+        except KeyboardInterrupt:  # while the server was starting
             _on_signals(signal.SIG_IGN)
         except MongodError as error:
             raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
@@ -39,7 +39,8 @@ class Command(BaseCommand):
         self.stdout.write(f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.")
         self.stdout.write(f"Its address, with the password, is in {server.var / 'mongod.json'}.")
         self.stdout.flush()
-        # Not an exception, which is lost where it falls into a finalizer; and a second Ctrl-C breaks nothing off.
+        # An event instead of an exception: an exception raised inside a finalizer is lost, and a second Ctrl-C would interrupt
+        # the shutdown.
         stopping = threading.Event()
         _on_signals(lambda _number, _frame: stopping.set())
         while not stopping.wait(0.5):

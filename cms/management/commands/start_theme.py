@@ -1,4 +1,4 @@
-"""`manage.py start_theme`: a folder for a look of one's own."""
+"""`manage.py start_theme`: create a theme folder with a template and a style sheet."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            made = themes.start(settings.THEME_DIR)
+            files = themes.create(settings.THEME_DIR)
         except OSError as error:
             raise CommandError(f"No theme was made: {error}.", returncode=COULD_NOT_RUN) from error
-        for name in made:
+        for name in files:
             self.stdout.write(f"  {settings.THEME_DIR / name}")
-        self.stdout.write(f"{len(made)} files made. Start the site again to see them.")
+        self.stdout.write(f"{len(files)} files made. Start the site again to see them.")

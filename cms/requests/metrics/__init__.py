@@ -1,2 +1,5 @@
-"""/metrics: what requests count (counted, commands) in all worker processes (processes), what is asked of MongoDB when
-Prometheus asks (asked), and who may read it (scraping)."""
+"""The endpoint /metrics.
+
+request_metrics and commands count requests in each worker process, multiprocess adds up all processes, database_metrics
+queries MongoDB at each scrape, and scraping checks permissions.
+"""

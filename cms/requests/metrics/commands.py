@@ -1,19 +1,19 @@
-"""Commands to MongoDB as the site counts them: for /metrics, for a request's log line, and the slow ones by themselves."""
+"""Counting of MongoDB commands, for /metrics and a request's log line, and logging of slow commands."""
 
 import logging
 import threading
 
 from django.conf import settings
 
-from cms.requests.metrics.counted import COMMANDS, CONNECTIONS_IN_USE
+from cms.requests.metrics.request_metrics import COMMANDS, CONNECTIONS_IN_USE
 
 logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """Told of every command (marginalia.mongo.engine.commands); counts those of each thread."""
+    """Receives every command from marginalia.mongo.engine.commands, and counts the commands of each thread."""
 
-    number = 0
+    count = 0
 
     def sent(self) -> None:
         CONNECTIONS_IN_USE.inc()
@@ -21,7 +21,7 @@ class _Watch(threading.local):
     def answered(self, name: str, collection: str, seconds: float) -> None:
         CONNECTIONS_IN_USE.dec()
         COMMANDS.observe(seconds)
-        self.number += 1
+        self.count += 1
         if 0 < settings.SLOW_COMMAND_MS <= seconds * 1000:
             logger.warning("Slow command: %s %s %.0f ms", name, collection or "-", seconds * 1000)
 
@@ -29,6 +29,6 @@ class _Watch(threading.local):
 watch = _Watch()
 
 
-def of_this_thread() -> int:
-    """Return how many commands this thread has sent since it began."""
-    return watch.number
+def sent_by_this_thread() -> int:
+    """Return the number of commands that this thread has sent since it started."""
+    return watch.count

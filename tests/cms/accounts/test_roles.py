@@ -18,8 +18,8 @@ def root(mongo) -> Client:
 
 def test_every_group_that_the_site_comes_with_is_explained(mongo):
     assert set(Group.objects.values_list("name", flat=True)) == set(roles.ROLES)
-    assert all(roles.explained(name) for name in roles.ROLES)
-    assert roles.explained("Proofreaders") == ""
+    assert all(roles.describe_group(name) for name in roles.ROLES)
+    assert roles.describe_group("Proofreaders") == ""
 
 
 def test_roles_are_explained_where_they_are_given(root, group):

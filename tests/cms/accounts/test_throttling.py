@@ -25,13 +25,13 @@ def attempt(page="/log-in", name="rea", password="wrong", address="192.0.2.1", c
     return (client or Client()).post(page, {"username": name, "password": password}, REMOTE_ADDR=address)
 
 
-def use_up(count=throttling.PAIR, **options):
+def use_up(count=throttling.NETWORK_AND_ACCOUNT_LIMIT, **options):
     return [attempt(**options).status_code for _ in range(count)]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_right_password_does_not_help_after_too_many_wrong_ones(page):
-    assert use_up(page=page) == [200] * throttling.PAIR
+    assert use_up(page=page) == [200] * throttling.NETWORK_AND_ACCOUNT_LIMIT
     refused = attempt(page, password=RIGHT)
     assert refused.status_code == 429
     assert refused["Retry-After"] == "900"
@@ -42,7 +42,7 @@ def test_the_right_password_does_not_help_after_too_many_wrong_ones(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_one_wrong_one_less_and_it_does(page):
-    use_up(throttling.PAIR - 1, page=page)
+    use_up(throttling.NETWORK_AND_ACCOUNT_LIMIT - 1, page=page)
     assert attempt(page, password=RIGHT).status_code == 302
 
 
@@ -56,7 +56,7 @@ def test_the_log_in_over_an_expired_form_counts_too_and_keeps_the_text():
     address = f"/admin/nodes/node/{node()}/change/"
     client = Client()
     sent = {"_username": "rea", "_password": "wrong", "title": "Typed for hours"}
-    for _ in range(throttling.PAIR):
+    for _ in range(throttling.NETWORK_AND_ACCOUNT_LIMIT):
         assert client.post(address, sent).status_code == 403
     refused = client.post(address, {**sent, "_password": RIGHT})
     assert refused.status_code == 429
@@ -72,20 +72,20 @@ def test_others_are_not_kept_out():
 
 
 def test_a_network_has_a_limit_over_all_accounts():
-    for guess in range(throttling.NETWORK):
+    for guess in range(throttling.NETWORK_LIMIT):
         attempt(name=f"name{guess}", address=f"192.0.2.{guess}")
     assert attempt(name="other", password=RIGHT).status_code == 429
 
 
 def test_an_account_has_a_limit_over_all_networks(monkeypatch):
-    monkeypatch.setattr(throttling, "ACCOUNT", 10)
+    monkeypatch.setattr(throttling, "ACCOUNT_LIMIT", 10)
     for network in range(10):
         attempt(address=f"198.51.{network}.1", name="REA" if network % 2 else "rea")
     assert attempt(password=RIGHT, address="203.0.113.1").status_code == 429
 
 
 def test_who_knows_the_password_is_never_counted():
-    for _ in range(2 * throttling.PAIR):
+    for _ in range(2 * throttling.NETWORK_AND_ACCOUNT_LIMIT):
         assert attempt(password=RIGHT).status_code == 302
 
 
@@ -103,8 +103,8 @@ def test_a_thousand_at_once_get_no_more_tries_than_one_by_one(monkeypatch):
 
     with ThreadPoolExecutor(16) as pool:
         statuses = list(pool.map(work, range(64)))
-    assert len(checked) == throttling.PAIR
-    assert statuses.count(429) == 64 - throttling.PAIR
+    assert len(checked) == throttling.NETWORK_AND_ACCOUNT_LIMIT
+    assert statuses.count(429) == 64 - throttling.NETWORK_AND_ACCOUNT_LIMIT
 
 
 def test_neither_names_nor_addresses_are_kept():

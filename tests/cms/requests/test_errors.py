@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.test import Client
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from cms.requests.logs import LONGEST, JsonFormatter, OneLineFormatter, PublicPaths, impersonal, request_id
+from cms.requests.logs import MAX_LENGTH, JsonFormatter, OneLineFormatter, PublicPathFilter, redact, request_id
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author
 from nodes.models import stored_site
@@ -119,7 +119,7 @@ def test_a_silent_database_holds_one_thread_that_asks_whether_it_answers(client,
         return False
 
     monkeypatch.setattr("cms.middleware.answers", silent)
-    monkeypatch.setattr("cms.middleware._answered", False)
+    monkeypatch.setattr("cms.middleware._last_answer", False)
     first = threading.Thread(target=client.get, args=("/readyz",))
     first.start()
     until(lambda: asked)
@@ -165,7 +165,7 @@ def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog
     monkeypatch.setattr("reader.views.previews.read", fail)
     assert browser.get("/preview/eyJub2RlIjoi").status_code == 500
     (record,) = [r for r in caplog.records if r.name == "django.request"]
-    assert PublicPaths().filter(record)
+    assert PublicPathFilter().filter(record)
     line = OneLineFormatter().format(record)
     assert "/preview/…" in line
     assert "eyJub2RlIjoi" not in line
@@ -191,8 +191,8 @@ def test_secrets_in_an_address_are_not_logged_however_it_was_answered(mongo, bro
 
 def test_what_is_looked_for_in_a_line_has_bounds():
     """Or a request for many "@" would keep a worker busy for seconds, only to log it."""
-    assert impersonal("a" * 100 + "@mail.example") == "a" * 36 + "‹address›"
-    assert impersonal("@" * 100_000) == "@" * LONGEST + "…"
+    assert redact("a" * 100 + "@mail.example") == "a" * 36 + "‹address›"
+    assert redact("@" * 100_000) == "@" * MAX_LENGTH + "…"
 
 
 def test_errors_quote_nobody():
@@ -201,7 +201,7 @@ def test_errors_quote_nobody():
         "{'email': 'ann@example.org', 'name': 'Ann'}, 'code': 11000}; mail to <o'neil+x@mail.example.co.uk> failed; "
         "mongodb://site:secret@db1,db2/?tls=true; 127.0.0.1:27017: connection refused"
     )
-    said = impersonal(text)
+    said = redact(text)
     for personal in ("ann", "Ann", "neil", "secret", "site:"):
         assert personal not in said
     for cause in ("E11000", "'code': 11000", "db1,db2", "127.0.0.1:27017: connection refused"):

@@ -30,8 +30,8 @@ def database():
 @pytest.fixture
 def gate(database, monkeypatch):
     """A gate for two, whose people wait for a moment only."""
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
-    monkeypatch.setattr(module, "PAUSE", 0.2)
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(module, "CHECK_INTERVAL", 0.2)
     return Gate(2, lambda: database.answers())
 
 
@@ -43,7 +43,7 @@ def test_a_free_gate_asks_nobody(gate, database):
 
 
 def test_who_finds_it_full_gets_in_when_another_leaves(gate, database, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 30)
+    monkeypatch.setattr(module, "WAIT_SECONDS", 30)
     assert gate.enter()
     assert gate.enter()
     with ThreadPoolExecutor(1) as pool:

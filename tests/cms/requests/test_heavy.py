@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from cms.middleware import HeavyMiddleware
 from cms.requests import heavy
-from cms.requests.heavy import Places
+from cms.requests.heavy import Slots
 
-LONG = b"x" * (heavy.BYTES + 1)
+LONG = b"x" * (heavy.LONG_BODY_BYTES + 1)
 
 
 def test_who_finds_all_turns_taken_waits_for_one():
-    places = Places(2, 1)
+    places = Slots(2, 1)
     assert places.enter()
     with ThreadPoolExecutor(1) as pool:
         second = pool.submit(places.enter)
@@ -27,7 +27,7 @@ def test_who_finds_all_turns_taken_waits_for_one():
 
 
 def test_who_finds_no_place_is_refused_at_once():
-    places = Places(2, 2)
+    places = Slots(2, 2)
     assert [places.enter(), places.enter(), places.enter()] == [True, True, False]
     places.leave()
     assert places.enter()
@@ -39,10 +39,10 @@ def test_who_finds_no_place_is_refused_at_once():
         ("POST", "/comments/post", "1000", False),
         # Ten thousand footnotes take seconds.
         ("POST", "/api/v1/nodes", "40000", True),
-        ("POST", "/comments/post", str(heavy.BYTES + 1), True),
+        ("POST", "/comments/post", str(heavy.LONG_BODY_BYTES + 1), True),
         ("PATCH", "/api/v1/nodes/x", "many", True),
         ("POST", reverse("api:api-bulk"), "10", True),
-        ("GET", reverse("api:api-bulk"), str(heavy.BYTES + 1), False),
+        ("GET", reverse("api:api-bulk"), str(heavy.LONG_BODY_BYTES + 1), False),
     ],
 )
 def test_heavy_is_what_is_long_or_changes_much(rf, method, path, length, is_heavy):
@@ -68,7 +68,7 @@ def test_long_requests_leave_threads_to_readers(rf, settings):
     with ThreadPoolExecutor(count) as pool:
         try:
             posts = [pool.submit(post) for _ in range(count)]
-            assert all(inside.acquire(timeout=30) for _ in range(heavy.AT_ONCE))
+            assert all(inside.acquire(timeout=30) for _ in range(heavy.CONCURRENT))
             refused = next(as_completed(posts, timeout=30))
             assert refused.result() == 503
             assert middleware(rf.get("/")).status_code == 200
@@ -78,7 +78,7 @@ def test_long_requests_leave_threads_to_readers(rf, settings):
 
 
 def test_a_refused_form_comes_back_and_a_program_is_told(mongo, monkeypatch):
-    monkeypatch.setattr(Places, "enter", lambda self: False)
+    monkeypatch.setattr(Slots, "enter", lambda self: False)
     text = "A word of many, which is typed again and again. " * 2_000
     answer = Client().post("/comments/post", {"text": text})
     assert (answer.status_code, bool(answer["Retry-After"])) == (503, True)

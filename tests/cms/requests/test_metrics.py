@@ -11,7 +11,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
 from cms.requests.gate import Gate
-from cms.requests.metrics.counted import route_of
+from cms.requests.metrics.request_metrics import route_label
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.posting import services
@@ -107,7 +107,7 @@ def test_it_is_read_only_and_never_kept(mongo, scrape, commands):
     ],
 )
 def test_addresses_are_of_seven_kinds(path, route):
-    assert route_of(path) == route
+    assert route_label(path) == route
 
 
 def test_requests_are_counted_by_kind_and_status(scrape, client):
@@ -139,7 +139,7 @@ def test_pages_are_counted_by_what_the_cache_did(scrape, client):
 
 
 def test_who_is_refused_at_the_gate_is_counted(scrape, monkeypatch):
-    monkeypatch.setattr("cms.requests.gate.PATIENCE", 0.05)
+    monkeypatch.setattr("cms.requests.gate.WAIT_SECONDS", 0.05)
     before = scrape()
     gate = Gate(1, lambda: False)
     assert gate.enter()
@@ -177,7 +177,7 @@ def test_what_the_server_says(scrape):
 def test_a_server_that_is_away_leaves_what_was_counted(scrape, monkeypatch):
     with MongoClient("mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=50") as unreachable:
         monkeypatch.setattr("marginalia.mongo.status.client", lambda alias: unreachable)
-        monkeypatch.setattr("cms.requests.metrics.asked.SECONDS", 0.2)
+        monkeypatch.setattr("cms.requests.metrics.database_metrics.SECONDS", 0.2)
         found = scrape()
     monkeypatch.undo()
     assert found("mongodb_up") == 0
@@ -191,7 +191,7 @@ def test_a_question_that_fails_hides_no_other(scrape, monkeypatch):
     def refused():
         raise OperationFailure("not authorized", code=UNAUTHORIZED)
 
-    monkeypatch.setattr("cms.requests.metrics.asked.backend", refused)
+    monkeypatch.setattr("cms.requests.metrics.database_metrics.backend", refused)
     found = scrape()
     assert "comments_pending_oldest_seconds" not in found.names
     assert found("mongodb_up") == 1

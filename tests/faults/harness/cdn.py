@@ -14,7 +14,7 @@ import psutil
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from cms.serving import command as servers
+from cms.serving import web_server
 from marginalia.local.mongod import Mongod
 from marginalia.local.ports import free_port
 from marginalia.local.processes import end, guarded
@@ -90,7 +90,7 @@ class OnCdn(OnReplicaSet):
         environment = self.site.environment
         environment["CDN_PURGE_URLS"] = f"http://127.0.0.1:{heard}"
         for port in self._web_ports:
-            command = servers.command("cms.wsgi:application", port)
+            command = web_server.gunicorn_command("cms.wsgi:application", port)
             self.webs.append(Process(command, self._folder / f"web-{port}.log", environment))
         for number in range(2):
             command = [sys.executable, str(ROOT / "manage.py"), "work"]

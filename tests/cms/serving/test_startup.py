@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth import get_user_model
 
-from cms.serving import set_up
+from cms.serving import startup
 from nodes.models import Node
 
 
@@ -16,65 +16,67 @@ def var(settings, tmp_path, mongo):
 
 
 def test_a_port_that_cannot_be_listened_on_is_refused_with_the_reason(monkeypatch):
-    with pytest.raises(set_up.CannotServe, match=r"Port 70000 cannot be listened on: .*65535"):
-        set_up.require_port(70_000)
+    with pytest.raises(startup.CannotServe, match=r"Port 70000 cannot be listened on: .*65535"):
+        startup.require_free_port(70_000)
     monkeypatch.setattr("marginalia.local.ports.LOOPBACK", "192.0.2.1")
-    with pytest.raises(set_up.CannotServe, match="Port 20000 cannot be listened on: .*Cannot assign requested address"):
-        set_up.require_port(20_000)
+    with pytest.raises(
+        startup.CannotServe, match="Port 20000 cannot be listened on: .*Cannot assign requested address"
+    ):
+        startup.require_free_port(20_000)
 
 
 def test_the_demo_is_loaded_into_an_empty_site_alone(var, mongo):
-    assert set_up.load_demo()
+    assert startup.load_demo()
     assert Node.objects.count() > 5
     mongo["cms.nodes"].delete_one({"metadata.type": "blog-entry"})
-    assert not set_up.load_demo()
+    assert not startup.load_demo()
 
 
 def test_a_demo_broken_off_is_taken_up_again(var, mongo):
-    set_up.load_demo()
+    startup.load_demo()
     whole = Node.objects.count()
     mongo["cms.nodes"].delete_one({"metadata.type": "blog-entry"})
     (var / "demo.unfinished").touch()
-    assert set_up.load_demo()
+    assert startup.load_demo()
     assert Node.objects.count() == whole
-    assert not set_up.load_demo()
+    assert not startup.load_demo()
 
 
 def test_demo_may_be_left_out(var, settings):
     settings.DEMO = False
-    assert not set_up.load_demo()
+    assert not startup.load_demo()
     assert not Node.objects.exists()
 
 
 def test_the_first_account_has_a_password_of_its_own(var):
-    login = set_up.first_login()
+    login = startup.create_first_login()
     assert len(login.password) >= 12
     assert get_user_model().objects.get(username=login.name).check_password(login.password)
-    assert login.kept_in.stat().st_mode & 0o777 == 0o600
+    assert login.password_file.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_password_is_told_once(var):
-    first = set_up.first_login()
-    again = set_up.first_login()
-    assert again == set_up.Login(first.name, None, first.kept_in)
-    assert again.kept_in.read_text() == first.password
+    first = startup.create_first_login()
+    again = startup.create_first_login()
+    assert again == startup.Login(first.name, None, first.password_file)
+    assert again.password_file.read_text() == first.password
 
 
 def test_a_password_that_was_changed_is_not_shown(var):
-    set_up.first_login()
+    startup.create_first_login()
     editor = get_user_model().objects.get()
     editor.set_password("their own")
     editor.save()
-    assert set_up.first_login() == set_up.Login(editor.username, None, None)
+    assert startup.create_first_login() == startup.Login(editor.username, None, None)
 
 
 def test_no_account_is_made_beside_others(var):
     get_user_model().objects.create_user("ann")
-    assert set_up.first_login() is None
+    assert startup.create_first_login() is None
     assert get_user_model().objects.count() == 1
 
 
 def test_no_account_is_made_on_a_site_open_to_others(var, settings):
     settings.LOCAL = False
-    assert set_up.first_login() is None
+    assert startup.create_first_login() is None
     assert not get_user_model().objects.exists()

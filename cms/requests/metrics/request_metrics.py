@@ -1,14 +1,14 @@
-"""What each worker process counts of its requests. Labels are few: no address, no page, no account."""
+"""Metrics that each worker process counts. They have few labels: no IP addresses, pages or accounts."""
 
 from functools import cache
 
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import Counter, Gauge, Histogram
 
-from cms.requests.metrics.processes import REGISTRY
+from cms.requests.metrics.multiprocess import REGISTRY
 
-# Kinds of addresses by their first part; all others are pages.
-_KINDS = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
+# Values of the label "route" by the first segment of a path. All other paths are pages.
+_ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
 
 REQUESTS = Histogram(
     "marginalia_request_seconds",
@@ -48,15 +48,15 @@ CONNECTIONS_IN_USE = Gauge(
 )
 
 
-def route_of(path: str) -> str:
-    """Return which kind of address a path is: admin, api, comments, feed, photos, static or page."""
-    kind = _KINDS.get(path[1:].partition("/")[0], "page")
-    return "feed" if kind == "page" and "/feed/" in path else kind
+def route_label(path: str) -> str:
+    """Return the label of a path: admin, api, comments, feed, photos, static or page."""
+    label = _ROUTES.get(path[1:].partition("/")[0], "page")
+    return "feed" if label == "page" and "/feed/" in path else label
 
 
-def note(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """Count a request that was answered."""
-    _requests(route_of(request.path_info), response.status_code // 100).observe(seconds)
+def record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    """Count a request with its response, the seconds it took, and the result of the page cache."""
+    _requests(route_label(request.path_info), response.status_code // 100).observe(seconds)
     if result := getattr(request, "page_cache", ""):
         _pages(result).inc()
 

@@ -4,7 +4,7 @@ import resource
 import threading
 
 import cms.wsgi
-from cms.serving.frames import with_room
+from cms.serving.stack_memory import with_stack_memory
 
 TURNS, DEEPEST = 500, 400
 
@@ -39,7 +39,7 @@ def in_thread(function):
 
 
 def test_no_depth_costs_a_piece_of_memory_at_each_call():
-    assert in_thread(with_room(most_faults)) < TURNS / 10
+    assert in_thread(with_stack_memory(most_faults)) < TURNS / 10
 
 
 def test_a_request_has_room_for_all_that_it_calls(monkeypatch):

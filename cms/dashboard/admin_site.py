@@ -1,4 +1,4 @@
-"""The admin under the site's own name: its start page, and the pages that belong to no app."""
+"""The admin site with the site's name, its Dashboard, and pages that belong to no app."""
 
 from typing import Any
 
@@ -13,45 +13,45 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from api import admin
-from cms.dashboard import navigation, start
+from cms.dashboard import index, navigation
 from marginalia.mongo import jobs
 from nodes import access
 from nodes.models import stored_site
 
-# Failed jobs that are listed.
-SHOWN = 100
+# Maximum number of failed jobs on the page.
+FAILED_JOBS = 100
 
 
-class Site(AdminSite):
-    """The admin; its pages say whose it is."""
+class MarginaliaAdminSite(AdminSite):
+    """Django's admin site, whose pages show the name in the site settings."""
 
     index_title = gettext_lazy("Dashboard")
-    index_template = "admin/start.html"
+    index_template = "admin/dashboard.html"
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         name = stored_site.current().settings.name
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # Django's redirect to the page of any object asks for no right: it tells staff the address of others' drafts.
-        checked = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
+        # Django's view_on_site redirects to any object without a permission check, so it reveals the URLs of others' drafts.
+        routes = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
         pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
-        return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *checked]
+        return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = super().get_app_list(request, app_label)
-        return found if app_label else navigation.grouped(found, request.user)
+        apps: list[dict[str, Any]] = super().get_app_list(request, app_label)
+        return apps if app_label else navigation.group_models(apps, request.user)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show what concerns the user first, and everything else below it."""
-        return super().index(request, {**start.context(request.user), **(extra_context or {})})
+        """Show the Dashboard: tasks of the user first, then the list of all models."""
+        return super().index(request, {**index.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
-        """List the jobs that failed for good; let them be tried anew."""
+        """List the jobs that failed permanently. POST retries them."""
         return _jobs(request, self.each_context(request))
 
     def tokens(self, request: HttpRequest) -> HttpResponse:
-        """List the tokens of the API, make and revoke them."""
+        """List, create and revoke API tokens."""
         return admin.page(request, self.each_context(request))
 
 
@@ -60,10 +60,10 @@ def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
     if not access.may_set_up(request.user):
         raise PermissionDenied
     if request.method == "POST":
-        again = jobs.retry_failures()
-        told = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", again) % {"n": again}
-        messages.success(request, told)
+        count = jobs.retry_failures()
+        message = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", count) % {"n": count}
+        messages.success(request, message)
         return HttpResponseRedirect(request.path)
     return TemplateResponse(
-        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": jobs.failures(SHOWN)}
+        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": jobs.failures(FAILED_JOBS)}
     )

@@ -1,4 +1,4 @@
-"""The admin's start page: what the user is there for, told with where to go for it."""
+"""The Dashboard, the first page of the admin: the user's tasks, with links to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
 from photos.services import sweeping
 
-# Of the comments that wait longest.
-PENDING = 3
+# Maximum number of pending comments on the Dashboard, the oldest first.
+PENDING_COMMENTS = 3
 
 
 @dataclass(frozen=True)
 class Card:
-    """Something that waits: how many there are, where they are listed, and what it means."""
+    """A link to a list of waiting items, with their count and an explanation."""
 
     label: str
     count: str
@@ -34,16 +34,16 @@ class Card:
 
 
 def context(user: Any) -> dict[str, Any]:
-    """Return what the start page shows to a user."""
+    """Return the template context of the Dashboard for a user."""
     moment = now()
     may_write = _may_write(user)
     own = ANY if access.sees_all(user) else user.pk
     types = [type for type in content.types() if access.may_create(user, type.type_name) and not type.is_section]
     return {
-        "sections": [f"admin/start/_{name}.html" for name in _sections(user)],
+        "sections": [f"admin/dashboard/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),
         "is_new": not waiting.anything(),
-        "pending": pending.open_to(str(user.pk), PENDING) if is_moderator(user) else (),
+        "pending": pending.open_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
         "unsaved": working_copies.unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],
         "may_publish": user.has_perm("nodes.publish_node"),
@@ -52,13 +52,13 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        # Posts are written more often than pages.
+        # Entries first, because posts are written more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),
     }
 
 
 def _sections(user: Any) -> list[str]:
-    """Return the parts of the page in the order of what the user is there for."""
+    """Return the names of the Dashboard's sections, those of the user's main tasks first."""
     may_write = _may_write(user)
     moderates = is_moderator(user)
     writing = ["unsaved", "drafts"] if may_write else []
@@ -72,7 +72,7 @@ def _sections(user: Any) -> list[str]:
 
 
 def _drafts(user: Any, moment: datetime) -> list[Row]:
-    """Return what the user has written and not published, the last changed first."""
+    """Return the user's unpublished pages and changes, the most recently changed first."""
     rows: dict[Any, Row] = {}
     for state in (lists.UNPUBLISHED, lists.DRAFTED):
         page = lists.page(Filters(state=state, author=user.pk), moment, size=waiting.NAMED)
@@ -87,10 +87,12 @@ def _may_write(user: Any) -> bool:
 def _cards(user: Any, moment: datetime) -> Iterator[Card]:
     if access.may_change_photos(user) and (stalled := sweeping.stalled_count(moment)):
         text = _("The connection broke. Upload the files again, and clear away what is left of them.")
-        yield Card(_("Stalled uploads"), number(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True)
+        yield Card(
+            _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True
+        )
     if access.may_set_up(user) and (failed := jobs.failed_count(lists.COUNTED + 1)):
         text = _("The site tried to send mail or do other work, and gave up. See what went wrong.")
-        yield Card(_("Failed jobs"), number(failed), reverse("admin:jobs"), text, is_trouble=True)
+        yield Card(_("Failed jobs"), format_count(failed), reverse("admin:jobs"), text, is_trouble=True)
     if is_moderator(user):
         yield from _comments()
     if _may_write(user):
@@ -99,17 +101,17 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
 
 def _comments() -> Iterator[Card]:
     counts = pending.counts()
-    if waits := counts["waiting"]:
+    if waiting_count := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
         text = _("Approve them, and they appear.")
-        yield Card(_("Pending comments"), number(waits, pending.COUNTED - 1), url, text)
+        yield Card(_("Pending comments"), format_count(waiting_count, pending.COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
-        yield Card(_("Flagged comments"), number(flagged, pending.COUNTED - 1), url, _("Readers reported them."))
+        yield Card(_("Flagged comments"), format_count(flagged, pending.COUNTED - 1), url, _("Readers reported them."))
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:
-    told = {
+    cards = {
         lists.UNPUBLISHED: (_("Drafts"), _("Only editors and their authors see them.")),
         lists.DRAFTED: (
             _("Changes not published"),
@@ -119,15 +121,15 @@ def _pages(user: Any, moment: datetime) -> Iterator[Card]:
         lists.EXPIRING: (_("Expiring this week"), _("Readers no longer see them from then on.")),
     }
     author = ANY if access.sees_all(user) else user.pk
-    for state, (label, text) in told.items():
-        if found := waiting.count(Filters(state=state, author=author), moment):
-            yield Card(label, number(found), _listed(state=state), text)
+    for state, (label, text) in cards.items():
+        if count := waiting.count(Filters(state=state, author=author), moment):
+            yield Card(label, format_count(count), _list_url(state=state), text)
 
 
-def _listed(**query: str) -> str:
+def _list_url(**query: str) -> str:
     return reverse("admin:nodes_node_changelist", query=query)
 
 
-def number(count: int, exact: int = lists.COUNTED) -> str:
-    """Return a count as text; beyond `exact` it was not counted to its end."""
-    return f"{count:,}" if count <= exact else f"{exact:,}+"
+def format_count(count: int, limit: int = lists.COUNTED) -> str:
+    """Return a count as text, such as "1,000+" if counting stopped beyond the limit."""
+    return f"{count:,}" if count <= limit else f"{limit:,}+"

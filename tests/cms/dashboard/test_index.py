@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from cms.dashboard import start
+from cms.dashboard import index
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Target
@@ -259,8 +259,8 @@ def test_the_start_page_costs_the_same_at_any_size(person, commands):
 
 
 def test_counts_stop_at_a_bound():
-    assert start.number(1_000) == "1,000"
-    assert start.number(1_001) == "1,000+"
+    assert index.format_count(1_000) == "1,000"
+    assert index.format_count(1_001) == "1,000+"
 
 
 def test_lists_are_searched_by_a_box_with_a_label(person):

@@ -1,4 +1,7 @@
-"""The mail with a link for a new password, sent by the worker: a request does the same work for every address."""
+"""The email with a link for setting a new password.
+
+The worker sends it, so a request does the same work for every email address and can't reveal which accounts exist.
+"""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,16 +20,16 @@ RESET = "accounts.reset"
 
 
 class QueuedResetForm(PasswordResetForm):
-    """Django's own, but saving puts a job: neither the account is looked up nor a mail sent while the request waits."""
+    """Django's form, but saving it only queues a job. The request neither looks up the account nor sends the email."""
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
-        """Have the link sent to the address that the form names, if an account has it."""
+        """Queue a job that sends the link to the submitted email address, if an account has it."""
         payload = {"email": self.cleaned_data["email"], "origin": links.origin(request)}
         jobs.put(RESET, {**payload, "language": translation.get_language() or ""})
 
 
-class _MailedForm(PasswordResetForm):
-    """Django's own, but a mail server that refuses is told to the job queue: Django would log it and go on."""
+class _EmailedResetForm(PasswordResetForm):
+    """Django's form, but errors of the mail server reach the job queue. Django would log them and continue."""
 
     def send_mail(
         self, subject_template_name: str, email_template_name: str, context: dict[str, Any], from_email: str | None,
@@ -39,10 +42,13 @@ class _MailedForm(PasswordResetForm):
 
 
 @jobs.handler(RESET, mail=True)
-def send(job: Job) -> None:
-    """Send the link to every active account with the address. After a failure it may come twice, which does no harm."""
+def send_reset_email(job: Job) -> None:
+    """Send the link to every active account with the email address.
+
+    After a failure, an account may receive the email twice, which does no harm.
+    """
     site = urlsplit(job.payload["origin"])
-    form = _MailedForm({"email": job.payload["email"]})
+    form = _EmailedResetForm({"email": job.payload["email"]})
     if not form.is_valid():
         return
     with jobs.needing("the mail server"), translation.override(job.payload["language"] or None):

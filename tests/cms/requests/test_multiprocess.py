@@ -16,14 +16,14 @@ from tests.support.scraping import Scraped
 # Counts one, says its number, and waits to be told what to do.
 PROCESS = """
 import sys
-from cms.requests.metrics import processes
+from cms.requests.metrics import multiprocess
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-Counter("marginalia_refused", "Grows.", registry=processes.REGISTRY).inc()
-Gauge("marginalia_waiting", "At the moment.", multiprocess_mode="livesum", registry=processes.REGISTRY).inc()
-print(processes.number(), flush=True)
+Counter("marginalia_refused", "Grows.", registry=multiprocess.REGISTRY).inc()
+Gauge("marginalia_waiting", "At the moment.", multiprocess_mode="livesum", registry=multiprocess.REGISTRY).inc()
+print(multiprocess.process_number(), flush=True)
 sys.stdin.readline()
 registry = CollectorRegistry()
-registry.register(processes.Everyone())
+registry.register(multiprocess.AllProcessesCollector())
 print(generate_latest(registry).decode(), flush=True)
 """
 

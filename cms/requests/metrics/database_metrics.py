@@ -1,4 +1,4 @@
-"""What is asked of MongoDB when Prometheus asks: never for longer than SECONDS, and what cannot be said is left out."""
+"""Metrics queried from MongoDB at each scrape, within SECONDS. Metrics that can't be queried are left out."""
 
 import logging
 import math
@@ -18,9 +18,9 @@ from reader import purging
 
 logger = logging.getLogger("cms.requests.metrics")
 
-# For all questions together: less than the ten seconds that Prometheus waits for an answer.
+# Time limit for all queries together. Prometheus waits ten seconds by default.
 SECONDS = 3.0
-# What is counted is counted so far.
+# Counting stops here, so that a scrape stays cheap.
 COUNTED = 1_000
 
 Values = Iterator[tuple[str, str, float]]
@@ -33,8 +33,8 @@ def _comments() -> Values:
         backend().count_held(Verdict.WAITING, COUNTED),
     )
     oldest = backend().held(limit=1)
-    waits = (now() - oldest[0].posted).total_seconds() if oldest else 0
-    yield "comments_pending_oldest_seconds", "How long ago the comment was sent that waits longest.", waits
+    age = (now() - oldest[0].posted).total_seconds() if oldest else 0
+    yield "comments_pending_oldest_seconds", "How long ago the comment was sent that waits longest.", age
     claims = len(backend().claimed_before(now(), COUNTED))
     yield (
         "comment_claims_open",
@@ -44,7 +44,11 @@ def _comments() -> Values:
 
 
 def _worker() -> Values:
-    yield "worker_silent_seconds", "Since a worker (manage.py work) last said that it runs.", _since(jobs.last_tended())
+    yield (
+        "worker_silent_seconds",
+        "Since a worker (manage.py work) last said that it runs.",
+        _seconds_since(jobs.last_tended()),
+    )
     yield "workers", "Workers that reported in the last three minutes.", jobs.running()
     numbers = [jobs.numbers(COUNTED, alias) for alias in jobs.aliases()]
     yield "jobs_waiting", "Jobs waiting for their first try.", sum(number.waiting for number in numbers)
@@ -54,13 +58,13 @@ def _worker() -> Values:
 
 def _caches() -> Values:
     if caches := settings.CDN_PURGE_URLS:
-        silent = max(_since(purging.heard(cache)) for cache in caches)
-        yield "caches_silent_seconds", "Since the worst of the caches in front was last told all that changed.", silent
+        seconds = max(_seconds_since(purging.heard(cache)) for cache in caches)
+        yield "caches_silent_seconds", "Since the worst of the caches in front was last told all that changed.", seconds
 
 
-def _since(at: datetime | None) -> float:
-    """Return the seconds since then; infinity for never, so that an alert fires for what never worked."""
-    return (now() - at).total_seconds() if at else math.inf
+def _seconds_since(moment: datetime | None) -> float:
+    """Return the seconds since a moment; infinity for None, so that an alert also fires for something that never worked."""
+    return (now() - moment).total_seconds() if moment else math.inf
 
 
 def _members() -> Values:
@@ -95,26 +99,26 @@ def _disk() -> Values:
         yield "mongodb_disk_bytes", "Bytes of that disk.", disk.total
 
 
-_QUESTIONS: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker, _caches)
+_QUERIES: tuple[Callable[[], Values], ...] = (_members, _server, _disk, _comments, _worker, _caches)
 
 
-class Asked:
-    """Collects the answers."""
+class DatabaseCollector:
+    """A Prometheus collector that queries MongoDB."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return what MongoDB says now, and whether it says anything."""
-        found: list[tuple[str, str, float]] = []
+        """Return the current values of all metrics that could be queried, and `mongodb_up`."""
+        values: list[tuple[str, str, float]] = []
         with outage_after(SECONDS):
-            is_up = all(_ask(question, found) for question in _QUESTIONS)
-        found.append(("mongodb_up", "Whether MongoDB answered all that was asked in time.", float(is_up)))
-        return [GaugeMetricFamily(f"marginalia_{name}", text, value) for name, text, value in found]
+            is_up = all(_add_values(query, values) for query in _QUERIES)
+        values.append(("mongodb_up", "Whether MongoDB answered all that was asked in time.", float(is_up)))
+        return [GaugeMetricFamily(f"marginalia_{name}", text, value) for name, text, value in values]
 
 
-def _ask(question: Callable[[], Values], found: list[tuple[str, str, float]]) -> bool:
-    """Add what a question finds; return whether it makes sense to ask the next one."""
+def _add_values(query: Callable[[], Values], values: list[tuple[str, str, float]]) -> bool:
+    """Add the values that a query returns; return False if the next query would fail too."""
     try:
-        found += question()
-    except Exception as error:  # noqa: BLE001 - one that fails must not hide what all others say
-        logger.warning("%s could not be asked: %s: %s", question.__name__, type(error).__name__, error)
+        values += query()
+    except Exception as error:  # noqa: BLE001 - a failing query must not hide the results of the others
+        logger.warning("%s could not be asked: %s: %s", query.__name__, type(error).__name__, error)
         return not is_outage(error)
     return True

@@ -1,0 +1,199 @@
+"""The steps of `manage.py serve`: claiming the var folder, setting up, and starting the web server and the worker."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+
+from cms.environment.secret import load_or_create_secret
+from cms.serving import web_server
+from marginalia.local.claims import Claim, Claimed
+from marginalia.local.ports import is_free, listener
+from marginalia.local.processes import Restarted, command_line, guarded
+from marginalia.mongo import indexes
+from nodes.models import Node
+
+EDITOR_USERNAME = "editor"
+PORT_RELEASE_SECONDS = 5.0  # maximum time until the processes of a killed run have released the port
+GRACE_SECONDS = 15.0  # for running requests when the site ends
+READY_SECONDS = 60.0  # maximum time until the home page is served
+
+
+class CannotServe(Exception):
+    """Raised if the site can't be served. The message is one sentence with the reason."""
+
+
+@contextmanager
+def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
+    """Claim a var folder for one run. Raises CannotServe with the process id if another run has claimed it."""
+    claim = Claim(path)
+    try:
+        claim.take()
+    except Claimed as claimed:
+        pid = claimed.facts.get("pid", "unknown")
+        address = claimed.facts.get("url", "unknown")
+        raise CannotServe(f"Process {pid} serves this site already, at {address}.") from claimed
+    claim.say(url=url)
+    try:
+        yield claim
+    finally:
+        claim.say(url=url, ending=True)
+        claim.release()
+
+
+def require_free_port(port: int) -> None:
+    """Wait until the port is free. Raises CannotServe with the process that uses it, or with the operating system's error."""
+    try:
+        _wait_for_port(port)
+    except (OSError, OverflowError) as error:
+        raise CannotServe(f"Port {port} cannot be listened on: {error}.") from error
+
+
+def _wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + PORT_RELEASE_SECONDS
+    while not is_free(port):
+        holder = listener(port)
+        is_own = holder is None or "cms.wsgi" in command_line(holder)
+        if not is_own or time.monotonic() > deadline:
+            program = f"process {holder} ({command_line(holder)[:80]})" if holder else "another program"
+            raise CannotServe(f"Port {port} is held by {program}; PORT={port + 1} make run takes another.")
+        time.sleep(0.1)
+
+
+def set_up() -> None:
+    """Migrate the database, create indexes and collect static files, if they aren't up to date.
+
+    Raises CannotServe if an older, incompatible version wrote the data folder or the database.
+    """
+    try:
+        indexes.require_present_format()
+    except indexes.FormerFormat as error:
+        scheme, _, folder = settings.DATABASES["default"]["HOST"].partition(":")
+        raise CannotServe(
+            f"{folder}: {error} Another VAR_DIR begins anew." if scheme == "embedded" else str(error)
+        ) from error
+    call_command("migrate", interactive=False, verbosity=0)
+    indexes.ensure()
+    _collect_static(settings.VAR_DIR / "static.digest")
+
+
+def load_demo() -> bool:
+    """Load the demo site into an empty database if DEMO is on; return whether it was loaded.
+
+    An interrupted load is resumed. The command leaves existing content unchanged.
+    """
+    unfinished = settings.VAR_DIR / "demo.unfinished"
+    if not settings.DEMO or (Node.objects.exists() and not unfinished.exists()):
+        return False
+    unfinished.touch()
+    call_command("load_demo", verbosity=0)
+    unfinished.unlink()
+    return True
+
+
+@dataclass(frozen=True)
+class Login:
+    """The login of the first account.
+
+    `password` is None unless the account was created just now. `password_file` is None if the password was changed.
+    """
+
+    name: str
+    password: str | None
+    password_file: Path | None
+
+
+def create_first_login() -> Login | None:
+    """Create an editor's account in a database without users; return its login, or None if the operator created the accounts.
+
+    Only a local site gets this account. On a public site, use `manage.py createsuperuser`.
+    """
+    users = get_user_model().objects
+    password_file = settings.VAR_DIR / "editor-password"
+    editor = users.filter(username=EDITOR_USERNAME).first()
+    if editor is None:
+        if not settings.LOCAL or users.exists():
+            return None
+        password = load_or_create_secret(password_file, size=12)
+        users.create_superuser(EDITOR_USERNAME, "", password)
+        return Login(EDITOR_USERNAME, password, password_file)
+    if not password_file.exists():
+        return None
+    return Login(
+        EDITOR_USERNAME, None, password_file if editor.check_password(load_or_create_secret(password_file)) else None
+    )
+
+
+def _collect_static(stamp: Path) -> None:
+    """Run collectstatic if a source file, the storage settings or the result has changed since the last run.
+
+    `stamp` is the file with the digest of the last run.
+    """
+    digest = hashlib.sha256(repr(settings.STORAGES["staticfiles"]).encode())
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            status = os.stat(storage.path(path))
+            digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}\n".encode())
+    if (
+        stamp.exists()
+        and stamp.read_text() == digest.hexdigest()
+        and (settings.STATIC_ROOT / "staticfiles.json").exists()
+    ):
+        return
+    call_command("collectstatic", interactive=False, verbosity=0)
+    stamp.write_text(digest.hexdigest())
+
+
+def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
+    """Start the web server on this loopback port; return its guard. The guard shares the claim until the server has ended."""
+    command = web_server.gunicorn_command("cms.wsgi:application", port)
+    return guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
+
+
+def create_worker(claim: Claim) -> Restarted:
+    """Return the worker process, which runs jobs such as emails. `ensure_running` starts it."""
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
+    log = settings.VAR_DIR / "log" / "work.log"
+    return Restarted(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
+
+
+def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
+    """Wait until the home page is served without a server error. Raises CannotServe if this takes over READY_SECONDS."""
+    host = next((name for name in settings.ALLOWED_HOSTS if not name.startswith((".", "*"))), "localhost")
+    deadline = time.monotonic() + READY_SECONDS
+    answer = "nothing"
+    while time.monotonic() < deadline:
+        if web.poll() is not None:
+            raise CannotServe(f"The web server ended (status {web.returncode}); its reason stands above.")
+        try:
+            with _opener.open(urllib.request.Request(url, headers={"Host": host}), timeout=10) as page:
+                page.read()
+                return
+        except urllib.error.HTTPError as error:
+            if error.code < 500:  # a redirect to HTTPS, or a home page that isn't published yet
+                return
+            answer = f"status {error.code}"
+            time.sleep(0.5)
+        except OSError:
+            time.sleep(0.05)
+    raise CannotServe(f"The site's first page does not come ({answer}); the reason stands above.")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
