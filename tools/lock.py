@@ -1,7 +1,7 @@
-"""`python -m tools.lock`: write requirements.lock, or with --into install what it has into a folder.
+"""`python -m tools.lock`: write requirements.lock, or with --into install its packages in a folder.
 
-The lock has the packages of requirements.txt with the hashes of their wheels for the image: CPython 3.11 on Linux x86-64. What
-is installed by it is, byte for byte, what was tested, wherever it came from.
+The lock contains the packages of requirements.txt with the hashes of their wheels for the image: CPython 3.11 on Linux
+x86-64. Therefore installed packages are byte for byte the tested ones, whatever their source.
 """
 
 import argparse
@@ -19,29 +19,29 @@ HEADER = "# Made by `make lock` from requirements.txt: the wheels for CPython 3.
 
 
 def install(*options: str) -> None:
-    """Run pip for the image's platform. Raises CalledProcessError where it fails."""
+    """Run pip for the image's platform. Raises CalledProcessError if it fails."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     subprocess.run([*command, *WHEELS, *options], check=True)
 
 
 def lock() -> str:
-    """Return the lock's text, by what pip finds for each pin."""
+    """Return the text of the lock, with the wheel that pip finds for each pinned package."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
         install("--dry-run", "--ignore-installed", "--target", folder, "--report", str(report), "-r", str(PINS))
-        found = json.loads(report.read_text())["install"]
+        packages = json.loads(report.read_text())["install"]
     lines = []
-    for package in found:
-        # As pins are written; packages may say it with either line.
-        name, version = package["metadata"]["name"].replace("_", "-"), package["metadata"]["version"]
-        lines.append(
-            f"{name}=={version} --hash=sha256:{package['download_info']['archive_info']['hashes']['sha256']}\n"
-        )
+    for package in packages:
+        # Pins use hyphens, but a package's metadata may contain underscores.
+        name = package["metadata"]["name"].replace("_", "-")
+        version = package["metadata"]["version"]
+        digest = package["download_info"]["archive_info"]["hashes"]["sha256"]
+        lines.append(f"{name}=={version} --hash=sha256:{digest}\n")
     return HEADER + "".join(sorted(lines, key=str.lower))
 
 
 def main() -> None:
-    """Write the lock, or install by it."""
+    """Write the lock, or install its packages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", metavar="FOLDER", help="install what is locked here")
     folder = parser.parse_args().into
