@@ -1,1 +1,1 @@
-"""Measurements that documents quote: `make bench` runs them, `make bench ARGS=start` one, `make soak` goes on for long."""
+"""The measurements quoted in the docs. `make bench` runs all, `make bench ARGS=start` one, `make soak` a long test."""

@@ -1,4 +1,4 @@
-"""Run the named benchmarks, or every one, each in a process of its own: settings are read once a process."""
+"""Run the named benchmarks or all of them, each in its own process, because a process reads settings only once."""
 
 import argparse
 import subprocess
@@ -24,7 +24,7 @@ NAMES = (
     "copies",
     "facets",
 )
-# These run only where they are named: they install what is not ours.
+# These run only if they are named, because they install other projects' packages.
 BY_NAME = ("peers",)
 
 

@@ -1,4 +1,4 @@
-"""The admin's list of pages at 100,000 nodes, by filter: the raw query, the selector, the whole page."""
+"""Times of the admin's list of 100,000 nodes by filter: the raw query, the selector, and the whole page."""
 
 import os
 import statistics
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks import report, site
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 
 NODES = 1_000 if site.QUICK else 100_000
 ROUNDS = 5 if site.QUICK else 15
 
 
 def main() -> None:
-    """Load the demo's bulk content; measure, print, publish."""
+    """Load the demo's bulk content, measure, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
-    with site.served_by_mongod():
+    with site.temporary_site():
         site.set_up(NODES)
         _measure()
 
@@ -35,9 +35,9 @@ def _measure() -> None:
     client.force_login(get_user_model().objects.get_or_create(username="bench", is_staff=True, is_superuser=True)[0])
     rows: list[list[object]] = []
     for name, query, filters in _filters(nodes):
-        wanted = filters.query(now())
+        criteria = filters.query(now())
         order = [(filters.order, -1), ("_id", -1)]
-        raw = _median(lambda: list(nodes.find(wanted, fields).sort(order).limit(lists.SIZE + 1)))  # noqa: B023
+        raw = _median(lambda: list(nodes.find(criteria, fields).sort(order).limit(lists.SIZE + 1)))  # noqa: B023
         selector = _median(lambda: lists.page(filters, now()))  # noqa: B023
         page = _median(lambda: client.get("/admin/nodes/node/", query))  # noqa: B023
         rows.append([name, f"{raw:.2f}", f"{selector:.2f}", f"{selector / raw:.1f}", f"{page:.1f}"])
@@ -54,9 +54,9 @@ def _measure() -> None:
 def _filters(nodes: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
     from nodes.selectors.lists import Filters
 
-    some = nodes.find_one({"metadata.type": "blog-entry", "metadata.tags.0": {"$exists": True}})["metadata"]
-    section = some["parent_id"]
-    tag = some["tags"][0]
+    metadata = nodes.find_one({"metadata.type": "blog-entry", "metadata.tags.0": {"$exists": True}})["metadata"]
+    section = metadata["parent_id"]
+    tag = metadata["tags"][0]
     yield "none", {}, Filters()
     yield "section", {"section": section}, Filters(section=section)
     yield "type", {"type": "blog-entry"}, Filters(type="blog-entry")
@@ -68,4 +68,4 @@ def _filters(nodes: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
 
 def _median(work: Callable[[], object]) -> float:
     work()
-    return statistics.median(clocked(work) for _ in range(ROUNDS)) * 1_000
+    return statistics.median(measure_seconds(work) for _ in range(ROUNDS)) * 1_000

@@ -1,4 +1,4 @@
-"""The least that Django can do: no middleware, no settings. What pages are compared with.
+"""Bare Django views without middleware and settings, the baseline for the site's pages.
 
 WSGI application: benchmarks.bare:application
 """
@@ -17,12 +17,12 @@ from pymongo.database import Database
 
 
 def view(request: HttpRequest) -> HttpResponse:
-    """Answer two bytes."""
+    """Return two bytes."""
     return HttpResponse("ok")
 
 
 def read(request: HttpRequest, size: int) -> HttpResponse:
-    """Read the versions that a post depends on, by the command that the page cache sends, and answer `size` bytes."""
+    """Read the versions of a post with the command that the page cache sends, and return `size` bytes."""
     pipeline = _versions(request.GET["discussion"])
     answer = _database().command(
         "aggregate", "cms.site", pipeline=pipeline, cursor={"batchSize": 1_000}, maxTimeMS=2_000
@@ -34,24 +34,24 @@ def read(request: HttpRequest, size: int) -> HttpResponse:
 
 @cache
 def _versions(discussion: str) -> list[dict[str, Any]]:
-    """Return the pipeline. Where a page's node stands is kept with the page, and so it is here."""
+    """Return the pipeline that reads the versions. The node's place is cached here, as the page cache does."""
     node = {"_id": ObjectId(discussion.rpartition(":")[2])}
     stored = _database()["cms.nodes"].find_one(node, {"metadata.parent_id": 1, "metadata.slug": 1})
     if stored is None:
         raise LookupError(discussion)
     place = {f"metadata.{name}": stored["metadata"][name] for name in ("parent_id", "slug")}
     fields = {"metadata.nonce": 1, "metadata.tags": 1}
-    of_discussion = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
-    of_node = [{"$match": {**node, **place}}, {"$project": fields}]
+    discussion_stages = [{"$match": {"_id": discussion}}, {"$project": {"version": 1, "claims": 1}}]
+    node_stages = [{"$match": {**node, **place}}, {"$project": fields}]
     return [
         {"$match": {"_id": "site"}},
-        {"$unionWith": {"coll": "discussions", "pipeline": of_discussion}},
-        {"$unionWith": {"coll": "cms.nodes", "pipeline": of_node}},
+        {"$unionWith": {"coll": "discussions", "pipeline": discussion_stages}},
+        {"$unionWith": {"coll": "cms.nodes", "pipeline": node_stages}},
     ]
 
 
 def read_all(request: HttpRequest, size: int) -> HttpResponse:
-    """Read what a post with its first comments is made of, and answer the comments' texts, filled up to `size` bytes."""
+    """Read a post with its first comments, and return the comments' texts, padded to `size` bytes."""
     database = _database()
     discussion = database.discussions.find_one({"_id": request.GET["discussion"]})
     node = database["cms.nodes"].find_one({"_id": ObjectId(request.GET["discussion"].rpartition(":")[2])})
@@ -62,8 +62,8 @@ def read_all(request: HttpRequest, size: int) -> HttpResponse:
     return HttpResponse("".join(comment["html"] for comment in comments).encode().ljust(size))
 
 
-def take(request: HttpRequest) -> HttpResponse:
-    """Read a body piece by piece, as pictures are, and answer its length."""
+def upload(request: HttpRequest) -> HttpResponse:
+    """Read a body in pieces, as for photos, and return its length."""
     return HttpResponse(str(sum(map(len, iter(lambda: request.read(65_536), b"")))))
 
 
@@ -73,6 +73,6 @@ def _database() -> Database[Any]:
 
 
 urlpatterns = [path("", view), path("read/<int:size>", read), path("read-all/<int:size>", read_all)]
-urlpatterns += [path("admin/nodes/photo/take", take)]  # where servers let large bodies through
+urlpatterns += [path("admin/nodes/photo/take", upload)]  # below a path for which servers allow large bodies
 settings.configure(ROOT_URLCONF="benchmarks.bare", ALLOWED_HOSTS=["127.0.0.1"], MIDDLEWARE=[], SECRET_KEY="bare")
 application = WSGIHandler()

@@ -1,4 +1,4 @@
-"""What each way to keep comments costs: posting, reading, moving, space (docs/how-to/choose-a-schema.md)."""
+"""Costs of each storage layout of comments: posting, reading, converting, space (docs/how-to/choose-a-schema.md)."""
 
 import os
 import random
@@ -10,22 +10,22 @@ from typing import Any
 import pymongo
 
 from benchmarks import report, site
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 
 ROUNDS = 10 if site.QUICK else 60
-# Seconds between two posts while a discussion is moved.
+# Seconds between two posts while a discussion is converted.
 PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
-# What a conversion should reach: comments a second, and a part of a bare copy's.
-LEAST_RATE = 8_000
-LEAST_RATIO = 0.5
-# Of the discussions measured; BENCH_COMMENTS=100,10000 leaves out the long one.
+# Goals of a conversion: comments per second, and their ratio to a bare copy.
+MIN_RATE = 8_000
+MIN_RATIO = 0.5
+# Sizes of the measured discussions. BENCH_COMMENTS=100,10000 leaves out the longest one.
 SIZES = [int(n) for n in os.environ.get("BENCH_COMMENTS", "100" if site.QUICK else "100,10000,1000000").split(",")]
 
 
 def main() -> None:
     """Measure every schema at every size that it takes; print, publish."""
-    with site.served_by_mongod():
+    with site.temporary_site():
         prepare()
         costs: list[list[object]] = []
         moves: list[list[object]] = []
@@ -47,12 +47,12 @@ with the same indexes and verifies nothing."""
 
 
 def _moving(rows: list[list[object]]) -> report.Table:
-    columns = ["Comments", "Move", "A second", "Bare copy", "Ratio", f"≥ {LEAST_RATIO:g}", f"≥ {LEAST_RATE:,}", "Posts"]
+    columns = ["Comments", "Move", "A second", "Bare copy", "Ratio", f"≥ {MIN_RATIO:g}", f"≥ {MIN_RATE:,}", "Posts"]
     return report.Table("Conversions", MOVES, columns, rows)
 
 
 def prepare() -> None:
-    """Set Django up, and the indexes."""
+    """Set up Django and the indexes."""
     import django
 
     django.setup()
@@ -83,12 +83,12 @@ class Trial:
         self.costs: list[list[object]] = []
         self.moves: list[list[object]] = []
         self.db = self.backend.store.db
-        # The label that may be embedded, with a document to be embedded in.
+        # Only discussions of this label can be embedded, and they need a document that contains them.
         user = User.objects.create_user(str(ObjectId()))
         self.target = Target("auth.user", str(user.pk))
 
     def run(self) -> None:
-        """Build, measure, move on."""
+        """Build the discussion, and measure it in each layout."""
         from marginalia.comments.types import Order
 
         self.build()
@@ -98,21 +98,21 @@ class Trial:
             self.row("embedded", "auth_user")
             self.move("documents", Order.OLDEST)
         bare = self.bare_copy()
-        self.note("documents → buckets", bare, self.move("buckets", Order.OLDEST))
+        self.add_move("documents → buckets", bare, self.move("buckets", Order.OLDEST))
         self.row("buckets, oldest", "comment_pages")
-        self.note("buckets → documents", bare, self.move("documents", Order.THREADED))
+        self.add_move("buckets → documents", bare, self.move("documents", Order.THREADED))
         self.clear_pages()
-        self.note("documents → threaded buckets", bare, self.move("buckets", Order.THREADED))
+        self.add_move("documents → threaded buckets", bare, self.move("buckets", Order.THREADED))
         self.row("buckets, threaded", "comment_pages")
         self.backend.forget(self.target)
 
-    def note(self, what: str, bare: float, rate: float) -> None:
-        """Keep the line of a move."""
+    def add_move(self, name: str, bare: float, rate: float) -> None:
+        """Add the row of a conversion, with the rates of a bare copy and of the conversion."""
         if self.size < 10_000:
             return
-        verdicts = ["kept" if good else "missed" for good in (rate / bare >= LEAST_RATIO, rate >= LEAST_RATE)]
+        verdicts = ["kept" if is_met else "missed" for is_met in (rate / bare >= MIN_RATIO, rate >= MIN_RATE)]
         figures = [f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.2f}"]
-        self.moves.append([f"{self.size:,}", what, *figures, *verdicts, self.posted])
+        self.moves.append([f"{self.size:,}", name, *figures, *verdicts, self.posted])
         self.posted = 0
 
     def build(self, schema: str = "documents", order: str = "oldest") -> None:
@@ -121,8 +121,8 @@ class Trial:
         from marginalia.comments.types import Order
 
         document = new_document(self.target, schema, Order(order), 100)
-        where = self.backend.store.discussions
-        where.collection.insert_one({**document, "count": self.size, "last_number": self.size})
+        discussions = self.backend.store.discussions
+        discussions.collection.insert_one({**document, "count": self.size, "last_number": self.size})
         place = self.place()
         batch: list[dict[str, Any]] = []
         comments = self.comments()
@@ -137,7 +137,7 @@ class Trial:
             self.backend.store.layouts.of(place).copy(place, batch)
 
     def comments(self) -> Iterator[dict[str, Any]]:
-        """Yield comments in time's order: half of them answer one of the last few threads."""
+        """Yield documents of comments by time. Half of the comments are replies to one of the last ten."""
         from datetime import UTC, datetime, timedelta
 
         from marginalia.comments import slugs
@@ -146,45 +146,45 @@ class Trial:
 
         recent: list[dict[str, Any]] = []
         posted = datetime(2026, 1, 1, tzinfo=UTC)
-        draw = random.Random(7)
+        generator = random.Random(7)
         for number in range(1, self.size + 1):
             new = NewComment(Author(f"Reader {number % 997}", str(number % 997)), TEXT, f"<p>{TEXT}</p>", str(number))
-            answered = draw.choice(recent) if recent and draw.random() < 0.5 else None
-            if answered and answered["slug"].count("/") > 6:
-                answered = None
-            slug = slugs.join(answered["slug"] if answered else "", slugs.part(new.token))
-            made = placed(body(new), slug, number, posted + timedelta(milliseconds=number), answered)
-            recent = [*recent[-9:], made]
-            yield made
+            parent = generator.choice(recent) if recent and generator.random() < 0.5 else None
+            if parent and parent["slug"].count("/") > 6:
+                parent = None
+            slug = slugs.join(parent["slug"] if parent else "", slugs.part(new.token))
+            document = placed(body(new), slug, number, posted + timedelta(milliseconds=number), parent)
+            recent = [*recent[-9:], document]
+            yield document
 
     def place(self) -> Any:
         from marginalia.comments.backends.stored import place
 
-        found = self.backend.store.discussions.find(self.target)
-        assert found is not None
-        return place(found)
+        discussion = self.backend.store.discussions.find(self.target)
+        assert discussion is not None
+        return place(discussion)
 
     def move(self, schema: str, order: Any) -> float:
-        """Convert the discussion while a writer posts to it; return comments a second."""
-        ended = threading.Event()
-        poster = threading.Thread(target=self.chat, args=(ended,))
-        poster.start()
+        """Convert the discussion while a writer posts to it; return comments per second."""
+        stopping = threading.Event()
+        writer = threading.Thread(target=self.post_until, args=(stopping,))
+        writer.start()
         try:
-            seconds = clocked(lambda: self.backend.convert(self.target, schema, order))
+            seconds = measure_seconds(lambda: self.backend.convert(self.target, schema, order))
         finally:
-            ended.set()
-            poster.join()
+            stopping.set()
+            writer.join()
         self.backend.drop_old_copies(self.target)
         return self.size / seconds
 
-    def chat(self, ended: threading.Event) -> None:
-        """Post, in a thread's own pace, until it is ended."""
-        while not ended.wait(PAUSE):
+    def post_until(self, stopping: threading.Event) -> None:
+        """Post a comment every PAUSE seconds until the event is set."""
+        while not stopping.wait(PAUSE):
             self.backend.post(self.target, self.new(""))
             self.posted += 1
 
     def clear_pages(self) -> None:
-        """Give the space of the moved buckets back, so that the next ones are measured alone."""
+        """Recreate the collection of buckets, so that the size of the next ones is measured without leftovers."""
         from marginalia.mongo import indexes
 
         self.db.comment_pages.drop()
@@ -192,7 +192,7 @@ class Trial:
             change.apply(self.db)
 
     def bare_copy(self) -> float:
-        """Copy the documents into a collection with the same indexes and do nothing else; comments a second."""
+        """Copy the documents to a collection with the same indexes; return comments per second."""
         self.db.bare.create_indexes(
             [
                 pymongo.IndexModel(list(index.pop("key").items()), **index)
@@ -202,26 +202,26 @@ class Trial:
         )
 
         def copy() -> None:
-            read = 0
+            last_number = 0
             epoch = self.place().epoch
             while batch := list(
-                self.db.comments.find({"discussion_id": self.target.id, "epoch": epoch, "number": {"$gt": read}})
+                self.db.comments.find({"discussion_id": self.target.id, "epoch": epoch, "number": {"$gt": last_number}})
                 .sort("number", 1)
                 .limit(1_000)
             ):
                 self.db.bare.insert_many(batch, ordered=False)
-                read = batch[-1]["number"]
+                last_number = batch[-1]["number"]
 
-        seconds = clocked(copy)
+        seconds = measure_seconds(copy)
         self.db.bare.drop()
         return self.size / seconds
 
     def row(self, name: str, collection: str) -> None:
-        """Measure, and keep the line."""
+        """Measure the layout, and add its row."""
         stats = self.db.command("collStats", collection)
         discussion = self.backend.discussion(self.target)
         native = self.backend.discussion(self.target).order
-        slug = self.somewhere(0.6)
+        slug = self.reply_slug(0.6)
         root = slug.partition("/")[0]
         cursor = self.backend.get(self.target, slug).full_slug
         pages = -(-discussion.last_number // 100)
@@ -243,10 +243,10 @@ class Trial:
         post, reply, raw = self.writes(root)
         writes = [f"{post:.2f}", f"{post / raw:.1f}", f"{reply:.2f}", f"{reply / raw:.1f}"]
         sizes = [f"{stats[name] / 1e6:.1f}" for name in ("storageSize", "totalIndexSize")]
-        self.costs.append([f"{self.size:,}", name, *writes, *(f"{taken:.2f}" for taken in reads), *sizes])
+        self.costs.append([f"{self.size:,}", name, *writes, *(f"{milliseconds:.2f}" for milliseconds in reads), *sizes])
 
-    def somewhere(self, share: float) -> str:
-        """Return the slug of a reply, that far into the discussion."""
+    def reply_slug(self, share: float) -> str:
+        """Return the slug of a reply after this share of the discussion."""
         number = int(self.size * share)
         while True:
             for item in self.backend.store.layouts.of(self.place()).by_number(self.place(), number, number + 20):
@@ -255,24 +255,24 @@ class Trial:
             number += 20
 
     def new(self, parent: str) -> Any:
-        """Return a comment to be posted."""
+        """Return a new comment, a reply if `parent` is a slug."""
         from marginalia.comments.types import Author, NewComment
 
         return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 
     def writes(self, root: str) -> tuple[float, float, float]:
-        """Return the medians of a post, a reply and one raw insert_one, taken in turns."""
+        """Return the median milliseconds of a post, a reply and a raw insert_one, measured in turns."""
         post = []
         reply = []
         raw = []
         rounds = 20 if self.size <= 200 else ROUNDS
         for _ in range(rounds):
-            post.append(clocked(lambda: self.backend.post(self.target, self.new(""))))
-            reply.append(clocked(lambda: self.backend.post(self.target, self.new(root))))
-            raw.append(clocked(lambda: self.db.raw.insert_one({"text": TEXT, "html": TEXT})))
-        return tuple(statistics.median(taken) * 1_000 for taken in (post, reply, raw))  # type: ignore[return-value]
+            post.append(measure_seconds(lambda: self.backend.post(self.target, self.new(""))))
+            reply.append(measure_seconds(lambda: self.backend.post(self.target, self.new(root))))
+            raw.append(measure_seconds(lambda: self.db.raw.insert_one({"text": TEXT, "html": TEXT})))
+        return tuple(statistics.median(seconds) * 1_000 for seconds in (post, reply, raw))  # type: ignore[return-value]
 
 
 def median(work: Callable[[], object]) -> float:
     """Return the median milliseconds of ROUNDS calls."""
-    return statistics.median(clocked(work) for _ in range(ROUNDS)) * 1_000
+    return statistics.median(measure_seconds(work) for _ in range(ROUNDS)) * 1_000

@@ -1,4 +1,4 @@
-"""What the measured pages show: a discussion as people hold them, and a photo; the same at every run."""
+"""Content of the measured pages: a realistic discussion and a photo, the same in every run."""
 
 import random
 import tempfile
@@ -17,24 +17,24 @@ SENTENCES = (
 )
 
 
-def discuss(node: Any, count: int) -> None:
-    """Put `count` comments under a node: half of them answer one of the ten before."""
+def add_comments(node: Any, count: int) -> None:
+    """Add `count` comments to a node. Half of them are replies to one of the last ten."""
     from marginalia.comments.operations import importing
     from marginalia.mongo.clock import now
 
     importing.import_(node, _comments(count, now() - timedelta(days=60)))
 
 
-def _comments(count: int, began: Any) -> Iterator[Any]:
+def _comments(count: int, started: Any) -> Iterator[Any]:
     from marginalia.comments import slugs
     from marginalia.comments.posting import preparation
     from marginalia.comments.types import Author, NewComment
 
-    chance = random.Random(9)
+    generator = random.Random(9)
     recent: list[str] = []
     for number in range(count):
-        source = "\n\n".join(chance.sample(SENTENCES, chance.randrange(1, 4)))
-        parent = chance.choice(recent) if recent and chance.random() < 0.5 else ""
+        source = "\n\n".join(generator.sample(SENTENCES, generator.randrange(1, 4)))
+        parent = generator.choice(recent) if recent and generator.random() < 0.5 else ""
         if parent.count("/") > 5:
             parent = ""
         new = NewComment(
@@ -43,14 +43,14 @@ def _comments(count: int, began: Any) -> Iterator[Any]:
             html=preparation.render(source),
             token=f"bench {number}",
             parent=parent,
-            posted=began + timedelta(minutes=11 * number),
+            posted=started + timedelta(minutes=11 * number),
         )
         recent = [*recent[-9:], slugs.join(parent, slugs.part(new.token))]
         yield new
 
 
-def photo() -> str:
-    """Publish a photo in a gallery of its own; return its path."""
+def publish_photo() -> str:
+    """Publish a photo in a new gallery; return its path."""
     from bson import ObjectId
     from PIL import Image
 

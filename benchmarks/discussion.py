@@ -1,4 +1,4 @@
-"""Every page of a discussion of a million comments against the first page of one of a hundred, in turns."""
+"""Pages of a discussion of a million comments, compared in turns with the first page of one of a hundred."""
 
 import os
 import random
@@ -8,25 +8,25 @@ from functools import partial
 from typing import Any
 
 from benchmarks import report, site
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 
 SMALL = 100
-# Threaded buckets are built from a sorted list, in memory.
+# Sizes by layout. Threaded buckets are built from a sorted list in memory.
 LARGE = dict.fromkeys(("documents", "buckets, oldest", "buckets, threaded"), 1_000_000)
-WANTED = os.environ.get("BENCH_SCHEMAS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
+SELECTED = os.environ.get("BENCH_SCHEMAS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
 ROUNDS = 20 if site.QUICK else 300
-WARMING = 10
+WARM_ROUNDS = 10
 GOAL = 1.5
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod():
+    """Measure, and publish the results."""
+    with site.temporary_site():
         from benchmarks.comments import prepare
 
         prepare()
         for name, size in LARGE.items():
-            if name.replace(", ", "-") in WANTED:
+            if name.replace(", ", "-") in SELECTED:
                 _compare(name, size // 200 if site.QUICK else size)
 
 
@@ -38,21 +38,21 @@ def _compare(name: str, size: int) -> None:
     large = Trial(size)
     for trial in (small, large):
         trial.build(schema, order or "oldest")
-    works = {(what, n): work for n, trial in enumerate((small, large)) for what, work in _works(trial)}
-    taken: dict[tuple[str, int], list[float]] = {key: [] for key in works}
-    for round in range(WARMING + ROUNDS):
-        for key, work in works.items():
+    operations = {(label, n): call for n, trial in enumerate((small, large)) for label, call in _operations(trial)}
+    times: dict[tuple[str, int], list[float]] = {key: [] for key in operations}
+    for round in range(WARM_ROUNDS + ROUNDS):
+        for key, call in operations.items():
             if key[0] != "post" or round % 5 == 0:
-                seconds = clocked(work)
-                if round >= WARMING:
-                    taken[key].append(seconds * 1_000)
-    medians = {key: statistics.median(times) for key, times in taken.items()}
+                seconds = measure_seconds(call)
+                if round >= WARM_ROUNDS:
+                    times[key].append(seconds * 1_000)
+    medians = {key: statistics.median(milliseconds) for key, milliseconds in times.items()}
     rows: list[list[object]] = []
-    for what in dict.fromkeys(what for what, _ in works):
-        # A page is compared with the first of the short discussion, other things with their like.
-        base = taken[f"first page, {what.partition(', ')[2]}" if "page" in what else what, 0]
-        ratio = statistics.median(long / short for long, short in zip(taken[what, 1], base, strict=True))
-        row = [what, f"{medians[what, 0]:.2f}", f"{medians[what, 1]:.2f}", f"{ratio:.2f}"]
+    for label in dict.fromkeys(label for label, _ in operations):
+        # Pages are compared with the first page of the short discussion, other operations with the same one there.
+        base = times[f"first page, {label.partition(', ')[2]}" if "page" in label else label, 0]
+        ratio = statistics.median(long / short for long, short in zip(times[label, 1], base, strict=True))
+        row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
         rows.append([*row, "kept" if ratio <= GOAL else "missed"])
     about = (
         f"Milliseconds of the back end, medians of {ROUNDS} calls (of a fifth as many posts), the two discussions asked in "
@@ -63,26 +63,26 @@ def _compare(name: str, size: int) -> None:
     report.publish(f"discussion {name}", [report.Table(f"A long discussion: {name}", about, columns, rows)])
 
 
-def _works(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield (what it is, how to do it) of all that should cost the same at any length."""
+def _operations(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield (label, function) for each operation that should cost the same at any length of a discussion."""
     from marginalia.comments.types import Author, NewComment, Order
 
     backend = trial.backend
     target = trial.target
-    slug = trial.somewhere(0.6)
+    slug = trial.reply_slug(0.6)
     cursor = backend.get(target, slug).full_slug
     discussion = backend.discussion(target)
     pages = -(-discussion.last_number // 100)
     place = trial.place()
     for order in backend.store.layouts.of(place).orders:
-        found: dict[str, Any] = {"target": target, "order": order, "size": 100}
+        options: dict[str, Any] = {"target": target, "order": order, "size": 100}
         if order is Order.THREADED:
             places: dict[str, dict[str, Any]] = {"first": {}, "middle": {"after": cursor}, "last": {"before": "~"}}
         else:
             places = {"first": {"number": 1}, "middle": {"number": max(1, pages // 2)}, "last": {"number": pages}}
-        for where, more in places.items():
-            yield f"{where} page, {order}", partial(backend.page, **found, **more)
-        yield f"permalink, {order}", partial(backend.page, **found, at=slug)
+        for name, position in places.items():
+            yield f"{name} page, {order}", partial(backend.page, **options, **position)
+        yield f"permalink, {order}", partial(backend.page, **options, at=slug)
 
     def post() -> None:
         backend.post(target, NewComment(Author("Bench"), "Yes", "<p>Yes</p>", str(random.random())))

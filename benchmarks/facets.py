@@ -1,4 +1,4 @@
-"""Counts of facets that are not kept, beside a covered $group of the same nodes, and where the time goes."""
+"""Uncached counts of facets, compared with a covered $group of the same nodes and with only reading them."""
 
 import io
 import os
@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks import report, site
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 
 NODES = 2_400 if site.QUICK else 40_000
 ROUNDS = 5 if site.QUICK else 15
@@ -17,9 +17,9 @@ PLACE = [("metadata.parent_id", 1), ("metadata.published", -1), ("_id", -1), ("m
 
 
 def main() -> None:
-    """Fill a site with nodes of three values each; measure, print, publish."""
+    """Fill a site with nodes of three values each, measure, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
-    with site.served_by_mongod():
+    with site.temporary_site():
         site.set_up()
         from tests.support.nodes.content import Cookbook, Recipe, registered
 
@@ -37,23 +37,23 @@ def _load() -> Any:
     call_command("setup_indexes", stdout=io.StringIO())
     section = node("cookbook", "cooking")
     nodes = database()["cms.nodes"]
-    made = [
+    ids = [
         node(
-            "recipe", f"recipe-{course}-{vegan}-{one}", parent=section, text="Stir it well. " * 300,
-            **dict[str, Any]({"detail.course": course, "detail.is_vegan": vegan, "detail.ingredients": [one]}),
+            "recipe", f"recipe-{course}-{vegan}-{ingredient}", parent=section, text="Stir it well. " * 300,
+            **dict[str, Any]({"detail.course": course, "detail.is_vegan": vegan, "detail.ingredients": [ingredient]}),
         )
-        for course in ("starter", "main", "dessert") for vegan in (True, False) for one in INGREDIENTS
+        for course in ("starter", "main", "dessert") for vegan in (True, False) for ingredient in INGREDIENTS
     ]  # fmt: skip
-    originals = list(nodes.find({"_id": {"$in": made}}))
-    # What a covered $group reads: an index that holds the one value that it counts.
+    originals = list(nodes.find({"_id": {"$in": ids}}))
+    # For the covered $group: indexes that contain the counted value.
     nodes.create_index([*PLACE, ("metadata.type", 1), ("metadata.detail.course", 1)], name="covering")
     nodes.create_index([("derived.facets", 1), *PLACE, ("metadata.detail.course", 1)], name="covering_narrowed")
     for first in range(0, NODES, 250):
         batch = []
         for number in range(first, min(first + 250, NODES)):
-            one = originals[number % len(originals)]
+            original = originals[number % len(originals)]
             place = {"slug": f"copy-{number}", "published": PAST + timedelta(minutes=number)}
-            batch.append({**one, "_id": ObjectId(), "metadata": {**one["metadata"], **place}})
+            batch.append({**original, "_id": ObjectId(), "metadata": {**original["metadata"], **place}})
         nodes.insert_many(batch)
     return section
 
@@ -68,29 +68,29 @@ def _measure(section: Any) -> None:
 
     nodes = database()["cms.nodes"]
     rows = []
-    for name, wanted in (
+    for name, chosen in (
         ("all of a section", []),
         ("a third", [("course", "main")]),
         ("an eighth", [("ingredients", "leek")]),
     ):
-        index, covering = ("by_facet", "covering_narrowed") if wanted else ("by_section", "covering")
-        kind = {"derived.facets": format_facet("recipe", *wanted[0])} if wanted else {"metadata.type": "recipe"}
-        match = {"$match": {"metadata.parent_id": section, **kind, **live(now())}}
+        index, covering = ("by_facet", "covering_narrowed") if chosen else ("by_section", "covering")
+        criteria = {"derived.facets": format_facet("recipe", *chosen[0])} if chosen else {"metadata.type": "recipe"}
+        match = {"$match": {"metadata.parent_id": section, **criteria, **live(now())}}
         raw = [match, {"$group": {"_id": "$metadata.detail.course", "count": {"$sum": 1}}}]
         read = [match, {"$group": {"_id": None, "one": {"$max": "$metadata.updated"}}}]
 
-        def counted(wanted: Any = wanted) -> None:
+        def count(chosen: Any = chosen) -> None:
             version_cache.clear()
-            facets.counts(section, "recipe", wanted, now())
+            facets.counts(section, "recipe", chosen, now())
 
-        taken = _alternately(
+        times = _measure_in_turns(
             lambda: list(nodes.aggregate(raw, hint=covering)),  # noqa: B023
             lambda: list(nodes.aggregate(read, hint=index)),  # noqa: B023
-            counted,
+            count,
         )
-        ratio = statistics.median(counts / least for least, _read, counts in taken)
+        ratio = statistics.median(counts / covered for covered, _read, counts in times)
         rows.append(
-            [name, *(f"{statistics.median(column):.0f}" for column in zip(*taken, strict=True)), f"{ratio:.1f}"]
+            [name, *(f"{statistics.median(column):.0f}" for column in zip(*times, strict=True)), f"{ratio:.1f}"]
         )
     about = (
         f"What is counted of a section of {NODES:,} nodes with three values each. Milliseconds, medians of {ROUNDS} rounds in "
@@ -102,8 +102,8 @@ def _measure(section: Any) -> None:
     report.publish("facets", [report.Table("Counts of facets", about, columns, rows)])
 
 
-def _alternately(*works: Callable[[], object]) -> list[tuple[float, ...]]:
-    """Return the milliseconds of each of some works, by round."""
-    rounds = [tuple(clocked(work) * 1_000 for work in works) for _ in range(ROUNDS + 1)]
+def _measure_in_turns(*functions: Callable[[], object]) -> list[tuple[float, ...]]:
+    """Return the milliseconds of each function, for each round."""
+    rounds = [tuple(measure_seconds(function) * 1_000 for function in functions) for _ in range(ROUNDS + 1)]
     # The first round fills the caches.
     return rounds[1:]

@@ -1,4 +1,4 @@
-"""Every page of a large site against the same page of a small one, in turns (docs/reference/benchmarks.md)."""
+"""Pages of a large site, compared in turns with the same pages of a small one (docs/reference/benchmarks.md)."""
 
 import io
 import multiprocessing
@@ -14,32 +14,32 @@ from benchmarks import report, site
 
 SIZES = (100, 1_000 if site.QUICK else 100_000)
 ROUNDS = 5 if site.QUICK else 60
-# Milliseconds after which a slow page has been asked for often enough.
+# Total milliseconds after which a slow page isn't measured further.
 ENOUGH = 6_000
 GOAL = 1.3
-# What is longer on the larger site, and so is no goal.
+# Pages without a goal, because they are longer on the large site.
 LONGER = ("sitemap, a page", "folder of many pages", "archive")
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod():
+    """Measure, and publish the results."""
+    with site.temporary_site():
         os.environ["PAGE_CACHE_MB"] = "0"
         context = multiprocessing.get_context("spawn")
         pipes = []
         processes = []
         lengths = []
         for size in SIZES:
-            here, there = context.Pipe()
+            parent_end, child_end = context.Pipe()
             os.environ["MONGODB_DATABASE"] = f"bench_{size}"
-            processes.append(context.Process(target=serve, args=(size, there), daemon=True))
+            processes.append(context.Process(target=serve, args=(size, child_end), daemon=True))
             processes[-1].start()
-            there.close()  # so that what is asked of a process that has ended raises EOFError
-            lengths.append(here.recv())  # one after the other: both load the demo
-            pipes.append(here)
-        taken: dict[str, list[list[float]]] = {name: [[], []] for name in lengths[0]}
+            child_end.close()  # so that reading from an ended process raises EOFError
+            lengths.append(parent_end.recv())  # waits, so that the sites load the demo one after the other
+            pipes.append(parent_end)
+        results: dict[str, list[list[float]]] = {name: [[], []] for name in lengths[0]}
         for _ in range(ROUNDS):
-            for name, both in taken.items():
+            for name, both in results.items():
                 if sum(both[1]) > ENOUGH:
                     continue
                 for pipe, times in zip(pipes, both, strict=True):
@@ -48,13 +48,13 @@ def main() -> None:
         for pipe, process in zip(pipes, processes, strict=True):
             pipe.send(None)
             process.join()
-        report.publish("flat", [_table(taken, lengths)])
+        report.publish("flat", [_table(results, lengths)])
 
 
-def _table(taken: dict[str, list[list[float]]], lengths: list[dict[str, int]]) -> report.Table:
+def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]]) -> report.Table:
     rows: list[list[object]] = []
-    for name, (small, large) in taken.items():
-        # Of each pair by itself: whatever else the machine does in a moment slows down both.
+    for name, (small, large) in results.items():
+        # The median of the ratios of pairs, because other load on the machine slows down both requests of a pair.
         ratio = statistics.median(b / a for a, b in zip(small, large, strict=True))
         verdict = "" if name in LONGER else "kept" if ratio <= GOAL else "missed"
         quarters = statistics.quantiles(large, n=4)
@@ -74,20 +74,20 @@ def _table(taken: dict[str, list[list[float]]], lengths: list[dict[str, int]]) -
 
 
 def serve(size: int, pipe: Connection) -> None:
-    """Load a site of so many nodes, say which pages there are and how long, and time those asked for until None is."""
+    """Load a site with `size` nodes, send {page name: bytes}, then time each page whose name is received, until None."""
     os.environ["LOG_LEVEL"] = "WARNING"
     site.set_up(size)
     from django.core.handlers.wsgi import WSGIHandler
 
-    answer = WSGIHandler()
-    paths = dict(addresses())
-    pipe.send({name: ask(answer, path)[1] for name, path in paths.items()})
+    handler = WSGIHandler()
+    paths = dict(measured_pages())
+    pipe.send({name: time_request(handler, path)[1] for name, path in paths.items()})
     while (name := pipe.recv()) is not None:
-        pipe.send(ask(answer, paths[name]))
+        pipe.send(time_request(handler, paths[name]))
 
 
-def addresses() -> Iterator[tuple[str, str]]:
-    """Yield (what it is, path) of every kind of page."""
+def measured_pages() -> Iterator[tuple[str, str]]:
+    """Yield (name, path) for every kind of page."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import stored_nodes
@@ -118,8 +118,8 @@ def addresses() -> Iterator[tuple[str, str]]:
     yield "post", middle.get_absolute_url()
 
 
-def ask(answer: Callable[..., Any], path: str) -> tuple[float, int]:
-    """Return the milliseconds that a request takes, and its bytes. Raises RuntimeError if its answer is not a page."""
+def time_request(handler: Callable[..., Any], path: str) -> tuple[float, int]:
+    """Return the milliseconds of a request, and the bytes of its response. Raises RuntimeError for a status other than 200."""
     path, _, query = path.partition("?")
     environment = {
         "REQUEST_METHOD": "GET",
@@ -132,12 +132,12 @@ def ask(answer: Callable[..., Any], path: str) -> tuple[float, int]:
         "wsgi.errors": io.StringIO(),
         "wsgi.url_scheme": "http",
     }
-    said: list[str] = []
-    began = time.perf_counter()
-    response = answer(environment, lambda status, headers: said.append(status))
+    statuses: list[str] = []
+    started = time.perf_counter()
+    response = handler(environment, lambda status, headers: statuses.append(status))
     length = len(b"".join(response))
     response.close()
-    took = time.perf_counter() - began
-    if not said[0].startswith("200"):
-        raise RuntimeError(f"{path}: {said[0]}")
-    return took * 1_000, length
+    seconds = time.perf_counter() - started
+    if not statuses[0].startswith("200"):
+        raise RuntimeError(f"{path}: {statuses[0]}")
+    return seconds * 1_000, length

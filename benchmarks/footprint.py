@@ -1,4 +1,4 @@
-"""What a page takes beside time: database commands, bytes; and what a worker keeps in memory (docs/reference/benchmarks.md)."""
+"""Costs of a page other than time: MongoDB commands, bytes, and a worker's memory (docs/reference/benchmarks.md)."""
 
 import gzip
 import os
@@ -15,16 +15,16 @@ ASSET = re.compile(rb'(?:<link rel="stylesheet" href|<script src)="([^"]+)"')
 
 
 def main() -> None:
-    """Measure, print, publish."""
+    """Measure, and publish the results."""
     os.environ["LOG_LEVEL"] = "WARNING"
-    with site.served_by_mongod() as folder:
+    with site.temporary_site() as folder:
         site.set_up(pages.NODES)
         from benchmarks import web
 
         web.require_wrk()
-        paths = dict(pages.addresses())
+        paths = dict(pages.measured_pages())
         tables = [_commands(paths)]
-        with web.started("cms.wsgi:application", folder) as server:
+        with web.serve("cms.wsgi:application", folder) as server:
             tables += [_bytes(server, paths), _memory(server, paths, folder)]
         report.publish("footprint", tables)
 
@@ -39,7 +39,7 @@ def _commands(paths: dict[str, str]) -> report.Table:
     client = Client(SERVER_NAME="127.0.0.1")
     log = CommandLog()
 
-    def counted(path: str, **headers: str) -> tuple[int, Any]:
+    def count_commands(path: str, **headers: str) -> tuple[int, Any]:
         with log.recorded():
             response = client.get(path, headers=headers)
         assert response.status_code == (304 if headers else 200), (path, response.status_code)
@@ -51,12 +51,13 @@ def _commands(paths: dict[str, str]) -> report.Table:
         version_cache.clear()
         rendering.saved.cache_clear()
         tree.clear()
-        first, response = counted(path)
+        first, response = count_commands(path)
         kept.clear()
-        again, _ = counted(path)
-        is_kept = bool(kept.cache.size)
-        unchanged = counted(path, **{"if-none-match": response["ETag"]})[0] if response.has_header("ETag") else ""
-        rows.append([name, first, again, counted(path)[0] if is_kept else "", unchanged])
+        again, _ = count_commands(path)
+        is_cached = bool(kept.cache.size)
+        validators = {"if-none-match": response["ETag"]} if response.has_header("ETag") else {}
+        unchanged = count_commands(path, **validators)[0] if validators else ""
+        rows.append([name, first, again, count_commands(path)[0] if is_cached else "", unchanged])
     about = (
         "Commands sent to MongoDB for one page. *First*: by a worker that has kept nothing; *again*: the page cache off, the "
         "section tree and the neighbours kept under the site's version; *kept*: from the page cache; *304*: the same, asked "
@@ -88,14 +89,14 @@ def _bytes(server: Any, paths: dict[str, str]) -> report.Table:
 
 def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
     script = folder / "mixed.lua"
-    listed = ", ".join(f'"{path}"' for path in [*paths.values(), *_every_post()])
+    path_list = ", ".join(f'"{path}"' for path in [*paths.values(), *_post_paths()])
     script.write_text(
-        f"local paths = {{{listed}}}\nfunction request() return wrk.format('GET', paths[math.random(#paths)]) end\n"
+        f"local paths = {{{path_list}}}\nfunction request() return wrk.format('GET', paths[math.random(#paths)]) end\n"
     )
     before = [child.memory_info().rss for child in server.process.children()]
     done = 0
     while done < REQUESTS:
-        done += server.loaded("/", 3, script=script).requests
+        done += server.load("/", 3, script=script).requests
     after = [child.memory_info().rss for child in server.process.children()]
     rows: list[list[object]] = [
         [f"worker {n + 1}", f"{b / 2**20:.0f}", f"{a / 2**20:.0f}"]
@@ -103,13 +104,13 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
     ]
     about = (
         f"MiB resident in a worker after it has answered a few requests, and after {done:,} to both of them, spread over "
-        f"{len(listed.split(',')):,} addresses of all kinds; a page cache of 64 MB, the default."
+        f"{len(path_list.split(',')):,} addresses of all kinds; a page cache of 64 MB, the default."
     )
     return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)
 
 
-def _every_post() -> Iterator[str]:
-    """Yield the paths of all posts of the bulk content."""
+def _post_paths() -> Iterator[str]:
+    """Yield the paths of all posts in the bulk content."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from reader.selectors import sitemap

@@ -1,4 +1,4 @@
-"""What it costs to import comments: `manage.py import_comments` into an empty discussion, beside the raw insert."""
+"""Speed of `manage.py import_comments` into an empty discussion, compared with raw inserts."""
 
 import io
 import json
@@ -12,27 +12,27 @@ from benchmarks import report, site
 from benchmarks.content import SENTENCES
 
 COUNT = 500 if site.QUICK else 10_000
-LEAST = 1_000
+MINIMUM = 1_000
 LAYOUTS = (("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded"), ("embedded", "oldest"))
-COLUMNS = ["Kept as", "Comments", "Import, a second", "Raw insert, a second", "Ratio", f"≥ {LEAST:,}"]
+COLUMNS = ["Kept as", "Comments", "Import, a second", "Raw insert, a second", "Ratio", f"≥ {MINIMUM:,}"]
 ABOUT = """One file of comments, half of them replies, rendered and stored by the command; the raw insert is one `insert_one`
 of each row, to a collection without other indexes, in the same process."""
 
 
 def main() -> None:
-    """Import the same file in each layout; print, publish."""
-    with site.served_by_mongod():
+    """Import the same file in each layout, and publish the results."""
+    with site.temporary_site():
         import django
 
         django.setup()
         from django.core.management import call_command
 
         call_command("setup_indexes", verbosity=0)
-        rows = [_measured(*layout) for layout in LAYOUTS]
+        rows = [_measure_layout(*layout) for layout in LAYOUTS]
         report.publish("importing", [report.Table("Imports of comments", ABOUT, COLUMNS, rows)])
 
 
-def _measured(schema: str, order: str) -> list[object]:
+def _measure_layout(schema: str, order: str) -> list[object]:
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.core.management import call_command
@@ -51,17 +51,17 @@ def _measured(schema: str, order: str) -> list[object]:
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         file.write(b"\n".join(lines))
         file.flush()
-        began = time.perf_counter()
+        started = time.perf_counter()
         call_command("import_comments", file.name, stdout=io.StringIO())
-        rate = COUNT / (time.perf_counter() - began)
+        rate = COUNT / (time.perf_counter() - started)
     assert selectors.count(target) == COUNT
     raw = database(conf.database_alias()).raw
-    some = lines[1 : 1 + COUNT // 10]
-    began = time.perf_counter()
-    for line in some:
+    sample = lines[1 : 1 + COUNT // 10]
+    started = time.perf_counter()
+    for line in sample:
         raw.insert_one(json.loads(line))
-    bare = len(some) / (time.perf_counter() - began)
-    verdict = "kept" if rate >= LEAST else "missed"
+    bare = len(sample) / (time.perf_counter() - started)
+    verdict = "kept" if rate >= MINIMUM else "missed"
     return [f"{schema}, {order}", f"{COUNT:,}", f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.1f}", verdict]
 
 
@@ -69,17 +69,17 @@ def _lines(discussion: str) -> Any:
     from marginalia.comments import slugs
 
     yield json.dumps({"discussion": discussion, "open": True}).encode()
-    chance = random.Random(9)
+    generator = random.Random(9)
     recent = [""]
-    began = datetime(2026, 1, 1, tzinfo=UTC)
+    started = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(COUNT):
-        parent = chance.choice(recent) if chance.random() < 0.5 else ""
+        parent = generator.choice(recent) if generator.random() < 0.5 else ""
         slug = slugs.join(parent, slugs.part(str(number)))
         recent = [*recent[-9:], slug if slug.count("/") < 6 else ""]
         row = {
             "comment": slug,
             "answers": parent,
-            "posted": (began + timedelta(minutes=number)).isoformat(timespec="milliseconds"),
+            "posted": (started + timedelta(minutes=number)).isoformat(timespec="milliseconds"),
             "edited": None,
             "kind": "comment",
             "state": "public",
@@ -87,6 +87,6 @@ def _lines(discussion: str) -> Any:
             "user": None,
             "url": "",
             "email": f"{number % 97}@example.org",
-            "text": "\n\n".join(chance.sample(SENTENCES, chance.randrange(1, 4))),
+            "text": "\n\n".join(generator.sample(SENTENCES, generator.randrange(1, 4))),
         }
         yield json.dumps(row).encode()

@@ -1,4 +1,4 @@
-"""Lighthouse's scores of a home page, a post and a gallery, as a phone gets them from the demo (`make lighthouse`)."""
+"""Lighthouse scores of the demo's home page, a post and a gallery, as on a phone (`make lighthouse`)."""
 
 import json
 import os
@@ -15,28 +15,32 @@ from benchmarks import site
 
 ROUNDS = 1 if site.QUICK else 5
 PAGES = {"home": "/", "post": "/essays/the-wide-margin", "gallery": "/plates"}
-# The least median of each category, of 100. How fast a page is depends on the machine, too.
-LEAST = {"performance": 99, "accessibility": 100, "best-practices": 100, "seo": 100}
+# The minimum median score of each category, out of 100. The performance score also depends on the machine.
+MINIMUM = {"performance": 99, "accessibility": 100, "best-practices": 100, "seo": 100}
 CLI = Path(__file__).parent / "node_modules/lighthouse/cli/index.js"
 
 
 def main() -> int:
-    """Print the medians, and what took points; return 1 if a median is below its LEAST."""
+    """Print the median scores and the failed audits; return 1 if a median is below its MINIMUM."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not chromium or not CLI.exists():
         sys.exit("This needs Chromium and Lighthouse: `make lighthouse` installs them.")
-    with site.served_by_mongod() as folder:
+    with site.temporary_site() as folder:
         site.set_up()
         from benchmarks import web
 
-        with web.started("cms.wsgi:application", folder) as server:
-            low = [name for name, path in PAGES.items() if not _is_good(name, _looks(server.port, path, chromium))]
+        with web.serve("cms.wsgi:application", folder) as server:
+            low = [
+                name
+                for name, path in PAGES.items()
+                if not _is_good(name, _lighthouse_reports(server.port, path, chromium))
+            ]
     print(f"Load average at the end: {os.getloadavg()[0]:.1f}")
     return 1 if low else 0
 
 
-def _looks(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
-    """Return the reports of ROUNDS looks at a page, each by a browser that was never there. Raises CalledProcessError."""
+def _lighthouse_reports(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
+    """Return ROUNDS reports of a page, each with a new browser profile. Raises CalledProcessError."""
     flags = "--headless=new --no-sandbox" if os.geteuid() == 0 else "--headless=new"
     command = [
         "node",
@@ -46,7 +50,7 @@ def _looks(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
         "--quiet",
         f"--chrome-flags={flags}",
     ]
-    command += [f"--only-categories={','.join(LEAST)}", "--no-enable-error-reporting"]
+    command += [f"--only-categories={','.join(MINIMUM)}", "--no-enable-error-reporting"]
     environment = {**os.environ, "CHROME_PATH": chromium}
     return [
         json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout)
@@ -55,18 +59,18 @@ def _looks(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
 
 
 def _is_good(name: str, reports: list[dict[str, Any]]) -> bool:
-    """Print what the reports of a page say; return whether each median is high enough."""
-    scores = {key: [round(100 * report["categories"][key]["score"]) for report in reports] for key in LEAST}
-    told = (f"{key} {median(found):g} ({min(found)}–{max(found)})" for key, found in scores.items())
-    print(f"{name}: {', '.join(told)}", flush=True)
-    for line, times in Counter(line for report in reports for line in _lost(report)).items():
+    """Print the scores of a page; return whether all medians reach the minimum."""
+    scores = {key: [round(100 * report["categories"][key]["score"]) for report in reports] for key in MINIMUM}
+    summary = (f"{key} {median(values):g} ({min(values)}–{max(values)})" for key, values in scores.items())
+    print(f"{name}: {', '.join(summary)}", flush=True)
+    for line, times in Counter(line for report in reports for line in _lost_points(report)).items():
         print(f"  {line}, in {times} of {ROUNDS}")
-    return all(median(found) >= LEAST[key] for key, found in scores.items())
+    return all(median(values) >= MINIMUM[key] for key, values in scores.items())
 
 
-def _lost(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what took points of a page, and where."""
-    for key in LEAST:
+def _lost_points(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each audit that cost points, with up to three places on the page."""
+    for key in MINIMUM:
         for part in report["categories"][key]["auditRefs"]:
             audit = report["audits"][part["id"]]
             if part["weight"] and audit["score"] is not None and audit["score"] < 1:

@@ -1,4 +1,4 @@
-"""Readers of many pages while others comment and save, against a bare Django view (docs/reference/benchmarks.md)."""
+"""Readers of many pages while others comment and save, compared with a bare view (docs/reference/benchmarks.md)."""
 
 import json
 import statistics
@@ -14,24 +14,24 @@ from benchmarks import busy_site, report, site
 from benchmarks.busy_site import POSTS
 from benchmarks.readers import Readings
 
-# Of readers: before they are counted, and while they are.
+# Seconds of readers: warming up, measured, and of the bare view.
 WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 10)
-# gunicorn's threads a worker under the bare view, whatever serves the site.
+# gunicorn's threads per worker for the bare view, independent of the site's settings.
 BARE_THREADS = 8
 GOAL, HITS_GOAL = 0.2, 0.9
-# What workers count that is no sample of their code.
+# Counts of the workers that aren't samples of their code.
 COUNTED = frozenset({"pages", "kept", "renewed", "commands"})
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod() as folder:
-        began = time.perf_counter()
-        # A fifth are pages, and some are drafts.
+    """Measure, and publish the results."""
+    with site.temporary_site() as folder:
+        started = time.perf_counter()
+        # More nodes than posts, because a fifth are pages, and some are drafts.
         site.set_up(POSTS * 4 // 3)
-        busy_site.load()
-        paths = busy_site.addresses()
-        print(f"{len(paths):,} addresses, made in {time.perf_counter() - began:.0f} s", flush=True)
+        busy_site.add_comments()
+        paths = busy_site.public_paths()
+        print(f"{len(paths):,} addresses, made in {time.perf_counter() - started:.0f} s", flush=True)
         report.publish("mixed", _tables(folder, paths))
 
 
@@ -39,28 +39,28 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     from benchmarks import web
 
     gthread = ("--worker-class", "gthread", "--threads", str(BARE_THREADS))
-    bare_view = web.started("benchmarks.bare:application", folder, arguments=gthread)
-    with bare_view as bare, web.watched(folder) as (server, counts):
-        read(server, paths, WARM_SECONDS)
-        turns = [read(bare, ["/"], BARE_SECONDS)]
+    bare_view = web.serve("benchmarks.bare:application", folder, arguments=gthread)
+    with bare_view as bare, web.serve_watched(folder) as (server, counts):
+        run_readers(server, paths, WARM_SECONDS)
+        turns = [run_readers(bare, ["/"], BARE_SECONDS)]
         alone = Turn(server, counts, paths)
-        turns.append(read(bare, ["/"], BARE_SECONDS))
+        turns.append(run_readers(bare, ["/"], BARE_SECONDS))
         with busy_site.writers():
-            read(server, paths, WARM_SECONDS)
+            run_readers(server, paths, WARM_SECONDS)
             mixed = Turn(server, counts, paths)
-        turns.append(read(bare, ["/"], BARE_SECONDS))
-    with web.watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
-        read(server, paths, WARM_SECONDS)
+        turns.append(run_readers(bare, ["/"], BARE_SECONDS))
+    with web.serve_watched(folder, WATCHED_CLOSELY="1") as (server, counts), busy_site.writers():
+        run_readers(server, paths, WARM_SECONDS)
         closely = Turn(server, counts, paths)
     usual = statistics.median(turn.rate for turn in turns)
     slowest, _middle, fastest = sorted(turn.rate / usual for turn in turns)
     named = {"readers alone": alone, "readers and writers": mixed}
     rows: list[list[object]] = [
-        ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].waits(), "", "", "", ""]
+        ["bare view", f"{usual:,.0f}", f"{slowest:.2f}–{fastest:.2f}", *turns[1].format_latencies(), "", "", "", ""]
     ]
     rows += [[name, *turn.row(usual)] for name, turn in named.items()]
     about = ABOUT.format(**globals(), busy=busy_site, web=web, share=mixed.readings.rate / usual, hits=mixed.hits)
-    profile = PROFILE.format(commands=closely.commands, hits=closely.hits, own=mixed.readings.own)
+    profile = PROFILE.format(commands=closely.commands, hits=closely.hits, own=mixed.readings.client_ms)
     parts = [[name, f"{share:.0%}"] for name, share in closely.parts()]
     return [
         report.Table("Mixed", about, COLUMNS, rows),
@@ -85,57 +85,57 @@ of a processor for a page."""
 
 
 class Turn:
-    """Some seconds of readers, and what the workers and MongoDB did in them."""
+    """SECONDS of readers, with the counts of the workers and the CPU time of web server and MongoDB."""
 
     def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
         before = counts()
-        spent = server.spent()
-        self.readings = read(server, paths, SECONDS)
-        self.spent = [after - b for after, b in zip(server.spent(), spent, strict=True)]
+        cpu_before = server.cpu_seconds()
+        self.readings = run_readers(server, paths, SECONDS)
+        self.cpu_seconds = [after - b for after, b in zip(server.cpu_seconds(), cpu_before, strict=True)]
         self.counts = counts() - before
 
     @property
     def hits(self) -> float:
-        """Which part of the pages came from the cache."""
+        """Return the share of pages from the cache."""
         return self.counts["kept"] / self.counts["pages"]
 
     @property
     def renewed(self) -> float:
-        """Of which part of the pages only the discussion was made anew."""
+        """Return the share of pages whose discussion was rendered again while the rest came from the cache."""
         return self.counts["renewed"] / self.counts["pages"]
 
     @property
     def commands(self) -> float:
-        """How many commands a page sent."""
+        """Return the number of commands per page."""
         return self.counts["commands"] / self.counts["pages"]
 
     def row(self, bare: float) -> list[object]:
-        """Return the figures of the table."""
-        costs = [f"{seconds * 1_000 / self.readings.pages:.2f}" for seconds in self.spent]
+        """Return the figures of a row; `bare` is the rate of the bare view."""
+        costs = [f"{seconds * 1_000 / self.readings.pages:.2f}" for seconds in self.cpu_seconds]
         rate = self.readings.rate
         return [
             f"{rate:,.0f}",
             f"{rate / bare:.3f}",
-            *self.readings.waits(),
+            *self.readings.format_latencies(),
             f"{self.hits:.3f}",
             f"{self.renewed:.3f}",
             *costs,
         ]
 
     def parts(self) -> Iterator[tuple[str, float]]:
-        """Yield in what part of the code the requests were, and for which part of the time; the most first."""
+        """Yield (part of the code, share of the time) of the sampled requests, the largest share first."""
         samples = Counter({name: n for name, n in self.counts.items() if name not in COUNTED})
         for name, n in samples.most_common():
             yield name, n / samples.total()
 
 
-def read(server: Any, paths: list[str], seconds: float) -> Readings:
-    """Have readers ask a server, in a process of their own."""
+def run_readers(server: Any, paths: list[str], seconds: float) -> Readings:
+    """Run readers of a server in a separate process."""
     from benchmarks import web
 
-    asked = {"port": server.port, "paths": paths, "seconds": seconds, "connections": web.CONNECTIONS}
+    options = {"port": server.port, "paths": paths, "seconds": seconds, "connections": web.CONNECTIONS}
     command = [sys.executable, "-m", "benchmarks.readers"]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=json.dumps(options), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2_000:])
     return Readings(**json.loads(done.stdout))

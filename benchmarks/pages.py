@@ -1,4 +1,4 @@
-"""Pages a second, as a part of what a bare Django view does in the same minute (docs/reference/benchmarks.md)."""
+"""Pages per second, relative to a bare Django view in the same minute (docs/reference/benchmarks.md)."""
 
 import statistics
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from benchmarks import content, report, site
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 1)
 NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
-# The processors' speed changes within seconds: so many series are compared with one turn of the bare view.
+# Number of series between two turns of the bare view, because the speed of processors changes within seconds.
 BARE_EVERY = 3
-# What is wanted: the least part of a bare view's pages a second.
+# Minimum ratios to the bare view's pages per second.
 GOALS = {("post, 100 comments threaded", "cold"): 0.08, ("post, 100 comments threaded", "kept"): 0.33}
 GOALS["post, 100 comments threaded", "304"] = 0.33
 
 
 @dataclass
 class Series:
-    """What was measured of one page in one way, a load and its part of the bare view's rate a round."""
+    """Results of one page served in one way: for each round, a load and its ratio to the bare view."""
 
     page: str
     way: str
@@ -29,7 +29,7 @@ class Series:
     ratios: list[float] = field(default_factory=list)
 
     def row(self) -> list[object]:
-        """Return the line of the table."""
+        """Return the table's row."""
         ratio = statistics.median(self.ratios)
         goal = GOALS.get((self.page, self.way))
         rate, p99, web, mongod = (
@@ -49,46 +49,46 @@ class Series:
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod() as folder, ExitStack() as servers:
+    """Measure, and publish the results."""
+    with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import web
         from marginalia.mongo.connection import database
 
         web.require_wrk()
-        paths = dict(addresses())
-        bare = servers.enter_context(web.started("benchmarks.bare:application", folder))
-        cold = servers.enter_context(web.started("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
-        warm = servers.enter_context(web.started("cms.wsgi:application", folder))
-        every = [Series(name, "cold") for name in paths]
-        every += [Series(name, "kept") for name in paths if "etag" in warm.get(paths[name])[1]]
-        every += [Series(one.page, "304") for one in every if one.way == "kept"]
+        paths = dict(measured_pages())
+        bare = servers.enter_context(web.serve("benchmarks.bare:application", folder))
+        cold = servers.enter_context(web.serve("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
+        warm = servers.enter_context(web.serve("cms.wsgi:application", folder))
+        all_series = [Series(name, "cold") for name in paths]
+        all_series += [Series(name, "kept") for name in paths if "etag" in warm.get(paths[name])[1]]
+        all_series += [Series(series.page, "304") for series in all_series if series.way == "kept"]
         post = next(iter(paths))
         size = len(warm.get(paths[post])[2])
-        [id] = [one["_id"] for one in database().discussions.find().sort("count", -1).limit(1)]
+        [id] = [discussion["_id"] for discussion in database().discussions.find().sort("count", -1).limit(1)]
         paths |= {
             "bare view": "/",
             "bare, one command": f"/read/2?discussion={quote(id)}",
             f"bare, one command, {size:,} bytes": f"/read/{size}?discussion={quote(id)}",
             f"bare, what the post reads, {size:,} bytes": f"/read-all/{size}?discussion={quote(id)}",
         }
-        barest, *others = [Series(name, "bare") for name in list(paths)[-4:]]
-        every = others + every
+        baseline, *ceilings = [Series(name, "bare") for name in list(paths)[-4:]]
+        all_series = ceilings + all_series
         for _ in range(ROUNDS):
-            for turn, one in enumerate(every):
+            for turn, series in enumerate(all_series):
                 if turn % BARE_EVERY == 0:
-                    barest.loads.append(bare.loaded("/", SECONDS))
-                server = {"bare": bare, "cold": cold}.get(one.way, warm)
-                path = paths[one.page]
-                headers = {"If-None-Match": server.get(path)[1]["etag"]} if one.way == "304" else {}
-                if (status := server.get(path, headers)[0]) != (304 if one.way == "304" else 200):
+                    baseline.loads.append(bare.load("/", SECONDS))
+                server = {"bare": bare, "cold": cold}.get(series.way, warm)
+                path = paths[series.page]
+                headers = {"If-None-Match": server.get(path)[1]["etag"]} if series.way == "304" else {}
+                if (status := server.get(path, headers)[0]) != (304 if series.way == "304" else 200):
                     raise RuntimeError(f"{path}: status {status}")
-                one.loads.append(server.loaded(path, SECONDS, headers))
-                one.ratios.append(one.loads[-1].rate / barest.loads[-1].rate)
-        usual = statistics.median(load.rate for load in barest.loads)
-        barest.ratios = [load.rate / usual for load in barest.loads]
+                series.loads.append(server.load(path, SECONDS, headers))
+                series.ratios.append(series.loads[-1].rate / baseline.loads[-1].rate)
+        usual = statistics.median(load.rate for load in baseline.loads)
+        baseline.ratios = [load.rate / usual for load in baseline.loads]
         about = ABOUT.format(web=web, rounds=ROUNDS, seconds=SECONDS, nodes=NODES, comments=COMMENTS)
-        rows = [one.row() for one in (barest, *every)]
+        rows = [series.row() for series in (baseline, *all_series)]
         report.publish("pages", [report.Table("Pages a second", about, COLUMNS, rows)])
 
 
@@ -104,17 +104,17 @@ the processors' time that a page costs each. *API*: the same content as JSON, wi
 site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
 
 
-def addresses() -> Iterator[tuple[str, str]]:
-    """Yield (what it is, path) of every page that is measured; the post gets its comments here."""
+def measured_pages() -> Iterator[tuple[str, str]]:
+    """Add comments to a post and publish a photo; yield (name, path) of every measured page."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import stored_nodes
 
-    photo = content.photo()
+    photo = content.publish_photo()
     sections = tree.current()
     blog = next(section for section in sections.sections.values() if section.slug == "blog-1")
     post = stored_nodes.entries(blog.id, now(), size=1).nodes[0]
-    content.discuss(post, COMMENTS)
+    content.add_comments(post, COMMENTS)
     yield "post, 100 comments threaded", post.get_absolute_url()
     yield "post, 100 comments oldest first", f"{post.get_absolute_url()}?comments=oldest"
     yield "photo", photo

@@ -1,4 +1,4 @@
-"""Pages beside those of Wagtail with django-comments-xtd: a post with its discussion, and readers of many beside writers."""
+"""Pages compared with Wagtail and django-comments-xtd: a post with its discussion, and many readers alongside writers."""
 
 import json
 import os
@@ -15,20 +15,20 @@ from typing import Any
 
 from benchmarks import busy_site, mixed, report, side_by_side, site
 from benchmarks.readers import Readings
-from benchmarks.side_by_side import Series, Steal, answer
+from benchmarks.side_by_side import Series, Steal, get_body
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
-# Of readers while others write: in each turn before they are counted, and while they are.
+# Readers alongside writers: number of turns, and seconds of each turn for warming up and for measuring.
 TURNS, WARM_SECONDS, MIXED_SECONDS = (1, 2, 5) if site.QUICK else (3, 5, 15)
-# On the post that is measured, which is the least read; and on each other one at first, so that none gets more than a page of
-# ours while it is measured: django-comments-xtd shows all comments of a post on one page.
+# Comments of the measured post, which is the least popular, and initial comments of all others. The others have fewer, so that
+# none exceeds one of our pages during the measurement. django-comments-xtd shows all comments of a post on one page.
 COMMENTS, AT_FIRST = 100, 40
 OURS = "kept"
 OURS_COLD = "cold"
 PEER = "Wagtail"
 PEER_KEPT = "Wagtail, kept 60 s"
 PAGE = f"a post with {COMMENTS} comments"
-# What is wanted: times Wagtail's pages a second.
+# Minimum ratios to Wagtail's pages per second.
 GOALS = {OURS_COLD: 7, OURS: 32}
 MIXED_GOAL = 12
 
@@ -61,68 +61,71 @@ included. Of the processors' time the machine's host took {steal}."""
 
 @dataclass
 class Peer:
-    """The peer's site as it is installed: its interpreter, what it needs to know, and its versions by package."""
+    """An installed peer site: its interpreter, environment variables, and versions by package."""
 
     python: str
     environment: Mapping[str, str]
     versions: Mapping[str, str]
 
-    def run(self, module: str, *arguments: str, **how: Any) -> "subprocess.Popen[str]":
-        """Start one of its modules."""
+    def run(self, module: str, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+        """Start a module of benchmarks.wagtail_site in the peer's environment."""
         command = [self.python, "-m", f"benchmarks.wagtail_site.{module}", *arguments]
-        return subprocess.Popen(command, env={**os.environ, **self.environment}, cwd=report.ROOT, text=True, **how)
+        return subprocess.Popen(command, env={**os.environ, **self.environment}, cwd=report.ROOT, text=True, **options)
 
 
-def discuss() -> None:
-    """Put the comments under our posts."""
-    posts, _sums = busy_site.ranked()
-    busy_site.load([AT_FIRST] * (len(posts) - 1) + [COMMENTS])
+def add_comments() -> None:
+    """Add the comments to our posts."""
+    posts, _weights = busy_site.ranked_posts()
+    busy_site.add_comments([AT_FIRST] * (len(posts) - 1) + [COMMENTS])
 
 
 def comments(post: str) -> list[dict[str, str]]:
-    """Return the comments of our post by id, parents before replies, as the peer's site is filled with them."""
+    """Return the comments of our post with this id, parents before replies, for filling the peer's site."""
     from marginalia.comments.reading import selectors
     from marginalia.comments.types import Target
 
     return [
         {
-            "slug": one.slug,
-            "parent": one.parent,
-            "name": one.author.name,
-            "url": one.author.url,
-            "text": one.source,
-            "posted": one.posted.isoformat(),
+            "slug": comment.slug,
+            "parent": comment.parent,
+            "name": comment.author.name,
+            "url": comment.author.url,
+            "text": comment.source,
+            "posted": comment.posted.isoformat(),
         }
-        for one in selectors.iterate(Target("nodes.node", post))
+        for comment in selectors.iterate(Target("nodes.node", post))
     ]
 
 
 def tables(
     servers: Mapping[str, Any], bare: Any, folder: Path, posts: Sequence[Mapping[str, Any]], peers: Mapping[str, Peer]
 ) -> list[report.Table]:
-    """Measure. `servers` by way; `posts` as our API tells of them; `peers`: the peer's sites by way."""
+    """Measure, and return the tables. `servers` and `peers` are by way; `posts` come from our API."""
     by_id = {post["id"]: post for post in posts}
-    ranked = [by_id[str(id)] for id in busy_site.ranked()[0]]
-    return [_one(servers, bare, ranked[-1]["path"], peers[PEER].versions), _mixed(servers, folder, ranked, peers)]
+    ranked = [by_id[str(id)] for id in busy_site.ranked_posts()[0]]
+    return [
+        _single_page(servers, bare, ranked[-1]["path"], peers[PEER].versions),
+        _mixed(servers, folder, ranked, peers),
+    ]
 
 
-def _one(servers: Mapping[str, Any], bare: Any, path: str, versions: Mapping[str, str]) -> report.Table:
+def _single_page(servers: Mapping[str, Any], bare: Any, path: str, versions: Mapping[str, str]) -> report.Table:
     paths = {OURS: path, OURS_COLD: path, PEER: f"{path}/", PEER_KEPT: f"{path}/"}
-    for way, shown in ((OURS, rb'<li class="comment '), (PEER, rb'<div id="c\d+" class="comment')):
-        if (count := len(re.findall(shown, answer(servers[way], paths[way])))) != COMMENTS:
+    for way, pattern in ((OURS, rb'<li class="comment '), (PEER, rb'<div id="c\d+" class="comment')):
+        if (count := len(re.findall(pattern, get_body(servers[way], paths[way])))) != COMMENTS:
             raise RuntimeError(f"{way} shows {count} comments")
-    every = [Series(PAGE, way, servers[way], path) for way, path in paths.items()]
+    all_series = [Series(PAGE, way, servers[way], path) for way, path in paths.items()]
     steal = Steal()
-    side_by_side.measure(every, PEER, bare, ROUNDS, SECONDS)
+    side_by_side.measure(all_series, PEER, bare, ROUNDS, SECONDS)
     about = ABOUT.format(
         **globals(), wagtail=versions["wagtail"], xtd=versions["django-comments-xtd"], steal=str(steal)
     )
-    rows = [[*one.row(), verdict(one.of_base, GOALS.get(one.way))] for one in every]
+    rows = [[*series.row(), verdict(series.base_ratios, GOALS.get(series.way))] for series in all_series]
     return report.Table("Pages beside those of Wagtail with django-comments-xtd", about, COLUMNS, rows)
 
 
 def verdict(ratios: Sequence[float], goal: float | None) -> str:
-    """Return what is wanted of a ratio and whether its median is that."""
+    """Return the goal of a ratio and whether its median meets it; "" without a goal."""
     if goal is None:
         return ""
     return f"≥ {goal:g}: {'kept' if statistics.median(ratios) >= goal else 'missed'}"
@@ -130,7 +133,7 @@ def verdict(ratios: Sequence[float], goal: float | None) -> str:
 
 @dataclass
 class Traffic:
-    """Readers of a site while it is written to: what was found turn by turn."""
+    """Results of readers of a site alongside writers, turn by turn."""
 
     way: str
     server: Any
@@ -138,39 +141,39 @@ class Traffic:
     writers: Callable[[], AbstractContextManager[Counter[str]]]
     readings: list[Readings] = field(default_factory=list)
     costs: list[list[float]] = field(default_factory=list)
-    of_base: list[float] = field(default_factory=list)
+    base_ratios: list[float] = field(default_factory=list)
     written: Counter[str] = field(default_factory=Counter)
 
     def turn(self) -> float:
-        """Read and write for some seconds; return the pages a second."""
-        with self.writers() as done:
-            mixed.read(self.server, self.paths, WARM_SECONDS)
-            before = self.server.spent()
-            self.readings.append(mixed.read(self.server, self.paths, MIXED_SECONDS))
+        """Read and write for some seconds; return the pages per second."""
+        with self.writers() as counts:
+            mixed.run_readers(self.server, self.paths, WARM_SECONDS)
+            before = self.server.cpu_seconds()
+            self.readings.append(mixed.run_readers(self.server, self.paths, MIXED_SECONDS))
             pages = self.readings[-1].pages
             self.costs.append(
-                [(after - b) * 1_000 / pages for after, b in zip(self.server.spent(), before, strict=True)]
+                [(after - b) * 1_000 / pages for after, b in zip(self.server.cpu_seconds(), before, strict=True)]
             )
-        self.written += done
-        print(f"mixed, {self.way}: {self.readings[-1].rate:,.1f} pages a second, {dict(done)}", flush=True)
+        self.written += counts
+        print(f"mixed, {self.way}: {self.readings[-1].rate:,.1f} pages a second, {dict(counts)}", flush=True)
         return self.readings[-1].rate
 
     def row(self) -> list[object]:
-        """Return the line of the table."""
+        """Return the table's row."""
         rate, p50, p99 = (
-            statistics.median(getattr(one, name) for one in self.readings) for name in ("rate", "p50", "p99")
+            statistics.median(getattr(reading, name) for reading in self.readings) for name in ("rate", "p50", "p99")
         )
         costs = [f"{statistics.median(turns):.2f}" for turns in zip(*self.costs, strict=True)]
         return [
             self.way,
             f"{rate:,.0f}",
-            *side_by_side.ratio(self.of_base),
+            *side_by_side.ratio(self.base_ratios),
             f"{p50:.1f}",
             f"{p99:.1f}",
             *costs,
             self.written["comment"],
             self.written["save"],
-            verdict(self.of_base, MIXED_GOAL if self.way == "ours" else None),
+            verdict(self.base_ratios, MIXED_GOAL if self.way == "ours" else None),
         ]
 
 
@@ -182,25 +185,25 @@ def _mixed(
     paths = [post["path"] for post in posts]
     slugs = folder / "ranked.json"
     slugs.write_text(json.dumps([post["slug"] for post in posts]))
-    ids = busy_site.ranked()[0]
-    each: dict[Callable[[random.Random, Any], None], float] = {
+    ids = busy_site.ranked_posts()[0]
+    intervals: dict[Callable[[random.Random, Any], None], float] = {
         busy_site.comment: busy_site.COMMENT_EVERY,
         busy_site.save: busy_site.SAVE_EVERY,
     }
-    every = [Traffic("ours", servers[OURS], paths, lambda: busy_site.at_their_pace(ids, each))]
+    all_traffic = [Traffic("ours", servers[OURS], paths, lambda: busy_site.repeat_on_posts(ids, intervals))]
     for way, peer in peers.items():
-        theirs = [f"{path}/" for path in paths]
-        every.append(Traffic(way, servers[way], theirs, lambda peer=peer: _written_to(peer, slugs)))  # type: ignore[misc]
-    # What is read most must be the same: a redirection would count as a page.
+        peer_paths = [f"{path}/" for path in paths]
+        all_traffic.append(Traffic(way, servers[way], peer_paths, lambda peer=peer: _write_to_peer(peer, slugs)))  # type: ignore[misc]
+    # Check some posts on all sites, because a redirect would also count as a page.
     for number in (0, 1, -2):
-        for one in every:
-            if posts[number]["title"].encode() not in answer(one.server, one.paths[number]):
-                raise RuntimeError(f"{one.way}: {one.paths[number]} is not {posts[number]['title']}")
+        for traffic in all_traffic:
+            if posts[number]["title"].encode() not in get_body(traffic.server, traffic.paths[number]):
+                raise RuntimeError(f"{traffic.way}: {traffic.paths[number]} is not {posts[number]['title']}")
     steal = Steal()
     for _ in range(TURNS):
-        rates = {one.way: one.turn() for one in every}
-        for one in every:
-            one.of_base.append(rates[one.way] / rates[PEER])
+        rates = {traffic.way: traffic.turn() for traffic in all_traffic}
+        for traffic in all_traffic:
+            traffic.base_ratios.append(rates[traffic.way] / rates[PEER])
     about = MIXED_ABOUT.format(
         **globals(),
         busy=busy_site,
@@ -209,24 +212,24 @@ def _mixed(
         workers=web.WORKERS,
         steal=str(steal),
     )
-    rows = [one.row() for one in every]
+    rows = [traffic.row() for traffic in all_traffic]
     return report.Table("Readers and writers, beside Wagtail with django-comments-xtd", about, MIXED_COLUMNS, rows)
 
 
 @contextmanager
-def _written_to(peer: Peer, slugs: Path) -> Iterator[Counter[str]]:
-    """Have the peer's writers write while the block lasts; what they did is known after it."""
+def _write_to_peer(peer: Peer, slugs: Path) -> Iterator[Counter[str]]:
+    """Run the peer's writers during the block; yield a counter that is filled at its end."""
     process = peer.run("write", str(slugs), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
-    done: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with process:
         process.stdout.readline()
         try:
-            yield done
+            yield counts
         finally:
             process.stdin.close()
-            told = process.stdout.read()
+            output = process.stdout.read()
     if process.returncode:
         raise RuntimeError("The peer's writers failed: see above")
-    done.update(json.loads(told))
+    counts.update(json.loads(output))

@@ -1,4 +1,4 @@
-"""Calls of the API and pages a second beside those of Wagtail with django-comments-xtd (docs/reference/benchmarks.md)."""
+"""API calls and pages per second, compared with Wagtail and django-comments-xtd (docs/reference/benchmarks.md)."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import peer_pages, report, side_by_side, site
 from benchmarks.peer_pages import OURS, OURS_COLD, PEER, PEER_KEPT, Peer
-from benchmarks.side_by_side import Series, Steal, answer
+from benchmarks.side_by_side import Series, Steal, get_body
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
 NODES = 100 if site.QUICK else 1_000
@@ -23,7 +23,7 @@ WAGTAIL_NEW = "Wagtail v3"
 WAGTAIL_KEPT = "Wagtail v2, kept 60 s"
 _NEWEST = "?type=wagtail_site.Post&order=-first_published_at&limit=20"
 _ONLY = "id,type,slug,title,url,published"
-# What is asked for: who answers at which address. {id} is the post's, {pk} that of its copy in Wagtail.
+# Paths by call and by site. {id} is the id of the post, {pk} the key of its copy in Wagtail.
 CALLS: Mapping[str, Mapping[str, str]] = {
     "a post with its text": {
         OURS: "/api/v1/nodes/{id}?include=body_html",
@@ -54,30 +54,30 @@ summaries, authors or tags in lists. SQLite's work is in *Web*. Of the processor
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod() as folder, ExitStack() as servers:
+    """Measure, and publish the results."""
+    with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from benchmarks import web
 
         web.require_wrk()
-        peer_pages.discuss()
-        bare = servers.enter_context(web.started("benchmarks.bare:application", folder))
-        cold = servers.enter_context(web.started("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
-        kept = servers.enter_context(web.started("cms.wsgi:application", folder))
+        peer_pages.add_comments()
+        bare = servers.enter_context(web.serve("benchmarks.bare:application", folder))
+        cold = servers.enter_context(web.serve("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
+        kept = servers.enter_context(web.serve("cms.wsgi:application", folder))
         posts = _posts(kept)
-        peers = _made(folder, posts)
-        theirs = {
-            way: servers.enter_context(web.started("cms.wsgi:application", folder, peer.environment, peer.python))
+        peers = _install_peers(folder, posts)
+        peer_servers = {
+            way: servers.enter_context(web.serve("cms.wsgi:application", folder, peer.environment, peer.python))
             for way, peer in peers.items()
         }
-        by = {OURS: kept, OURS_COLD: cold, **theirs}
-        report.publish("peers", [_calls(by, bare, posts), *peer_pages.tables(by, bare, folder, posts, peers)])
+        by_way = {OURS: kept, OURS_COLD: cold, **peer_servers}
+        report.publish("peers", [_calls(by_way, bare, posts), *peer_pages.tables(by_way, bare, folder, posts, peers)])
 
 
 def _calls(servers: Mapping[str, Any], bare: Any, posts: list[dict[str, Any]]) -> report.Table:
     from benchmarks import web
 
-    by = {
+    by_way = {
         **servers,
         WAGTAIL: servers[PEER],
         WAGTAIL_NEW: servers[PEER],
@@ -88,32 +88,32 @@ def _calls(servers: Mapping[str, Any], bare: Any, posts: list[dict[str, Any]]) -
     if copy["title"] != post["title"]:
         raise RuntimeError(f"{copy['title']} is not {post['title']}")
     names = {"id": post["id"], "pk": copy["id"]}
-    every = [
-        Series(call, way, by[way], path.format(**names))
+    all_series = [
+        Series(call, way, by_way[way], path.format(**names))
         for call, paths in CALLS.items()
-        for way, path in every_way(paths).items()
+        for way, path in all_ways(paths).items()
     ]
     steal = Steal()
-    side_by_side.measure(every, WAGTAIL, bare, ROUNDS, SECONDS)
+    side_by_side.measure(all_series, WAGTAIL, bare, ROUNDS, SECONDS)
     about = ABOUT.format(
         posts=len(posts),
-        wagtail=_pinned()["wagtail"],
+        wagtail=_pinned_versions()["wagtail"],
         workers=web.WORKERS,
         connections=web.CONNECTIONS,
         rounds=ROUNDS,
         seconds=SECONDS,
         steal=str(steal),
     )
-    return report.Table("Calls of the API beside Wagtail's", about, COLUMNS, [one.row() for one in every])
+    return report.Table("Calls of the API beside Wagtail's", about, COLUMNS, [series.row() for series in all_series])
 
 
-def every_way(paths: Mapping[str, str]) -> dict[str, str]:
-    """Return a call's addresses by who answers, with those that are asked twice: ours without its cache, Wagtail's with one."""
+def all_ways(paths: Mapping[str, str]) -> dict[str, str]:
+    """Return a call's paths by way, adding our site without its cache and Wagtail with a cache."""
     return {OURS: paths[OURS], OURS_COLD: paths[OURS], **paths, WAGTAIL_KEPT: paths[WAGTAIL]}
 
 
 def _posts(ours: Any) -> list[dict[str, Any]]:
-    """Return every post as our API tells of it, with its comments."""
+    """Return every post from our API, with its comments."""
     posts = []
     cursor = ""
     while cursor is not None:
@@ -123,9 +123,11 @@ def _posts(ours: Any) -> list[dict[str, Any]]:
     return posts
 
 
-def _made(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
-    """Install Wagtail and django-comments-xtd into the folder, with the posts; return the sites by way: one that keeps nothing,
-    and one on a copy of the database that keeps answers."""
+def _install_peers(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
+    """Install Wagtail and django-comments-xtd in the folder, and fill a site with the posts; return the peers by way.
+
+    One peer has no cache. The other uses a copy of the database and caches responses.
+    """
     from django.conf import settings
 
     venv.create(folder / "wagtail", with_pip=True)
@@ -144,29 +146,32 @@ def _made(folder: Path, posts: list[dict[str, Any]]) -> dict[str, Peer]:
     ]
     subprocess.run(install, check=True)
     database = folder / "wagtail.sqlite3"
-    copied = folder / "wagtail-kept.sqlite3"
+    database_copy = folder / "wagtail-kept.sqlite3"
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.wagtail_site.settings",
         "WAGTAIL_DATABASE": str(database),
         "REQUESTS_AT_ONCE": str(settings.REQUESTS_AT_ONCE),
     }
-    peer = Peer(python, environment, _pinned())
+    peer = Peer(python, environment, _pinned_versions())
     file = folder / "posts.json"
     file.write_text(json.dumps(posts))
     if peer.run("fill", str(file)).wait():
         raise RuntimeError("The peer's site could not be filled: see above")
-    # What is written to one is not in the other; the last connection that closed left no log beside it.
-    shutil.copy(database, copied)
+    # A copy, so that writes to one site don't affect the other. Copying one file suffices, because closing the last
+    # connection has removed the write-ahead log.
+    shutil.copy(database, database_copy)
     return {
         PEER: peer,
-        PEER_KEPT: replace(peer, environment={**environment, "WAGTAIL_DATABASE": str(copied), "KEEP_SECONDS": "60"}),
+        PEER_KEPT: replace(
+            peer, environment={**environment, "WAGTAIL_DATABASE": str(database_copy), "KEEP_SECONDS": "60"}
+        ),
     }
 
 
 def _json(server: Any, path: str) -> Any:
-    return json.loads(answer(server, path))
+    return json.loads(get_body(server, path))
 
 
-def _pinned() -> dict[str, str]:
+def _pinned_versions() -> dict[str, str]:
     pins = (line.partition("==") for line in REQUIREMENTS.read_text().splitlines() if not line.startswith("#"))
     return {name: version for name, _, version in pins}

@@ -1,10 +1,10 @@
-"""Photos: streaming 2 GB up and down, against the driver's own GridFS, and one picture of 100 megapixels through the admin.
+"""Photos: streaming 2 GB up and down, compared with the driver's own GridFS, and uploading 100 megapixels in the admin.
 
     python benchmarks/photos.py            2 GB, and the picture; needs 5 GB of disk
     python benchmarks/photos.py --mb 200   less of it
 
-Memory is the growth of the peak resident set of a process that does nothing else (one for each measurement), from when it is
-connected. It starts an embedded server of its own, in a folder that it removes.
+Each measurement runs in its own process. Memory is the growth of its peak resident set since it connected. The benchmark
+starts a temporary MongoDB.
 """
 
 import argparse
@@ -20,17 +20,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MIB = 1 << 20
 PIECE = MIB // 4
-# What issue and README promise.
-MOST_GROWTH = 96
-MOST_MORE_THAN_SMALL = 16
-LEAST_UP = 0.8
-LEAST_DOWN = 0.5
-MOST_FOR_PICTURE = 400
+# Promised limits: growth in MiB, ratios to the driver's speed, and peak memory of the picture in MiB.
+MAX_GROWTH = 96
+MAX_DIFFERENCE = 16
+MIN_UP_RATIO = 0.8
+MIN_DOWN_RATIO = 0.5
+MAX_PICTURE_PEAK = 400
 SMALL_MB = 200
 
 
 def main() -> int:
-    """Measure everything in processes of its own, print a table, and return 1 if something promised was not kept."""
+    """Run all measurements, print a table, and return 1 if a promise wasn't kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--mb",
@@ -60,36 +60,36 @@ def main() -> int:
 
 
 def _report(mb: int, no_picture: bool, environment: dict[str, str]) -> int:
-    def measured(name: str, size: int) -> dict[str, float]:
+    def measure(name: str, size: int) -> dict[str, float]:
         command = [sys.executable, __file__, "--one", name, "--mb", str(size)]
-        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        completed = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        result: dict[str, float] = json.loads(completed.stdout.splitlines()[-1])
         speed = f"{result['seconds']:7.1f} s  {size / result['seconds']:6.0f} MB/s"
         print(f"{name:10} {size:5} MB {speed}  +{result['growth']:.0f} MiB", flush=True)
         return result
 
-    found = {
-        (name, size): measured(name, size) for size in (SMALL_MB, mb) for name in ("up", "down", "up-raw", "down-raw")
+    results = {
+        (name, size): measure(name, size) for size in (SMALL_MB, mb) for name in ("up", "down", "up-raw", "down-raw")
     }
     promises = []
-    for way, least in (("up", LEAST_UP), ("down", LEAST_DOWN)):
-        ratio = found[f"{way}-raw", mb]["seconds"] / found[way, mb]["seconds"]
-        growth = found[way, mb]["growth"]
-        small = found[way, SMALL_MB]["growth"]
+    for way, least in (("up", MIN_UP_RATIO), ("down", MIN_DOWN_RATIO)):
+        ratio = results[f"{way}-raw", mb]["seconds"] / results[way, mb]["seconds"]
+        growth = results[way, mb]["growth"]
+        small = results[way, SMALL_MB]["growth"]
         promises.append((f"{way}: {ratio:.2f} × the driver's speed (at least {least})", ratio >= least))
-        promises.append((f"{way}: +{growth:.0f} MiB (at most {MOST_GROWTH})", growth <= MOST_GROWTH))
-        text = f"{way}: {growth - small:+.0f} MiB against {SMALL_MB} MB (at most {MOST_MORE_THAN_SMALL})"
-        promises.append((text, growth - small <= MOST_MORE_THAN_SMALL))
+        promises.append((f"{way}: +{growth:.0f} MiB (at most {MAX_GROWTH})", growth <= MAX_GROWTH))
+        text = f"{way}: {growth - small:+.0f} MiB against {SMALL_MB} MB (at most {MAX_DIFFERENCE})"
+        promises.append((text, growth - small <= MAX_DIFFERENCE))
     if not no_picture:
-        picture = measured("picture", 100)
-        text = f"100 megapixels, admin and rendition: {picture['peak']:.0f} MiB resident (at most {MOST_FOR_PICTURE})"
-        promises.append((text, picture["peak"] <= MOST_FOR_PICTURE))
-    for text, kept in promises:
-        print(f"{'kept  ' if kept else 'BROKEN'}  {text}")
-    return 0 if all(kept for _text, kept in promises) else 1
+        picture = measure("picture", 100)
+        text = f"100 megapixels, admin and rendition: {picture['peak']:.0f} MiB resident (at most {MAX_PICTURE_PEAK})"
+        promises.append((text, picture["peak"] <= MAX_PICTURE_PEAK))
+    for text, is_kept in promises:
+        print(f"{'kept  ' if is_kept else 'BROKEN'}  {text}")
+    return 0 if all(is_kept for _text, is_kept in promises) else 1
 
 
-def _connected() -> None:
+def _connect() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     import django
 
@@ -99,7 +99,7 @@ def _connected() -> None:
     from marginalia.mongo import indexes
     from marginalia.mongo.connection import database
 
-    # Never the site's own data.
+    # Never use the site's own database.
     connections.settings["default"]["NAME"] = "test_benchmark"
     assert database().name == "test_benchmark"
     indexes.ensure()
@@ -116,9 +116,9 @@ def _peak() -> float:
 
 def _measure(work: Callable[[], object]) -> dict[str, float]:
     before = _peak()
-    began = time.perf_counter()
+    started = time.perf_counter()
     work()
-    return {"seconds": time.perf_counter() - began, "growth": _peak() - before, "peak": _peak()}
+    return {"seconds": time.perf_counter() - started, "growth": _peak() - before, "peak": _peak()}
 
 
 def _bytes(mb: int) -> Iterator[bytes]:
@@ -128,14 +128,14 @@ def _bytes(mb: int) -> Iterator[bytes]:
 
 
 def up(mb: int) -> dict[str, float]:
-    """The asset service's writer, below the type check."""
-    _connected()
+    """Measure writing with the site's writer, without the checks of pictures."""
+    _connect()
     from bson import ObjectId
 
     from photos.assets.writer import Writer
 
     def work() -> None:
-        # As the validator wants a content that is on its way.
+        # The collection's validator requires these fields for an unfinished upload.
         place = {"type": "photo-content", "parent_id": ObjectId(), "slug": str(mb)}
         writer = Writer("cms.assets", ObjectId(), f"{mb}.bin", place, place={})
         for block in _bytes(mb):
@@ -146,8 +146,8 @@ def up(mb: int) -> dict[str, float]:
 
 
 def up_raw(mb: int) -> dict[str, float]:
-    """The driver's GridFS with its defaults."""
-    _connected()
+    """Measure writing with the driver's GridFS and its defaults."""
+    _connect()
     from gridfs import GridFSBucket
 
     from marginalia.mongo.connection import database
@@ -161,8 +161,8 @@ def up_raw(mb: int) -> dict[str, float]:
 
 
 def down(mb: int) -> dict[str, float]:
-    """The asset service's reader, as the view uses it."""
-    _connected()
+    """Measure reading with the site's reader, as the view uses it."""
+    _connect()
     from marginalia.mongo.connection import database
     from photos.assets.reader import read
 
@@ -176,8 +176,8 @@ def down(mb: int) -> dict[str, float]:
 
 
 def down_raw(mb: int) -> dict[str, float]:
-    """The same bytes through the driver's GridFS."""
-    _connected()
+    """Measure reading the same bytes with the driver's GridFS."""
+    _connect()
     from gridfs import GridFSBucket
 
     from marginalia.mongo.connection import database
@@ -193,11 +193,11 @@ def down_raw(mb: int) -> dict[str, float]:
 
 
 def picture(megapixels: int) -> dict[str, float]:
-    """A JPEG of that many megapixels through the admin's form, and then its largest copy and a square."""
-    made = subprocess.run(
+    """Measure uploading a JPEG of this size in the admin, and creating its largest copy and its largest square."""
+    path = subprocess.run(
         [sys.executable, "-c", _MAKE_PICTURE, str(megapixels)], check=True, capture_output=True, text=True
     ).stdout.strip()
-    _connected()
+    _connect()
     from django.contrib.auth.models import User
     from django.test import Client
     from django.urls import reverse
@@ -212,7 +212,7 @@ def picture(megapixels: int) -> dict[str, float]:
     client.force_login(User.objects.create_superuser(f"benchmark-{os.getpid()}"))
 
     def work() -> None:
-        with open(made, "rb") as file:
+        with open(path, "rb") as file:
             response = client.post(
                 reverse("admin:nodes_photo_upload", args=[parent]),
                 {"files": file},
@@ -228,10 +228,10 @@ def picture(megapixels: int) -> dict[str, float]:
     try:
         return _measure(work)
     finally:
-        Path(made).unlink()
+        Path(path).unlink()
 
 
-# In a process of its own: drawing takes more memory than reading.
+# Runs in a separate process, because drawing the picture takes more memory than uploading it.
 _MAKE_PICTURE = """
 import sys, tempfile
 from PIL import Image

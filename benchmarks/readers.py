@@ -1,4 +1,4 @@
-"""Readers in a process of their own: they ask for addresses over kept connections, as fast as they are answered."""
+"""Readers in a separate process, who request paths over persistent connections as fast as the server responds."""
 
 import json
 import random
@@ -10,64 +10,66 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 
-# Addresses that a connection draws before it begins, again and again in this order.
-DRAWN = 50_000
+# Number of paths that each connection draws before it starts. It repeats them in this order.
+DRAWS = 50_000
 
 
 @dataclass(frozen=True)
 class Readings:
-    """What the readers found: pages, seconds, milliseconds that half of the pages and 99 % took at most, and the processor's
-    milliseconds that one cost the readers themselves."""
+    """Results of readers: pages, seconds, latencies in milliseconds, and the readers' own CPU milliseconds per page."""
 
     pages: int
     seconds: float
     p50: float
     p99: float
-    own: float
+    client_ms: float
 
     @property
     def rate(self) -> float:
-        """Pages a second."""
+        """Return pages per second."""
         return self.pages / self.seconds
 
-    def waits(self) -> tuple[str, str]:
-        """Return p50 and p99, as tables say them."""
+    def format_latencies(self) -> tuple[str, str]:
+        """Return p50 and p99 for a table."""
         return f"{self.p50:.1f}", f"{self.p99:.1f}"
 
 
-def read(port: int, paths: Sequence[str], seconds: float, connections: int) -> Readings:
-    """Ask for addresses by Zipf's law, the first the most often, for so long. Raises RuntimeError where no page is answered."""
+def run_readers(port: int, paths: Sequence[str], seconds: float, connections: int) -> Readings:
+    """Request paths for some seconds, by Zipf's law, the first one most often.
+
+    Raises RuntimeError if a request fails, or its status isn't 2xx or 3xx.
+    """
     weights = list(accumulate(1 / rank for rank in range(1, len(paths) + 1)))
     times: list[list[float]] = [[] for _ in range(connections)]
-    wrong: list[str] = []
+    errors: list[str] = []
 
     def work(number: int) -> None:
-        drawn = random.Random(number).choices(paths, cum_weights=weights, k=DRAWN)
+        chosen = random.Random(number).choices(paths, cum_weights=weights, k=DRAWS)
         try:
-            _ask(port, drawn, begun + seconds, times[number])
-        except Exception as error:  # noqa: BLE001 - told once all have ended
-            wrong.append(repr(error))
+            _request_pages(port, chosen, start + seconds, times[number])
+        except Exception as error:  # noqa: BLE001 - raised once all threads have ended
+            errors.append(repr(error))
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     before = time.process_time()
     threads = [threading.Thread(target=work, args=(number,)) for number in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if wrong:
-        raise RuntimeError(wrong[0])
-    spent = time.process_time() - before
-    took = time.perf_counter() - begun
-    every = sorted(one for some in times for one in some)
-    p50, p99 = (every[int(len(every) * part)] * 1_000 for part in (0.5, 0.99))
-    return Readings(len(every), took, p50, p99, spent * 1_000 / len(every))
+    if errors:
+        raise RuntimeError(errors[0])
+    cpu_seconds = time.process_time() - before
+    elapsed = time.perf_counter() - start
+    latencies = sorted(latency for connection_times in times for latency in connection_times)
+    p50, p99 = (latencies[int(len(latencies) * share)] * 1_000 for share in (0.5, 0.99))
+    return Readings(len(latencies), elapsed, p50, p99, cpu_seconds * 1_000 / len(latencies))
 
 
-def _ask(port: int, paths: Sequence[str], end: float, times: list[float]) -> None:
+def _request_pages(port: int, paths: Sequence[str], end: float, times: list[float]) -> None:
     stream = None
     turn = 0
-    while (began := time.perf_counter()) < end:
+    while (started := time.perf_counter()) < end:
         path = paths[turn % len(paths)]
         turn += 1
         if stream is None:
@@ -92,9 +94,9 @@ def _ask(port: int, paths: Sequence[str], end: float, times: list[float]) -> Non
         stream.read(length if not chunked else 2)
         if is_last or length < 0:
             stream = None
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - started)
 
 
 if __name__ == "__main__":
-    asked = json.load(sys.stdin)
-    print(json.dumps(asdict(read(**asked))))
+    options = json.load(sys.stdin)
+    print(json.dumps(asdict(run_readers(**options))))

@@ -1,4 +1,4 @@
-"""Where figures go: to the screen, to docs/reference/benchmarks.json, and from there to docs/reference/benchmarks.md."""
+"""Output of results: to the screen, to docs/reference/benchmarks.json, and from there to docs/reference/benchmarks.md."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from typing import Any
 from benchmarks.site import QUICK
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "docs" / "reference" / "benchmarks.json"
-PAGE = KEPT.with_suffix(".md")
+RESULTS = ROOT / "docs" / "reference" / "benchmarks.json"
+PAGE = RESULTS.with_suffix(".md")
 HEAD = """# Benchmarks
 
 Written by `make bench`; what was found and done about it is told in [performance](../explanation/performance.md). Figures are
@@ -26,7 +26,7 @@ for comparison with each other: ratios to a baseline of the same run travel from
 
 @dataclass(frozen=True)
 class Table:
-    """Some figures: what they are, how they were taken, and a line each."""
+    """A table of results, with an explanation of the measurement."""
 
     title: str
     about: str
@@ -39,31 +39,31 @@ class Table:
 
 
 def grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table; what looks like a number stands on the right."""
+    """Return a Markdown table. All columns but the first are aligned right."""
     lines = [" | ".join(columns), " | ".join("---" if n == 0 else "--:" for n in range(len(columns)))]
     lines += [" | ".join(str(value) for value in row) for row in rows]
     return "\n".join(f"| {line} |" for line in lines)
 
 
 def publish(name: str, tables: Sequence[Table]) -> None:
-    """Print the tables of a benchmark; keep them, and write the page anew, unless the run was a quick one."""
+    """Print the tables of a benchmark. Unless the run was a quick one, store them and regenerate the page."""
     for table in tables:
         print(f"\n{table.markdown()}", flush=True)
     if QUICK:
         return
-    known: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    known[name] = {"machine": machine(), "tables": [asdict(table) for table in tables]}
-    known = dict(sorted(known.items()))
-    KEPT.write_text(json.dumps(known, indent=1, ensure_ascii=False, default=str) + "\n")
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[name] = {"machine": machine(), "tables": [asdict(table) for table in tables]}
+    results = dict(sorted(results.items()))
+    RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, default=str) + "\n")
     parts = [HEAD]
-    for kept in known.values():
-        parts += [Table(**table).markdown() for table in kept["tables"]]
-        parts.append(f"{kept['machine']}\n")
+    for result in results.values():
+        parts += [Table(**table).markdown() for table in result["tables"]]
+        parts.append(f"{result['machine']}\n")
     PAGE.write_text("\n".join(parts))
 
 
 def machine() -> str:
-    """Return, in a sentence, what ran when and on what."""
+    """Return a sentence with the date, versions, hardware and load of the run."""
     import pymongo
 
     versions = {name: metadata.version(name) for name in ("Django", "pymongo", "django-mongodb-backend", "gunicorn")}
@@ -71,9 +71,9 @@ def machine() -> str:
     with client:
         server = client.server_info()["version"]
     wrk = subprocess.run(["wrk", "-v"], check=False, capture_output=True, text=True).stdout.split("[")[0].strip()
-    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
-        f"*{datetime.now(UTC):%d %B %Y}; Python {platform.python_version()}, {named}, MongoDB {server} on the same machine, "
+        f"*{datetime.now(UTC):%d %B %Y}; Python {platform.python_version()}, {packages}, MongoDB {server} on the same machine, "
         f"{wrk}; {platform.system()} {platform.machine()}, {os.cpu_count()} × {_processor()}, {_memory()}; "
         f"load average at the end {os.getloadavg()[0]:.1f}.*"
     )

@@ -1,4 +1,4 @@
-"""Pages a second by worker processes, threads and server; the server's share of a page (docs/reference/benchmarks.md)."""
+"""Pages per second by worker processes, threads and server; the server's share of a page (docs/reference/benchmarks.md)."""
 
 import statistics
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 
 from benchmarks import pages, report, site
-from benchmarks.slow_senders import GRANIAN, Server, granian, ours, served
+from benchmarks.slow_senders import GRANIAN, Server, granian, gunicorn, run_server
 
 WARM_SECONDS = 1
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 2)
 NODES = 100
-# For each core: more than a worker has threads, so that their number shows.
+# Per core. More than a worker has threads, so that the number of threads matters.
 CONNECTIONS = 16
 BARE = "bare view"
 KEPT = "kept page"
@@ -30,7 +30,7 @@ APPLICATIONS = {
 
 @dataclass
 class Way:
-    """A server with so many worker processes, each of so many threads: what answers each page, and the loads of all rounds."""
+    """A server with numbers of workers and of threads per worker: its instance for each page, and the loads of all rounds."""
 
     name: str
     server: Server
@@ -40,17 +40,17 @@ class Way:
     loads: dict[str, list[Any]] = field(default_factory=dict)
 
     def load(self, page: str, post: str, seconds: int, connections: int) -> None:
-        """Load the bare view, or the post, and note what was found."""
+        """Load the bare view or the post, and add the result."""
         path = "/" if page == BARE else post
-        load = self.webs[page].loaded(path, seconds, connections=connections)
+        load = self.webs[page].load(path, seconds, connections=connections)
         self.loads.setdefault(page, []).append(load)
 
     def median(self, page: str, figure: str) -> float:
-        """Return the median over the rounds."""
+        """Return the median of a figure over the rounds."""
         return statistics.median(getattr(load, figure) for load in self.loads[page])
 
     def row(self, page: str, usual: "Way") -> list[object]:
-        """Return the line of the table, compared with another way in the same rounds."""
+        """Return the table's row, compared with another way in the same rounds."""
         pairs = zip(self.loads[page], usual.loads[page], strict=True)
         ratios = [load.rate / other.rate for load, other in pairs]
         return [
@@ -65,7 +65,7 @@ class Way:
         ]
 
     def share(self) -> list[object]:
-        """Return the line of the table of shares."""
+        """Return the row in the table of shares."""
         pairs = zip(self.loads[BARE], self.loads[KEPT], strict=True)
         return [
             self.name,
@@ -77,7 +77,7 @@ class Way:
 
 
 def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
-    """Yield what is compared: first the default, then other numbers of workers and of threads, then other servers."""
+    """Yield the compared ways: the default first, then other numbers of workers and threads, then other servers."""
     usual = at_once + spare
     numbers = [(cores, usual), (1, usual), (2 * cores, usual), (cores, usual // 2), (cores, 2 * usual)]
     for workers, threads in dict.fromkeys(numbers[:2] if site.QUICK else numbers):
@@ -89,12 +89,12 @@ def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
 
 def _gunicorn(workers: int, at_once: int) -> Server:
     environment = {"WEB_CONCURRENCY": str(workers), "REQUESTS_AT_ONCE": str(at_once)}
-    return Server("gunicorn", ours, environment, "")
+    return Server("gunicorn", gunicorn, environment, "")
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod() as folder, ExitStack() as servers:
+    """Measure, and publish the results."""
+    with site.temporary_site() as folder, ExitStack() as servers:
         site.set_up(NODES)
         from django.conf import settings
 
@@ -103,22 +103,22 @@ def main() -> None:
         from marginalia.local import cores
 
         web.require_wrk()
-        _name, post = next(pages.addresses())
+        _name, post = next(pages.measured_pages())
         usable = cores.usable()
-        every = list(ways(usable, settings.REQUESTS_AT_ONCE, gunicorn_conf.SPARE_THREADS))
-        for way in every:
+        all_ways = list(ways(usable, settings.REQUESTS_AT_ONCE, gunicorn_conf.SPARE_THREADS))
+        for way in all_ways:
             _start(way, folder, servers)
             for page in APPLICATIONS:
                 way.load(page, post, WARM_SECONDS, CONNECTIONS * usable)
-        for way in every:
+        for way in all_ways:
             way.loads.clear()
         for number in range(ROUNDS):
-            # What wrk has not waited for is answered in the seconds of the next one, which is another in each round.
-            turn = number % len(every)
+            # Requests that wrk no longer waits for are still served during the next load. Therefore the order rotates.
+            turn = number % len(all_ways)
             for page in APPLICATIONS:
-                for way in (*every[turn:], *every[:turn]):
+                for way in (*all_ways[turn:], *all_ways[:turn]):
                     way.load(page, post, SECONDS, CONNECTIONS * usable)
-        report.publish("serving", _tables(every))
+        report.publish("serving", _tables(all_ways))
 
 
 def _start(way: Way, folder: Path, servers: ExitStack) -> None:
@@ -129,14 +129,14 @@ def _start(way: Way, folder: Path, servers: ExitStack) -> None:
     assert mongod is not None
     for page, (application, more) in APPLICATIONS.items():
         server = replace(way.server, environment=way.server.environment | more)
-        port, process = servers.enter_context(served(server, application, folder))
+        port, process = servers.enter_context(run_server(server, application, folder))
         way.webs[page] = Web(port, process, psutil.Process(mongod.pid))
 
 
-def _tables(every: list[Way]) -> list[report.Table]:
-    usual = every[0]
-    rows = [way.row(page, usual) for page in APPLICATIONS for way in every]
-    shares = [way.share() for way in every if (way.workers, way.threads) == (usual.workers, usual.threads)]
+def _tables(all_ways: list[Way]) -> list[report.Table]:
+    usual = all_ways[0]
+    rows = [way.row(page, usual) for page in APPLICATIONS for way in all_ways]
+    shares = [way.share() for way in all_ways if (way.workers, way.threads) == (usual.workers, usual.threads)]
     return [
         report.Table("Worker processes, threads and servers", ABOUT, COLUMNS, rows),
         report.Table("The server's share of a kept page", ABOUT_SHARES, SHARES, shares),

@@ -1,4 +1,4 @@
-"""The product's settings with the one difference that what is measured needs: pages of a hundred comments."""
+"""The site's settings with pages of a hundred comments, as the measurements assume."""
 
 from cms.settings import *  # noqa: F403
 from cms.settings import COMMENTS

@@ -1,4 +1,4 @@
-"""The same asked of several sites in turns: loads of each address, and their parts of two others' rates a round."""
+"""Comparisons of several sites in turns: loads of each URL, and their ratios to a base and to the bare view."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ COLUMNS = ["Least–most", "× bare view", "Web, ms", "MongoDB, ms", "Bytes"]
 
 @dataclass
 class Series:
-    """What was measured of one call, answered in one way: a load and its part of two others' rates a round."""
+    """Results of one call served in one way: for each round, a load and its ratios to the base and to the bare view."""
 
     call: str
     way: str
@@ -20,14 +20,14 @@ class Series:
     path: str
     bytes: int = 0
     loads: list[Any] = field(default_factory=list)
-    of_base: list[float] = field(default_factory=list)
-    of_bare: list[float] = field(default_factory=list)
+    base_ratios: list[float] = field(default_factory=list)
+    bare_ratios: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.bytes = len(answer(self.server, self.path))
+        self.bytes = len(get_body(self.server, self.path))
 
     def row(self) -> list[object]:
-        """Return the line of the table: call, way, rate, ratio, COLUMNS."""
+        """Return the table's row: call, way, rate, ratio, COLUMNS."""
         rate, web, mongod = (
             statistics.median(getattr(load, name) for load in self.loads) for name in ("rate", "web", "mongod")
         )
@@ -35,8 +35,8 @@ class Series:
             self.call,
             self.way,
             f"{rate:,.0f}",
-            *ratio(self.of_base),
-            f"{statistics.median(self.of_bare):.3f}",
+            *ratio(self.base_ratios),
+            f"{statistics.median(self.bare_ratios):.3f}",
             f"{web:.2f}",
             f"{mongod:.2f}",
             f"{self.bytes:,}",
@@ -44,27 +44,28 @@ class Series:
 
 
 def ratio(rounds: Sequence[float]) -> tuple[str, str]:
-    """Return the median of a ratio's rounds and how far they lie apart, as tables say them."""
+    """Return the median and the range of a ratio over all rounds, for a table."""
     return f"{statistics.median(rounds):.2f}", f"{min(rounds):.2f}–{max(rounds):.2f}"
 
 
-def measure(every: Sequence[Series], base: str, bare: Any, rounds: int, seconds: int) -> None:
-    """Load each in its turn, so often and for so long; `base` is the way that others of the same call are compared with."""
+def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, seconds: int) -> None:
+    """Load all series in turns. `base` is the way with which others of the same call are compared."""
     for _ in range(rounds):
-        for call in dict.fromkeys(one.call for one in every):
-            usual = bare.loaded("/", seconds).rate
-            turn = {one.way: one for one in every if one.call == call}
-            for one in turn.values():
-                one.loads.append(one.server.loaded(one.path, seconds))
-                one.of_bare.append(one.loads[-1].rate / usual)
-                # Should the machine become too busy to go on, this is what was found.
-                print(f"{call}, {one.way}: {one.loads[-1].rate:,.1f}, {one.of_bare[-1]:.3f} of bare", flush=True)
-            for one in turn.values():
-                one.of_base.append(one.loads[-1].rate / turn[base].loads[-1].rate)
+        for call in dict.fromkeys(series.call for series in all_series):
+            bare_rate = bare.load("/", seconds).rate
+            by_way = {series.way: series for series in all_series if series.call == call}
+            for series in by_way.values():
+                series.loads.append(series.server.load(series.path, seconds))
+                rate = series.loads[-1].rate
+                series.bare_ratios.append(rate / bare_rate)
+                # Printed at once, so that results aren't lost if the machine becomes too busy to continue.
+                print(f"{call}, {series.way}: {rate:,.1f}, {series.bare_ratios[-1]:.3f} of bare", flush=True)
+            for series in by_way.values():
+                series.base_ratios.append(series.loads[-1].rate / by_way[base].loads[-1].rate)
 
 
-def answer(server: Any, path: str) -> bytes:
-    """Return what is answered at an address. Raises RuntimeError unless it is found."""
+def get_body(server: Any, path: str) -> bytes:
+    """Return the body of a page. Raises RuntimeError for a status other than 200."""
     status, _headers, body = server.get(path)
     if status != 200:
         raise RuntimeError(f"{path}: status {status}: {body[:500]!r}")
@@ -72,7 +73,7 @@ def answer(server: Any, path: str) -> bytes:
 
 
 class Steal:
-    """Which part of the processors' time the machine's host takes, from now on."""
+    """The share of CPU time that the machine's host takes, measured from its creation."""
 
     def __init__(self) -> None:
         self._before = psutil.cpu_times()

@@ -1,4 +1,4 @@
-"""A throw-away site to measure: an embedded server in a folder of its own, the product's settings, the demo's content."""
+"""A temporary site for measurements, with an embedded MongoDB, the site's settings, and the demo's content."""
 
 import os
 import tempfile
@@ -10,10 +10,10 @@ QUICK = bool(os.environ.get("QUICK"))
 
 
 @contextmanager
-def served_by_mongod() -> Iterator[Path]:
-    """Start a server and set Django up on it; yield the folder for what else is kept.
+def temporary_site() -> Iterator[Path]:
+    """Start MongoDB and configure Django's environment for it; yield a folder for further files.
 
-    Settings are read once a process: benchmarks that need two sites start processes.
+    A process reads settings only once, so benchmarks that need two sites start processes.
     """
     from marginalia.local.embedded import Embedded
 
@@ -32,7 +32,7 @@ def served_by_mongod() -> Iterator[Path]:
 
 
 def set_up(nodes: int = 0) -> None:
-    """Set Django up, migrate, and load the demo with so many nodes more."""
+    """Set up Django, migrate, and load the demo with this number of additional nodes."""
     import django
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Web servers side by side: slow senders, restarts, memory of an upload, pages a second (docs/reference/benchmarks.md)."""
+"""Comparison of web servers: slow senders, restarts, memory of an upload, pages per second (docs/reference/benchmarks.md)."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from benchmarks import report, site
 SENDERS, REQUESTS = 200, 20
 UPLOAD_MB = 150
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (2, 2)
-PATIENCE = SLOW = 2.0
+TIMEOUT = SLOW = 2.0
 READERS = 4
 ROOT = Path(__file__).parents[1]
 GRANIAN = Path(sys.executable).with_name("granian")
@@ -39,7 +39,7 @@ http {{
 
 @dataclass(frozen=True)
 class Server:
-    """A way to serve: its command for an application and a port; how it is restarted: "instances", "HUP" or ""."""
+    """A web server with its command for an application and a port. `restart` is "instances", "HUP" or ""."""
 
     name: str
     command: Callable[[str, int], list[str]]
@@ -48,8 +48,8 @@ class Server:
     has_front: bool = False
 
 
-def ours(application: str, port: int) -> list[str]:
-    """Return the product's own command."""
+def gunicorn(application: str, port: int) -> list[str]:
+    """Return the site's own command."""
     from cms.serving import web_server
 
     return web_server.gunicorn_command(application, port)
@@ -62,16 +62,16 @@ def granian(application: str, port: int, workers: int = 2, threads: int = 12) ->
 
 
 def _servers() -> Iterator[Server]:
-    yield Server("gunicorn's threads", ours, {}, "instances")
+    yield Server("gunicorn's threads", gunicorn, {}, "instances")
     if shutil.which("nginx"):
-        yield Server("the same behind nginx, which buffers", ours, {}, "", has_front=True)
+        yield Server("the same behind nginx, which buffers", gunicorn, {}, "", has_front=True)
     if GRANIAN.exists():
         yield Server("Granian", granian, {}, "HUP")
 
 
 @contextmanager
-def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int, psutil.Process]]:
-    """Serve an application; yield the port to ask, and the server's process."""
+def run_server(server: Server, application: str, folder: Path) -> Iterator[tuple[int, psutil.Process]]:
+    """Serve an application; yield its port and the server's process."""
     from marginalia.local.ports import free_port
 
     back = free_port()
@@ -82,162 +82,164 @@ def served(server: Server, application: str, folder: Path) -> Iterator[tuple[int
         (folder / "nginx.conf").write_text(NGINX.format(folder=folder, front=front, back=back))
         commands.append(["nginx", "-c", str(folder / "nginx.conf"), "-g", "daemon off;"])
     with (folder / "server.log").open("ab") as log:
-        running = [subprocess.Popen(one, env=environment, cwd=ROOT, stdout=log, stderr=log) for one in commands]
+        processes = [
+            subprocess.Popen(command, env=environment, cwd=ROOT, stdout=log, stderr=log) for command in commands
+        ]
     port = front if server.has_front else back
     try:
         deadline = time.monotonic() + 180
-        while not all(asked(port, "/", 10)[0] < 500 for _ in range(10)):
+        while not all(request(port, "/", 10)[0] < 500 for _ in range(10)):
             if time.monotonic() > deadline:
                 raise RuntimeError((folder / "server.log").read_text()[-2_000:])
             time.sleep(0.2)
-        yield port, psutil.Process(running[0].pid)
+        yield port, psutil.Process(processes[0].pid)
     finally:
-        for one in reversed(running):
-            one.terminate()
-        for one in running:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
             try:
-                one.wait(20)
-            except subprocess.TimeoutExpired:  # Granian, where it is ended while it starts
-                one.kill()
-                one.wait()
+                process.wait(20)
+            except subprocess.TimeoutExpired:  # happens if Granian is terminated during its start
+                process.kill()
+                process.wait()
 
 
-def asked(port: int, path: str, patience: float = PATIENCE) -> tuple[int, float]:
-    """Return the status of an answer on a connection of its own (599 if there is none), and the seconds that it took."""
-    began = time.monotonic()
-    answer = b""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=patience) as opened:
-        opened.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-        while part := opened.recv(65_536):
-            answer += part
-    return int(answer[9:12] or b"599"), time.monotonic() - began
+def request(port: int, path: str, timeout: float = TIMEOUT) -> tuple[int, float]:
+    """Request a page on a new connection; return its status (599 without a response) and the seconds it took."""
+    started = time.monotonic()
+    response = b""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        while part := connection.recv(65_536):
+            response += part
+    return int(response[9:12] or b"599"), time.monotonic() - started
 
 
 def _read(port: int, path: str) -> str:
-    """Return, of REQUESTS requests, how many were answered, and the longest that one took."""
-    found = [asked(port, path) for _ in range(REQUESTS)]
-    answered = sum(status == 200 for status, _seconds in found)
-    return f"{answered}/{REQUESTS}, {max(seconds for _status, seconds in found):.2f} s"
+    """Send REQUESTS requests; return as text how many succeeded, and the longest time."""
+    results = [request(port, path) for _ in range(REQUESTS)]
+    succeeded = sum(status == 200 for status, _seconds in results)
+    return f"{succeeded}/{REQUESTS}, {max(seconds for _status, seconds in results):.2f} s"
 
 
 def slow_senders(port: int, path: str) -> tuple[str, str]:
-    """Return what a reader meets alone, and beside senders of a byte a second."""
+    """Return the results of a reader alone, and alongside clients that send a byte per second."""
     alone = _read(port, path)
-    over = threading.Event()
-    opened = []
+    stopping = threading.Event()
+    connections = []
     for _ in range(SENDERS):
         with suppress(OSError):
-            opened.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-            opened[-1].sendall(HEADER + b"Content-Length: 10000\r\n\r\n")
+            connections.append(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT))
+            connections[-1].sendall(HEADER + b"Content-Length: 10000\r\n\r\n")
 
     def send() -> None:
-        while not over.wait(1):
-            for one in opened:
+        while not stopping.wait(1):
+            for connection in connections:
                 with suppress(OSError):
-                    one.sendall(b"x")
+                    connection.sendall(b"x")
 
     sender = threading.Thread(target=send)
     sender.start()
     try:
         return alone, _read(port, path)
     finally:
-        over.set()
+        stopping.set()
         sender.join()
-        for one in opened:
-            one.close()
+        for connection in connections:
+            connection.close()
 
 
 def upload(port: int, process: psutil.Process) -> str:
-    """Return by how many MiB the peak resident set of the server's processes grows when a body of UPLOAD_MB comes."""
+    """Return the growth of the peak memory of the server's processes, in MiB, during an upload of UPLOAD_MB."""
     before = _peaks(process)
     block = b"x" * (1 << 20)
-    with socket.create_connection(("127.0.0.1", port), timeout=120) as opened:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         head = HEADER.replace(b"/comments/post", b"/admin/nodes/photo/take") + b"Connection: close\r\n"
-        opened.sendall(head + b"Content-Length: %d\r\n\r\n" % (UPLOAD_MB << 20))
+        connection.sendall(head + b"Content-Length: %d\r\n\r\n" % (UPLOAD_MB << 20))
         for _ in range(UPLOAD_MB):
-            opened.sendall(block)
-        answer = opened.recv(65_536)
-        if b" 200 " not in answer[:20]:
-            raise RuntimeError(f"the upload was not taken: {answer!r}")
+            connection.sendall(block)
+        response = connection.recv(65_536)
+        if b" 200 " not in response[:20]:
+            raise RuntimeError(f"the upload was not taken: {response!r}")
     return f"+{max(after - before.get(pid, after) for pid, after in _peaks(process).items()):.0f}"
 
 
 def _peaks(process: psutil.Process) -> dict[int, float]:
-    found = {}
-    for one in (process, *process.children(recursive=True)):
-        lines = Path(f"/proc/{one.pid}/status").read_text().splitlines()
-        found[one.pid] = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
-    return found
+    peaks = {}
+    for member in (process, *process.children(recursive=True)):
+        lines = Path(f"/proc/{member.pid}/status").read_text().splitlines()
+        peaks[member.pid] = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    return peaks
 
 
-def restart(path: str, port: int, again: Callable[[], object]) -> str:
-    """Return what readers met during a restart: requests, those that failed, those that took over SLOW, the slowest."""
-    found: list[tuple[int, float]] = []
-    over = threading.Event()
+def read_during_restart(path: str, port: int, restart: Callable[[], object]) -> str:
+    """Return readers' results during a restart: numbers of requests, failures and slow requests, and the longest time."""
+    results: list[tuple[int, float]] = []
+    stopping = threading.Event()
 
     def read() -> None:
-        while not over.is_set():
-            found.append(asked(port, path, 60))
+        while not stopping.is_set():
+            results.append(request(port, path, 60))
 
     readers = [threading.Thread(target=read) for _ in range(READERS)]
     for reader in readers:
         reader.start()
     try:
         time.sleep(1)
-        again()
+        restart()
         time.sleep(2)
     finally:
-        over.set()
+        stopping.set()
         for reader in readers:
             reader.join()
-    failed = sum(status != 200 for status, _seconds in found)
-    slow = sum(seconds > SLOW for _status, seconds in found)
-    return f"{len(found):,}: {failed} failed, {slow} > {SLOW:.0f} s, {max(s for _status, s in found):.2f} s"
+    failed = sum(status != 200 for status, _seconds in results)
+    slow = sum(seconds > SLOW for _status, seconds in results)
+    return f"{len(results):,}: {failed} failed, {slow} > {SLOW:.0f} s, {max(s for _status, s in results):.2f} s"
 
 
-def restarted(server: Server, path: str, folder: Path) -> str:
-    """Measure a restart in the server's own way."""
+def measure_restart(server: Server, path: str, folder: Path) -> str:
+    """Measure a restart in the way that the server supports."""
     if server.restart == "HUP":
-        with served(server, "cms.wsgi:application", folder) as (port, process):
+        with run_server(server, "cms.wsgi:application", folder) as (port, process):
 
-            def reload() -> None:
+            def reload_workers() -> None:
                 process.send_signal(signal.SIGHUP)
                 time.sleep(8)
 
-            return restart(path, port, reload)
+            return read_during_restart(path, port, reload_workers)
     from tests.support.running import Service
 
     environment = {**os.environ, "WEB_CONCURRENCY": "1", **server.environment}
     command = [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "cms" / "serving" / "gunicorn_conf.py")]
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
-        both = [Service(command, listening, folder, environment) for _ in range(2)]
+        services = [Service(command, listening, folder, environment) for _ in range(2)]
         try:
-            for one in both:
-                one.start()
+            for service in services:
+                service.start()
             port = listening.getsockname()[1]
             for _ in range(20):
-                asked(port, path, 60)
+                request(port, path, 60)
 
-            def each() -> None:
-                for one in both:
-                    one.restart()
+            def restart_both() -> None:
+                for service in services:
+                    service.restart()
 
-            return restart(path, port, each)
+            return read_during_restart(path, port, restart_both)
         finally:
-            for one in both:
-                one.stop()
+            for service in services:
+                service.stop()
 
 
-def rate(port: int, path: str) -> float:
-    """Return pages a second, as wrk finds them over four connections."""
+def pages_per_second(port: int, path: str) -> float:
+    """Return pages per second, measured by wrk over four connections."""
     command = ["wrk", "-t1", "-c4", f"-d{SECONDS}s", f"http://127.0.0.1:{port}{path}"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(said.partition("Requests/sec:")[2].split()[0])
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(output.partition("Requests/sec:")[2].split()[0])
 
 
 def main() -> None:
-    """Measure, print, publish."""
-    with site.served_by_mongod() as folder:
+    """Measure, and publish the results."""
+    with site.temporary_site() as folder:
         site.set_up()
         from benchmarks.web import require_wrk
 
@@ -249,26 +251,28 @@ def main() -> None:
         servers = list(_servers())
         for _ in range(ROUNDS):
             for server in servers:
-                with served(server, "benchmarks.bare:application", folder) as (port, _process):
-                    bare.setdefault(server.name, []).append(rate(port, "/"))
-                with served(server, "cms.wsgi:application", folder) as (port, _process):
-                    kept.setdefault(server.name, []).append(rate(port, path))
+                with run_server(server, "benchmarks.bare:application", folder) as (port, _process):
+                    bare.setdefault(server.name, []).append(pages_per_second(port, "/"))
+                with run_server(server, "cms.wsgi:application", folder) as (port, _process):
+                    kept.setdefault(server.name, []).append(pages_per_second(port, path))
         for server in servers:
-            with served(server, "cms.wsgi:application", folder) as (port, _process):
+            with run_server(server, "cms.wsgi:application", folder) as (port, _process):
                 alone, beside = slow_senders(port, path)
-            with served(server, "benchmarks.bare:application", folder) as (port, process):
+            with run_server(server, "benchmarks.bare:application", folder) as (port, process):
                 growth = upload(port, process)
-            again = restarted(server, path, folder) if server.restart else ""
-            speeds = [f"{statistics.median(found[server.name]):,.0f}" for found in (bare, kept)]
+            again = measure_restart(server, path, folder) if server.restart else ""
+            speeds = [f"{statistics.median(rates[server.name]):,.0f}" for rates in (bare, kept)]
             rows.append([server.name, alone, beside, again, growth, *speeds])
-        report.publish("slow_senders", [_table(rows)])  # asks the server for its version
+        report.publish(
+            "slow_senders", [_table(rows)]
+        )  # inside the block, because the report contains MongoDB's version
 
 
 def _table(rows: list[list[Any]]) -> report.Table:
     return report.Table(
         "Slow senders",
         f"Web servers with two processes of 12 threads. *Reader*: requests for the front page, one after the other, that were "
-        f"answered within {PATIENCE:.0f} s, and the longest; *beside {SENDERS}*: while so many senders of forms send a "
+        f"answered within {TIMEOUT:.0f} s, and the longest; *beside {SENDERS}*: while so many senders of forms send a "
         f"byte a second. *Restart*: {READERS} readers while two instances on one socket are restarted one after the other "
         "(Granian: its workers, by SIGHUP). *Upload*: growth of the peak memory of any of the server's processes, in MiB, "
         f"while a body of {UPLOAD_MB} MB comes. Pages a second by wrk over 4 connections, medians of {ROUNDS}. "

@@ -1,8 +1,8 @@
-"""The whole site under mixed traffic while it is broken again and again; everything acknowledged must be there, once.
+"""The whole site under mixed traffic and repeated faults. Every acknowledged write must be stored exactly once.
 
 python -m benchmarks.soak --minutes 60
-python -m benchmarks.soak cdn --minutes 60: three members, two web processes, Varnish; besides, readers must get their pages,
-and none that is old without saying so.
+python -m benchmarks.soak cdn --minutes 60: three members, two web processes and Varnish. In addition, readers must get
+their pages, and stale pages must be marked.
 """
 
 import argparse
@@ -19,14 +19,14 @@ from tests.faults.harness.faults import Faults
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
 
-# Of one trial: traffic, and then the audit. Two kinds of site take turns; behind Varnish one trial takes all of the time.
+# Minutes of a trial's traffic, which the audit follows. Two kinds of site alternate. Behind Varnish there is only one trial.
 TRIAL_MINUTES = 10.0
-# Of a fault with the peace before it.
+# Seconds of a fault, including the pause before it.
 FAULT_SECONDS = 11.0
 
 
 def main() -> int:
-    """Run the soak and print what it did; exit status 1 if anything was lost, doubled, half there or failed unannounced."""
+    """Run the soak and print its report; return 1 if a write was lost, duplicated or incomplete, or an error unannounced."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("site", nargs="?", choices=["cdn"])
     parser.add_argument("--minutes", type=float, default=60)
@@ -34,7 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger(run.__name__).setLevel(logging.INFO)
-    # Ended politely it ends its servers, also one that a fault has stopped just now.
+    # After SIGTERM, the soak also ends its servers, including one that a fault has just suspended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = 1 if options.site else max(2, round(options.minutes / TRIAL_MINUTES))
     seconds = options.minutes * 60 / trials
@@ -42,15 +42,15 @@ def main() -> int:
     print(f"seed {options.seed}: {trials} trials of {seconds / 60:.1f} minutes, {kinds}", flush=True)
     wrong = 0
     for number in range(trials):
-        began = time.monotonic()
-        said = list[str]()
+        started = time.monotonic()
+        report = list[str]()
         if options.site:
-            ledger, found = _behind_varnish(seconds, options.seed)
-            said = found.report()
+            ledger, findings = _behind_varnish(seconds, options.seed)
+            report = findings.report()
         else:
             ledger = _trial((OnEmbedded, OnReplicaSet)[number % 2], seconds, options.seed + number)
-        print(f"\ntrial {number + 1} of {trials}, {time.monotonic() - began:.0f} s with its audit")
-        print("\n".join(f"  {line}" for line in [*ledger.report(), *said]))
+        print(f"\ntrial {number + 1} of {trials}, {time.monotonic() - started:.0f} s with its audit")
+        print("\n".join(f"  {line}" for line in [*ledger.report(), *report]))
         faults = [*ledger.wrong, *(f"no {kind} were done" for kind in run.idle(ledger))]
         print(
             "\n".join(f"  WRONG: {line}" for line in faults) or "  nothing lost, nothing doubled, no error unannounced",
@@ -62,23 +62,23 @@ def main() -> int:
 
 
 def _trial(kind: type[OnEmbedded] | type[OnReplicaSet], seconds: float, seed: int) -> Ledger:
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     with running(kind) as place:
-        known = Faults.names(place)
-        chosen = [dice.choice(known) for _ in range(max(len(known), int(seconds / FAULT_SECONDS)))]
+        names = Faults.names(place)
+        chosen = [generator.choice(names) for _ in range(max(len(names), int(seconds / FAULT_SECONDS)))]
         return run.trial(place, chosen, seconds=seconds, seed=seed)
 
 
 def _behind_varnish(seconds: float, seed: int) -> tuple[Ledger, cdn_run.Findings]:
-    """Break each part in turn, in another order each time."""
-    dice = random.Random(seed)
+    """Run one trial that causes all faults repeatedly, in a random order each time."""
+    generator = random.Random(seed)
     chosen = list[str]()
     with running(OnCdn) as place:
-        known = CdnFaults.names(place)
+        names = CdnFaults.names(place)
         while len(chosen) < seconds / FAULT_SECONDS:
-            chosen += dice.sample(known, len(known))
-        most = max(len(known), int(seconds / FAULT_SECONDS))
-        return cdn_run.trial(place, chosen[:most], seconds=seconds, seed=seed)
+            chosen += generator.sample(names, len(names))
+        count = max(len(names), int(seconds / FAULT_SECONDS))
+        return cdn_run.trial(place, chosen[:count], seconds=seconds, seed=seed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long the embedded server takes to start and to end."""
+"""Times that the embedded MongoDB takes to start and to stop."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.site import QUICK
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 from marginalia.local.embedded import Embedded
 
 ROUNDS = 1 if QUICK else 5
@@ -17,10 +17,10 @@ ROUNDS = 1 if QUICK else 5
 
 def main() -> None:
     """Print the median seconds of a first start, a later one, one after kill -9, and a clean end."""
-    taken: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
 
     def measure(label: str, work: Callable[[], object]) -> None:
-        taken.setdefault(label, []).append(clocked(work))
+        times.setdefault(label, []).append(measure_seconds(work))
 
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="marginalia-bench-") as folder:
@@ -29,16 +29,16 @@ def main() -> None:
             measure("clean end", server.stop)
             state = server.start()
             os.kill(state.pid, signal.SIGKILL)
-            again: list[str] = []
+            messages: list[str] = []
 
-            def restart(server: Embedded = server, again: list[str] = again) -> None:
-                while not again:
-                    server.ensure_running(again.append)
+            def restart(server: Embedded = server, messages: list[str] = messages) -> None:
+                while not messages:
+                    server.ensure_running(messages.append)
                     time.sleep(0.01)
 
             measure("start after kill -9", restart)
             server.stop()
             measure("later start", server.start)
             server.stop()
-    for label, seconds in taken.items():
+    for label, seconds in times.items():
         print(f"  {label:20} {statistics.median(seconds):5.2f} s (worst of {ROUNDS}: {max(seconds):.2f})")

@@ -1,11 +1,11 @@
-"""What the worst texts cost: seconds of the processor to render, to derive what is searched, to merge and to compare."""
+"""CPU seconds of the worst texts: rendering, deriving searchable text and excerpt, merging and comparing."""
 
 import time
 from collections.abc import Callable
 
 from benchmarks import site
 from benchmarks.report import grid
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 from marginalia.markup import text
 from marginalia.markup.comparing import diff, merge
 from marginalia.markup.html import clean
@@ -13,49 +13,49 @@ from marginalia.markup.markdown import limits, render
 from tests.markup import worst
 
 SIZE = 100_000 if site.QUICK else 1_000_000
-# Seconds that no text of SIZE may take, and how many of the slowest are shown.
-MOST = 5.0
-SHOWN = 12
+# Maximum seconds for a text of SIZE characters, and number of slowest texts to print.
+MAX_SECONDS = 5.0
+ROWS = 12
 
 
 def main() -> int:
-    """Print the slowest of each kind; return 1 if one took longer than MOST."""
-    rendered = {name: _rendered(source) for name, source in worst.texts(SIZE).items()}
-    compared = {name: _compared(*versions) for name, versions in worst.versions(SIZE).items()}
-    for title, found in (("Rendered and derived", rendered), ("Merged and compared", compared)):
-        slowest = sorted(found.items(), key=lambda entry: -entry[1])[:SHOWN]
+    """Print the slowest texts of each kind; return 1 if one took longer than MAX_SECONDS."""
+    rendered = {name: _render_seconds(source) for name, source in worst.texts(SIZE).items()}
+    compared = {name: _compare_seconds(*versions) for name, versions in worst.versions(SIZE).items()}
+    for title, seconds_by_name in (("Rendered and derived", rendered), ("Merged and compared", compared)):
+        slowest = sorted(seconds_by_name.items(), key=lambda entry: -entry[1])[:ROWS]
         print(f"\n{title}, {SIZE:,} characters\n")
         print(grid(["text", "seconds"], [(f"`{name}`", f"{seconds:.2f}") for name, seconds in slowest]), flush=True)
-    return int(max(*rendered.values(), *compared.values()) > MOST)
+    return int(max(*rendered.values(), *compared.values()) > MAX_SECONDS)
 
 
-def _as_long_as_rendered(source: str) -> str:
-    """Return so much of a text that it stays just below the bound of marks, where it is not shown as it was typed."""
+def _shorten_to_limit(source: str) -> str:
+    """Shorten a text to just below the limit of marks, beyond which it wouldn't be rendered at all."""
     marks = limits.marks(source)
     return source[: len(source) * limits.MOST_MARKS * 99 // (marks * 100)] if marks > limits.MOST_MARKS else source
 
 
-def _rendered(source: str) -> float:
-    """Return what the slower of the two formats takes, as a save does it."""
+def _render_seconds(source: str) -> float:
+    """Return the CPU seconds that a save takes for a text as Markdown or as HTML, whichever is slower."""
 
-    def derived(html: str) -> None:
+    def derive(html: str) -> None:
         text.plain(html, 200_000)
         text.excerpt(html, 40)
 
     return max(
-        _spent(lambda: derived(render(_as_long_as_rendered(source), "article"))),
-        _spent(lambda: derived(clean(source, "article"))),
+        _cpu_seconds(lambda: derive(render(_shorten_to_limit(source), "article"))),
+        _cpu_seconds(lambda: derive(clean(source, "article"))),
     )
 
 
-def _compared(base: str, mine: str, theirs: str) -> float:
-    """Return what the slowest takes of a merge, and of the differences word by word."""
+def _compare_seconds(base: str, mine: str, theirs: str) -> float:
+    """Return the CPU seconds of the slowest of a merge and two comparisons by words."""
     return max(
-        _spent(lambda: merge.merge(base, mine, theirs)),
-        _spent(lambda: diff.words(base, mine)),
-        _spent(lambda: diff.words(mine, theirs)),
+        _cpu_seconds(lambda: merge.merge(base, mine, theirs)),
+        _cpu_seconds(lambda: diff.words(base, mine)),
+        _cpu_seconds(lambda: diff.words(mine, theirs)),
     )
 
 
-def _spent(work: Callable[[], object]) -> float:
-    return clocked(work, time.process_time)
+def _cpu_seconds(work: Callable[[], object]) -> float:
+    return measure_seconds(work, time.process_time)

@@ -1,11 +1,11 @@
-"""How long a piece of work takes."""
+"""Measuring the time of a function."""
 
 import time
 from collections.abc import Callable
 
 
-def clocked(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return how many seconds `work` took."""
-    began = clock()
+def measure_seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Call `work` and return the seconds it took."""
+    started = clock()
     work()
-    return clock() - began
+    return clock() - started

@@ -1,25 +1,25 @@
-"""What it costs that the server judges each document it takes: posting, editing and uploading with validators and without."""
+"""Costs of MongoDB's validation of documents: posting and saving with and without validators."""
 
 import statistics
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks import site
-from benchmarks.timing import clocked
+from benchmarks.timing import measure_seconds
 
-# Rounds take turns, so that what slows the machine down slows both.
+# Rounds with and without validators alternate, so that other load on the machine slows down both.
 ROUNDS, WRITES = (2, 30) if site.QUICK else (6, 60)
-SIZE = 90  # comments that a discussion has when it is measured: a bucket, an array that is nearly full
+SIZE = 90  # comments in a measured discussion, so that a bucket or an array is nearly full
 
 
 def main() -> None:
-    """Print a table: milliseconds a write, median and 95th percentile, with and without."""
-    with site.served_by_mongod():
+    """Print a table of milliseconds per write, median and 95th percentile, with and without validators."""
+    with site.temporary_site():
         measure()
 
 
 def measure() -> None:
-    """Measure every kind of write in turns."""
+    """Measure every kind of write, alternating with and without validators."""
     import django
 
     django.setup()
@@ -31,27 +31,27 @@ def measure() -> None:
     for name, (prepare, write) in trials().items():
         times: dict[bool, list[float]] = {True: [], False: []}
         for round in range(ROUNDS):
-            for judged in (True, False) if round % 2 else (False, True):
-                switch(database(), judged)
+            for is_validated in (True, False) if round % 2 else (False, True):
+                set_validation(database(), is_validated)
                 for _ in range(WRITES):
                     prepare()
-                    times[judged].append(clocked(write) * 1_000)
-        row = "   ".join(f"{spelled(times[judged]):>15}" for judged in (True, False))
+                    times[is_validated].append(measure_seconds(write) * 1_000)
+        row = "   ".join(f"{format_times(times[is_validated]):>15}" for is_validated in (True, False))
         print(f"  {name:<44} {row}", flush=True)
 
 
-def switch(db: Any, on: bool) -> None:
-    """Let the server judge documents, or not."""
-    for listed in db.list_collections(filter={"options.validator": {"$exists": True}}):
-        db.command("collMod", listed["name"], validationLevel="moderate" if on else "off")
+def set_validation(db: Any, on: bool) -> None:
+    """Switch the validators of all collections on or off."""
+    for collection in db.list_collections(filter={"options.validator": {"$exists": True}}):
+        db.command("collMod", collection["name"], validationLevel="moderate" if on else "off")
 
 
-def spelled(times: list[float]) -> str:
+def format_times(times: list[float]) -> str:
     return f"{statistics.median(times):.2f} / {statistics.quantiles(times, n=20)[-1]:.2f}"
 
 
 def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-    """Return what is measured, by name, each with what comes before it untimed."""
+    """Return {name: (untimed preparation, measured write)}."""
     from bson import ObjectId
 
     from marginalia.comments.backends.mongodb import MongoBackend

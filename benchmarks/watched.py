@@ -1,7 +1,7 @@
-"""The site as it is, and what its workers do: WSGI application benchmarks.watched:application.
+"""The site with counts of what its workers do. WSGI application: benchmarks.watched:application.
 
-Each worker writes to a file of the folder WATCHED, every half second, how many pages it was asked for, answered from the cache,
-and answered with their discussion made anew; with WATCHED_CLOSELY also its commands, and by samples in which part of the code
+Every half second, each worker writes counts to a file in the folder WATCHED: pages, pages from the cache, and pages whose
+discussion was rendered again. With WATCHED_CLOSELY, it also counts commands, and samples in which part of the code
 its requests are.
 """
 
@@ -21,7 +21,7 @@ COUNTS: Counter[str] = Counter(pages=0, kept=0, renewed=0, commands=0)
 CLOSELY = bool(os.environ.get("WATCHED_CLOSELY"))
 SAMPLE_SECONDS = 0.005
 WRITTEN_EVERY = 100
-# By a piece of a file's path, the innermost frame first: what of the code is at work.
+# Parts of the code by a piece of a file's path. The innermost frame of a thread that matches decides.
 PARTS = (
     ("/pymongo/", "MongoDB, and its driver"),
     ("/bson/", "MongoDB, and its driver"),
@@ -40,45 +40,45 @@ _QUIET = {"hello", "ismaster", "isMaster", "ping", "endSessions", "buildInfo"}
 
 
 class Commands(monitoring.CommandListener):
-    """Counts what is sent."""
+    """Counts the commands that are sent."""
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         COUNTS["commands"] += event.command_name not in _QUIET
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Only what is sent counts."""
+        """Do nothing, because only sent commands are counted."""
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Only what is sent counts."""
+        """Do nothing, because only sent commands are counted."""
 
 
 if CLOSELY:
-    # Of clients that are made from here on.
+    # Affects only clients that are created after this.
     monitoring.register(Commands())
 _site = import_module("cms.wsgi").application
-_counted = import_module("cms.requests.metrics.request_metrics")
-_note = _counted.record
+_request_metrics = import_module("cms.requests.metrics.request_metrics")
+_record = _request_metrics.record
 _NAMES = {"hit": "kept", "304": "kept", "renewed": "renewed"}
 _watching = threading.Event()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:
-    """Answer as the site does, and count."""
+    """Serve the site, and count pages."""
     if not _watching.is_set():
         _watching.set()
-        # In each worker: the site is loaded before they are made.
+        # Started by the first request, because the site is loaded before workers are forked.
         threading.Thread(target=_watch, daemon=True).start()
     COUNTS["pages"] += 1
     return _site(environ, start_response)
 
 
-def _noted(request: Any, response: Any, seconds: float) -> None:
+def _record_and_count(request: Any, response: Any, seconds: float) -> None:
     if name := _NAMES.get(getattr(request, "page_cache", "")):
         COUNTS[name] += 1
-    _note(request, response, seconds)
+    _record(request, response, seconds)
 
 
-_counted.record = _noted  # type: ignore[attr-defined]
+_request_metrics.record = _record_and_count  # type: ignore[attr-defined]
 
 
 def _watch() -> None:
@@ -96,11 +96,11 @@ def _watch() -> None:
 
 
 def _part(frame: FrameType | None) -> str:
-    """Return which part of the code a thread is in; "" for one that answers no request."""
+    """Return which part of the code a thread executes; "" if it doesn't handle a request."""
     files = []
-    answers = False
+    is_request = False
     while frame is not None:
         files.append(frame.f_code.co_filename)
-        answers = answers or frame.f_code is application.__code__
+        is_request = is_request or frame.f_code is application.__code__
         frame = frame.f_back
-    return next((part for file in files for piece, part in PARTS if piece in file), OUTSIDE) if answers else ""
+    return next((part for file in files for piece, part in PARTS if piece in file), OUTSIDE) if is_request else ""

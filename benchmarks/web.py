@@ -1,4 +1,4 @@
-"""Web servers as the product starts them, and wrk, which loads them."""
+"""Web servers with the site's settings, and wrk, which measures their load."""
 
 import http.client
 import json
@@ -23,14 +23,14 @@ from marginalia.local.ports import free_port
 
 CONNECTIONS = 4
 WORKERS = 2
-# Seconds of one load: a machine that is held up for a moment is asked again.
-LONGEST = 16
+# Maximum seconds of one load. A load without any response is repeated for longer, up to this limit.
+MAX_SECONDS = 16
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a run of wrk found: requests a second, milliseconds that 99 % of them took at most, and the processors' milliseconds
-    that one cost the web server and MongoDB."""
+    """Results of a run of wrk: requests, requests per second, the 99th percentile of latencies in milliseconds, and the CPU
+    milliseconds per request of the web server and MongoDB."""
 
     requests: int
     rate: float
@@ -40,7 +40,7 @@ class Load:
 
 
 class Web:
-    """gunicorn on a port of its own."""
+    """A running gunicorn with its port, and the MongoDB that it uses."""
 
     def __init__(self, port: int, process: psutil.Process, mongod: psutil.Process) -> None:
         self.port = port
@@ -48,16 +48,16 @@ class Web:
         self.mongod = mongod
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers and body of one request."""
+        """Return status, headers by lower-case name, and body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=dict(headers or {}))
-            answer = connection.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            response = connection.getresponse()
+            return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
         finally:
             connection.close()
 
-    def loaded(
+    def load(
         self,
         path: str,
         seconds: int,
@@ -65,32 +65,32 @@ class Web:
         script: Path | None = None,
         connections: int = CONNECTIONS,
     ) -> Load:
-        """Load one address, or those of a script for wrk, for longer where none is answered. Raises RuntimeError."""
+        """Load one path, or the paths of a script for wrk. Raises RuntimeError for errors, or without any response."""
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
         for name, value in (headers or {}).items():
             command += ["-H", f"{name}: {value}"]
         if script:
             command += ["-s", str(script)]
         command.append(f"http://127.0.0.1:{self.port}{path}")
-        before = self.spent()
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        web, mongod = (after - b for after, b in zip(self.spent(), before, strict=True))
-        if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
-            raise RuntimeError(f"{path}: {done.stdout}")
-        rate = re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)
-        count = re.search(r"(\d+) requests in", done.stdout)
+        before = self.cpu_seconds()
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        web, mongod = (after - b for after, b in zip(self.cpu_seconds(), before, strict=True))
+        if "Non-2xx" in output or "Socket errors" in output:
+            raise RuntimeError(f"{path}: {output}")
+        rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
+        count = re.search(r"(\d+) requests in", output)
         assert rate is not None
         assert count is not None
         requests = int(count[1])
         if not requests:
-            if seconds >= LONGEST:
+            if seconds >= MAX_SECONDS:
                 raise RuntimeError(f"{path}: no answer within {seconds} s; this machine is too busy to measure")
-            return self.loaded(path, 4 * seconds, headers, script, connections)
-        spent = (seconds * 1_000 / requests for seconds in (web, mongod))
-        return Load(requests, float(rate[1]), _milliseconds(done.stdout, "99%"), *spent)
+            return self.load(path, 4 * seconds, headers, script, connections)
+        costs = (seconds * 1_000 / requests for seconds in (web, mongod))
+        return Load(requests, float(rate[1]), _milliseconds(output, "99%"), *costs)
 
-    def spent(self) -> tuple[float, float]:
-        """Return the processors' seconds of the web server's processes and of MongoDB."""
+    def cpu_seconds(self) -> tuple[float, float]:
+        """Return the CPU seconds of the web server's processes and of MongoDB since they started."""
         processes = [self.process, *self.process.children()]
         times = [process.cpu_times() for process in (*processes, self.mongod)]
         *web, mongod = (time.user + time.system for time in times)
@@ -98,22 +98,22 @@ class Web:
 
 
 def _milliseconds(text: str, name: str) -> float:
-    found = re.search(rf"{name}\s+([\d.]+)(us|ms|s)\b", text)
-    assert found is not None
-    return float(found[1]) * {"us": 0.001, "ms": 1, "s": 1_000}[found[2]]
+    match = re.search(rf"{name}\s+([\d.]+)(us|ms|s)\b", text)
+    assert match is not None
+    return float(match[1]) * {"us": 0.001, "ms": 1, "s": 1_000}[match[2]]
 
 
 @contextmanager
-def started(
+def serve(
     application: str,
     folder: Path,
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
     arguments: Sequence[str] = (),
 ) -> Iterator[Web]:
-    """Serve an application with gunicorn, set as `manage.py serve` sets it, but WORKERS workers. Its lines go to the folder.
+    """Serve an application with gunicorn as `manage.py serve` does, with WORKERS workers. Its log is in the folder.
 
-    `arguments`: more of gunicorn's own, which win.
+    `arguments`: additional arguments of gunicorn, which override the site's.
     """
     port = free_port()
     log = folder / f"web-{port}.log"
@@ -133,38 +133,38 @@ def started(
         process.terminate()
         try:
             process.wait(30)
-        except subprocess.TimeoutExpired:  # figures that were taken are not lost over it
+        except subprocess.TimeoutExpired:  # not an error, because it would discard the results
             process.kill()
             process.wait()
 
 
 @contextmanager
-def watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Callable[[], Counter[str]]]]:
-    """Serve the site as `benchmarks.watched`; yield its server, and what tells what its workers have done."""
-    with tempfile.TemporaryDirectory(dir=folder) as told:
+def serve_watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Callable[[], Counter[str]]]]:
+    """Serve the site as `benchmarks.watched`; yield its server, and a function that returns the sum of its workers' counts."""
+    with tempfile.TemporaryDirectory(dir=folder) as watched:
 
         def counts() -> Counter[str]:
-            time.sleep(1)  # longer than from one writing to the next
-            return sum((Counter(json.loads(file.read_text())) for file in Path(told).glob("*.json")), Counter())
+            time.sleep(1)  # longer than the interval of the workers' writes
+            return sum((Counter(json.loads(file.read_text())) for file in Path(watched).glob("*.json")), Counter())
 
-        with started("benchmarks.watched:application", folder, {"WATCHED": told, **environment}) as server:
+        with serve("benchmarks.watched:application", folder, {"WATCHED": watched, **environment}) as server:
             yield server, counts
 
 
 def require_wrk() -> None:
-    """Exit with a sentence where wrk is missing."""
+    """Exit with a message if wrk is missing."""
     if shutil.which("wrk") is None:
         sys.exit("The benchmarks load pages with wrk: on Debian, apt-get install wrk")
 
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Return once every worker has answered: the first request of each imports what later ones need."""
+    """Wait until every worker has probably served a request, because each worker's first request is slower."""
     deadline = time.monotonic() + 120
-    answered = 0
-    while answered < 10 * WORKERS:
+    responses = 0
+    while responses < 10 * WORKERS:
         try:
             web.get("/")
-            answered += 1
+            responses += 1
         except OSError:
             time.sleep(0.05)
         if time.monotonic() > deadline or process.poll() is not None:

@@ -1,1 +1,1 @@
-"""The least site of Wagtail that holds our posts: what peers.py compares with, in a virtual environment of its own."""
+"""A minimal Wagtail site with our posts, with which peers.py compares. It has its own virtual environment."""

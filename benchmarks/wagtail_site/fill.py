@@ -1,5 +1,7 @@
-"""python -m benchmarks.wagtail_site.fill FILE: make the tables, and a page of every node in a JSON file of our API, with its
-comments."""
+"""python -m benchmarks.wagtail_site.fill FILE: create the tables, and a page with comments for each node in the file.
+
+The file contains JSON from our API.
+"""
 
 import json
 import sys
@@ -14,7 +16,7 @@ import django
 
 
 def main(file: Path) -> None:
-    """Fill an empty database; migrations are written beside the file."""
+    """Fill an empty database. Migrations are written to the file's folder."""
     migrations = file.with_name("made_migrations")
     migrations.mkdir()
     (migrations / "__init__.py").touch()
@@ -41,34 +43,34 @@ def main(file: Path) -> None:
             )
             post.tags.add(*node["tags"])
             _section(sections, unquote(node["path"]).rpartition("/")[0]).add_child(instance=post)
-            _discuss(post, node["comments"])
-    # What finds comments by post would else go by the wrong index.
+            _add_comments(post, node["comments"])
+    # Otherwise SQLite would use the wrong index to find the comments of a post.
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 
 
 def _section(sections: dict[str, Any], path: str) -> Any:
-    """Return the page at a path; it is made, with those above it, where there is none."""
+    """Return the page at a path. If it doesn't exist, create it and its ancestors."""
     from wagtail.models import Page
 
     if path not in sections:
-        above, _, slug = path.rpartition("/")
+        parent_path, _, slug = path.rpartition("/")
         page = Page(title=slug.replace("-", " ").capitalize(), slug=slug)
-        sections[path] = _section(sections, above).add_child(instance=page)
+        sections[path] = _section(sections, parent_path).add_child(instance=page)
     return sections[path]
 
 
-def _discuss(post: Any, comments: list[dict[str, str]]) -> None:
-    """Put comments under a post: the rows that posting them one after the other would leave, which takes ten times as long."""
+def _add_comments(post: Any, comments: list[dict[str, str]]) -> None:
+    """Insert the rows that posting these comments one by one would leave, which would take ten times as long."""
     from django.contrib.contenttypes.models import ContentType
     from django_comments.models import Comment
     from django_comments_xtd.models import XtdComment
 
     type = ContentType.objects.get_for_model(post)
-    made = []
-    threaded = []
-    for comment, place in zip(comments, threads(comments, Comment.objects.count() + 1), strict=True):
-        said = {
+    rows = []
+    threaded_rows = []
+    for comment, place in zip(comments, thread_places(comments, Comment.objects.count() + 1), strict=True):
+        fields = {
             "content_type": type,
             "object_pk": str(post.pk),
             "site_id": 1,
@@ -77,15 +79,18 @@ def _discuss(post: Any, comments: list[dict[str, str]]) -> None:
             "comment": comment["text"],
             "submit_date": datetime.fromisoformat(comment["posted"]),
         }
-        made.append(Comment(id=place["id"], **said))
-        threaded.append(XtdComment(**said, **place, comment_ptr_id=place["id"]))
-    Comment.objects.bulk_create(made)
-    for row in threaded:
+        rows.append(Comment(id=place["id"], **fields))
+        threaded_rows.append(XtdComment(**fields, **place, comment_ptr_id=place["id"]))
+    Comment.objects.bulk_create(rows)
+    for row in threaded_rows:
         row.save_base(raw=True, force_insert=True)
 
 
-def threads(comments: Sequence[Mapping[str, str]], first: int) -> list[dict[str, int]]:
-    """Return what django-comments-xtd notes of each comment's place, with ids from `first` on; parents come before replies."""
+def thread_places(comments: Sequence[Mapping[str, str]], first: int) -> list[dict[str, int]]:
+    """Return django-comments-xtd's fields for the place of each comment, with ids from `first`.
+
+    Parents must come before their replies.
+    """
     paths: dict[str, tuple[int, ...]] = {"": ()}
     places: dict[int, dict[str, int]] = {}
     for id, comment in enumerate(comments, first):
@@ -93,13 +98,13 @@ def threads(comments: Sequence[Mapping[str, str]], first: int) -> list[dict[str,
         # A root is its own parent.
         parent = path[-2] if len(path) > 1 else id
         places[id] = {"id": id, "parent_id": parent, "thread_id": path[0], "level": len(path) - 1, "nested_count": 0}
-        for above in path[:-1]:
-            places[above]["nested_count"] += 1
+        for ancestor in path[:-1]:
+            places[ancestor]["nested_count"] += 1
     del paths[""]
-    read: Counter[int] = Counter()
+    positions: Counter[int] = Counter()
     for path in sorted(paths.values()):
-        read[path[0]] += 1
-        places[path[-1]]["order"] = read[path[0]]
+        positions[path[0]] += 1
+        places[path[-1]]["order"] = positions[path[0]]
     return list(places.values())
 
 

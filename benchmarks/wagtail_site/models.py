@@ -1,4 +1,4 @@
-"""A post, with what the API of ours tells of one, and what its page shows."""
+"""A post with the fields of our API, and the context of its page."""
 
 from typing import Any
 
@@ -25,15 +25,15 @@ class Post(Page):
     api_fields = [APIField("summary"), APIField("author"), APIField("tags"), APIField("body")]
 
     def get_context(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        beside = Page.objects.live().sibling_of(self, inclusive=False)
+        siblings = Page.objects.live().sibling_of(self, inclusive=False)
         published = self.first_published_at
         return {
             **super().get_context(request, *args, **kwargs),
             "breadcrumbs": self.get_ancestors().live().filter(depth__gt=1),
-            "newer": beside.filter(first_published_at__gt=published).order_by("first_published_at").first(),
-            "older": beside.filter(first_published_at__lt=published).order_by("-first_published_at").first(),
+            "newer": siblings.filter(first_published_at__gt=published).order_by("first_published_at").first(),
+            "older": siblings.filter(first_published_at__lt=published).order_by("-first_published_at").first(),
         }
 
     def get_absolute_url(self) -> str:
-        """Return where the links of comments lead to."""
+        """Return the URL that links of comments lead to."""
         return str(self.get_url())

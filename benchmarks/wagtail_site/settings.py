@@ -1,5 +1,7 @@
-"""What `wagtail start` writes, as far as its two APIs and its pages need it, and what the documents of django-comments-xtd ask
-for; without the debug mode, so that templates are kept. Connections to SQLite stay open, and readers wait for no writer."""
+"""The settings of `wagtail start` that its two APIs and its pages need, and those of django-comments-xtd.
+
+Debug mode is off, so that templates are cached. Connections to SQLite stay open, and readers don't wait for writers.
+"""
 
 import os
 from pathlib import Path
@@ -39,7 +41,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "wagtail.contrib.redirects.middleware.RedirectMiddleware",
 ]
-# With it, answers are kept so long in each process whatever changes: Django's cache of whole pages.
+# If set, Django caches whole pages for this time in each process, without invalidation.
 CACHE_MIDDLEWARE_SECONDS = int(os.environ.get("KEEP_SECONDS", "0"))
 if CACHE_MIDDLEWARE_SECONDS:
     MIDDLEWARE = [
@@ -47,7 +49,7 @@ if CACHE_MIDDLEWARE_SECONDS:
         *MIDDLEWARE,
         "django.middleware.cache.FetchFromCacheMiddleware",
     ]
-# Else it keeps 300 answers at the most.
+# The default is at most 300 responses.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 10_000}},
 }
@@ -79,7 +81,7 @@ DATABASES = {
 SITE_ID = 1
 COMMENTS_APP = "django_comments_xtd"
 COMMENTS_XTD_CONFIRM_EMAIL = False
-# Eight levels, as ours.
+# Eight levels, as in our comments.
 COMMENTS_XTD_MAX_THREAD_LEVEL = 7
 # Written by fill.py.
 MIGRATION_MODULES = {"wagtail_site": "made_migrations"}
@@ -93,7 +95,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 WAGTAIL_SITE_NAME = "Peer"
 WAGTAILADMIN_BASE_URL = "http://127.0.0.1"
 
-# Read by cms/serving: both sites are served alike.
+# Read by cms/serving, so that both sites are served in the same way.
 VAR_DIR = Path(os.environ["VAR_DIR"])
 WEB_CONCURRENCY = int(os.environ.get("WEB_CONCURRENCY", "1"))
 REQUESTS_AT_ONCE = int(os.environ["REQUESTS_AT_ONCE"])

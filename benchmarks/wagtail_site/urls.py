@@ -1,4 +1,4 @@
-"""Both APIs of Wagtail, the views of django-comments-xtd, and Wagtail's pages."""
+"""URLs of both Wagtail APIs, of django-comments-xtd, and of Wagtail's pages."""
 
 from django.urls import include, path
 from wagtail import urls as pages

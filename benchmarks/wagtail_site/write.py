@@ -1,5 +1,8 @@
-"""python -m benchmarks.wagtail_site.write FILE: comment on posts and save them, as benchmarks/busy_site.py does, until the
-input ends; the file has their slugs, the most read first. Printed are a line once it has begun, and at last what was done."""
+"""python -m benchmarks.wagtail_site.write FILE: comment on posts and save them, like benchmarks/busy_site.py.
+
+The file contains the slugs of the posts, the most popular first. Writing continues until the input ends. The output is a
+line once writing has begun, and at the end the numbers of writes as JSON.
+"""
 
 import html
 import json
@@ -13,20 +16,20 @@ from benchmarks import busy_site, content
 
 
 def main(file: Path) -> None:
-    """Write until the input ends."""
+    """Write until the input ends, and print the numbers of writes."""
     django.setup()
     from benchmarks.wagtail_site.models import Post
 
     ids = dict(Post.objects.values_list("slug", "pk"))
     posts = [ids[slug] for slug in json.loads(file.read_text())]
-    with busy_site.at_their_pace(posts, {comment: busy_site.COMMENT_EVERY, save: busy_site.SAVE_EVERY}) as done:
+    with busy_site.repeat_on_posts(posts, {comment: busy_site.COMMENT_EVERY, save: busy_site.SAVE_EVERY}) as counts:
         print("begun", flush=True)
         sys.stdin.read()
-    print(json.dumps(done))
+    print(json.dumps(counts))
 
 
-def comment(dice: random.Random, post: int) -> None:
-    """Post a comment, as the view of django-comments-xtd does once it has checked the form."""
+def comment(generator: random.Random, post: int) -> None:
+    """Post a comment as the view of django-comments-xtd does with a valid form."""
     from django.utils import timezone
     from django_comments_xtd.models import XtdComment
 
@@ -35,18 +38,18 @@ def comment(dice: random.Random, post: int) -> None:
     XtdComment.objects.create(
         content_object=Post.objects.get(pk=post),
         site_id=1,
-        user_name=f"Reader {dice.randrange(997)}",
-        comment="\n\n".join(dice.sample(content.SENTENCES, 2)),
+        user_name=f"Reader {generator.randrange(997)}",
+        comment="\n\n".join(generator.sample(content.SENTENCES, 2)),
         submit_date=timezone.now(),
     )
 
 
-def save(dice: random.Random, post: int) -> None:
-    """Add a sentence at the end of a post, and publish it."""
+def save(generator: random.Random, post: int) -> None:
+    """Append a sentence to a post and publish it."""
     from benchmarks.wagtail_site.models import Post
 
     page = Post.objects.get(pk=post)
-    page.body += f"<p>{html.escape(dice.choice(content.SENTENCES))}</p>"
+    page.body += f"<p>{html.escape(generator.choice(content.SENTENCES))}</p>"
     page.save_revision().publish()
 
 

@@ -10,9 +10,9 @@ from django.urls import resolve
 
 from benchmarks import peer_pages, side_by_side
 from benchmarks.__main__ import BY_NAME, NAMES
-from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGTAIL_KEPT, every_way
+from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGTAIL_KEPT, all_ways
 from benchmarks.side_by_side import Series
-from benchmarks.wagtail_site.fill import threads
+from benchmarks.wagtail_site.fill import thread_places
 from marginalia.comments.backends import backend
 from reader.page_cache.keepable import KEPT
 from tests.support.comments.making import new
@@ -29,7 +29,7 @@ def test_ours_is_an_address_that_the_page_cache_keeps(call):
 
 def test_every_call_is_asked_with_and_without_what_keeps_answers():
     for paths in CALLS.values():
-        ways = every_way(paths)
+        ways = all_ways(paths)
         assert (ways[OURS_COLD], ways[WAGTAIL_KEPT]) == (paths[OURS], paths[WAGTAIL])
 
 
@@ -46,7 +46,7 @@ def test_the_peer_gets_our_comments_with_parents_before_replies(post_page):
 def test_threads_are_numbered_as_the_peer_does_when_they_are_posted():
     # "c" answers "a" after "b" has begun a thread; "d" and "f" answer "a", "e" answers "c".
     said = {"a": "", "b": "", "c": "a", "d": "a", "e": "c", "f": "a"}
-    places = threads([{"slug": slug, "parent": parent} for slug, parent in said.items()], 11)
+    places = thread_places([{"slug": slug, "parent": parent} for slug, parent in said.items()], 11)
     columns = ("id", "parent_id", "thread_id", "level", "order", "nested_count")
     assert [tuple(place[name] for name in columns) for place in places] == [
         (11, 11, 11, 0, 1, 4),
@@ -61,8 +61,8 @@ def test_threads_are_numbered_as_the_peer_does_when_they_are_posted():
 def test_each_ratio_is_to_the_peer_and_to_the_bare_view_of_the_same_round():
     every = [Series("a post", way, _Server(rates), "/") for way, rates in (("ours", [30, 80]), ("peer", [10, 20]))]
     side_by_side.measure(every, "peer", _Server([100, 200]), rounds=2, seconds=1)
-    assert [one.of_base for one in every] == [[3, 4], [1, 1]]
-    assert every[0].of_bare == [0.3, 0.4]
+    assert [one.base_ratios for one in every] == [[3, 4], [1, 1]]
+    assert every[0].bare_ratios == [0.3, 0.4]
     assert every[0].row() == ["a post", "ours", "55", "3.50", "3.00–4.00", "0.350", "1.00", "0.00", "2"]
 
 
@@ -99,5 +99,5 @@ class _Server:
     def get(self, _path):
         return self.status, {}, b"ok"
 
-    def loaded(self, _path, _seconds):
+    def load(self, _path, _seconds):
         return SimpleNamespace(rate=next(self.rates), web=1.0, mongod=0.0)

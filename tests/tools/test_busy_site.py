@@ -20,8 +20,8 @@ def posts(mongo, monkeypatch):
     monkeypatch.setattr(busy_site, "POSTS", 8)
     monkeypatch.setattr(busy_site, "COMMENTS", 120)
     list(volume.load(20, now() - timedelta(minutes=1)))
-    busy_site.load()
-    return busy_site.ranked()[0]
+    busy_site.add_comments()
+    return busy_site.ranked_posts()[0]
 
 
 def key(post):
@@ -53,7 +53,7 @@ def test_so_many_comments_are_loaded_as_are_asked_for(mongo, posts):
     mongo.discussions.delete_many({})
     mongo.comments.delete_many({})
     counts = [3] * (len(posts) - 1) + [5]
-    busy_site.load(counts)
+    busy_site.add_comments(counts)
     assert [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts] == counts
 
 
@@ -64,7 +64,7 @@ def test_writers_write_while_the_block_lasts_and_say_how_often():
         assert post in ("much read", "less read")
         written.set()
 
-    with busy_site.at_their_pace(["much read", "less read"], {write: 3_600}) as done:
+    with busy_site.repeat_on_posts(["much read", "less read"], {write: 3_600}) as done:
         assert written.wait(10)
     assert done == {"write": 1}
 
@@ -76,5 +76,5 @@ def test_what_writers_raise_is_raised_at_the_end():
         begun.set()
         raise LookupError(post)
 
-    with pytest.raises(LookupError, match="much read"), busy_site.at_their_pace(["much read"], {fail: 3_600}):
+    with pytest.raises(LookupError, match="much read"), busy_site.repeat_on_posts(["much read"], {fail: 3_600}):
         assert begun.wait(10)
