@@ -1,4 +1,4 @@
-"""Costs of each storage layout of comments: posting, reading, converting, space (docs/how-to/choose-a-schema.md)."""
+"""Costs of each storage layout of comments: posting, reading, converting, space (docs/how-to/choose-a-layout.md)."""
 
 import os
 import random
@@ -24,7 +24,7 @@ SIZES = [int(n) for n in os.environ.get("BENCH_COMMENTS", "100" if site.QUICK el
 
 
 def main() -> None:
-    """Measure every schema at every size that it takes; print, publish."""
+    """Measure every layout at every size that it takes; print, publish."""
     with site.temporary_site():
         prepare()
         costs: list[list[object]] = []
@@ -61,14 +61,14 @@ def prepare() -> None:
 
     from marginalia.mongo import indexes
 
-    settings.COMMENTS = {"KEEP_OLD_COPY": 0, "TARGETS": {"auth.user": {"SCHEMA": "embedded"}}}
+    settings.COMMENTS = {"KEEP_OLD_COPY": 0, "TARGETS": {"auth.user": {"LAYOUT": "embedded"}}}
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
     for change in indexes.plan([]):
         indexes.apply_change(change)
 
 
 class Trial:
-    """One discussion of `size` comments, moved from schema to schema."""
+    """One discussion of `size` comments, moved from layout to layout."""
 
     def __init__(self, size: int) -> None:
         from bson import ObjectId
@@ -115,18 +115,18 @@ class Trial:
         self.moves.append([f"{self.size:,}", name, *figures, *verdicts, self.posted])
         self.posted = 0
 
-    def build(self, schema: str = "documents", order: str = "oldest") -> None:
-        """Store the comments in a schema and order of its own, as if they had been posted."""
+    def build(self, layout: str = "documents", order: str = "oldest") -> None:
+        """Store the comments in a layout and order of its own, as if they had been posted."""
         from marginalia.comments.backends.discussions import new_document
         from marginalia.comments.types import Order
 
-        document = new_document(self.target, schema, Order(order), 100)
+        document = new_document(self.target, layout, Order(order), 100)
         discussions = self.backend.store.discussions
         discussions.collection.insert_one({**document, "count": self.size, "last_number": self.size})
         place = self.place()
         batch: list[dict[str, Any]] = []
         comments = self.comments()
-        if order == "threaded" and schema != "documents":
+        if order == "threaded" and layout != "documents":
             comments = iter(sorted(comments, key=lambda comment: str(comment["full_slug"])))
         for comment in comments:
             batch.append(comment)
@@ -164,13 +164,13 @@ class Trial:
         assert discussion is not None
         return place(discussion)
 
-    def move(self, schema: str, order: Any) -> float:
+    def move(self, layout: str, order: Any) -> float:
         """Convert the discussion while a writer posts to it; return comments per second."""
         stopping = threading.Event()
         writer = threading.Thread(target=self.post_until, args=(stopping,))
         writer.start()
         try:
-            seconds = measure_seconds(lambda: self.backend.convert(self.target, schema, order))
+            seconds = measure_seconds(lambda: self.backend.convert(self.target, layout, order))
         finally:
             stopping.set()
             writer.join()

@@ -13,7 +13,7 @@ from benchmarks.timing import measure_seconds
 SMALL = 100
 # Sizes by layout. Threaded buckets are built from a sorted list in memory.
 LARGE = dict.fromkeys(("documents", "buckets, oldest", "buckets, threaded"), 1_000_000)
-SELECTED = os.environ.get("BENCH_SCHEMAS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
+SELECTED = os.environ.get("BENCH_LAYOUTS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
 ROUNDS = 20 if site.QUICK else 300
 WARM_ROUNDS = 10
 GOAL = 1.5
@@ -33,11 +33,11 @@ def main() -> None:
 def _compare(name: str, size: int) -> None:
     from benchmarks.comments import Trial
 
-    schema, _, order = name.partition(", ")
+    layout, _, order = name.partition(", ")
     small = Trial(SMALL)
     large = Trial(size)
     for trial in (small, large):
-        trial.build(schema, order or "oldest")
+        trial.build(layout, order or "oldest")
     operations = {(label, n): call for n, trial in enumerate((small, large)) for label, call in _operations(trial)}
     times: dict[tuple[str, int], list[float]] = {key: [] for key in operations}
     for round in range(WARM_ROUNDS + ROUNDS):

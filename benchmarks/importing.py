@@ -32,7 +32,7 @@ def main() -> None:
         report.publish("importing", [report.Table("Imports of comments", ABOUT, COLUMNS, rows)])
 
 
-def _measure_layout(schema: str, order: str) -> list[object]:
+def _measure_layout(layout: str, order: str) -> list[object]:
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.core.management import call_command
@@ -43,9 +43,9 @@ def _measure_layout(schema: str, order: str) -> list[object]:
     from marginalia.comments.types import Target
     from marginalia.mongo.connection import database
 
-    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": order}}}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": layout, "ORDER": order}}}
     setting_changed.send(sender=None, setting="COMMENTS", value=None, enter=True)
-    user = User.objects.create_user(f"{schema} {order}")
+    user = User.objects.create_user(f"{layout} {order}")
     target = Target("auth.user", str(user.pk))
     lines = list(_lines(str(target)))
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
@@ -62,7 +62,7 @@ def _measure_layout(schema: str, order: str) -> list[object]:
         raw.insert_one(json.loads(line))
     bare = len(sample) / (time.perf_counter() - started)
     verdict = "kept" if rate >= MINIMUM else "missed"
-    return [f"{schema}, {order}", f"{COUNT:,}", f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.1f}", verdict]
+    return [f"{layout}, {order}", f"{COUNT:,}", f"{rate:,.0f}", f"{bare:,.0f}", f"{rate / bare:.1f}", verdict]
 
 
 def _lines(discussion: str) -> Any:

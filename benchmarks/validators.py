@@ -71,7 +71,7 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     def new() -> NewComment:
         return NewComment(author=Author("Ann"), source="Text", html="<p>Text</p>", token=str(ObjectId()))
 
-    def posting(schema: str) -> tuple[Callable[[], object], Callable[[], object]]:
+    def posting(layout: str) -> tuple[Callable[[], object], Callable[[], object]]:
         posts: list[Target] = []
 
         def prepare() -> None:
@@ -79,7 +79,7 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
                 posts.append(Target("nodes.node", str(node("Text").id)))
                 for _ in range(SIZE):
                     backend.post(posts[-1], new())
-                backend.convert(posts[-1], schema, Order.OLDEST)
+                backend.convert(posts[-1], layout, Order.OLDEST)
 
         return prepare, lambda: backend.post(posts[-1], new())
 
@@ -91,7 +91,7 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
         nonce = editing.save(actor, saved.id, nonce, {"title": str(ObjectId())}).nonce
 
     return {
-        **{f"post a comment, {schema}": posting(schema) for schema in ("documents", "buckets", "embedded")},
+        **{f"post a comment, {layout}": posting(layout) for layout in ("documents", "buckets", "embedded")},
         "save a post": (lambda: None, save),
         "create a post": (lambda: None, lambda: node("Text")),
     }

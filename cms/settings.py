@@ -289,7 +289,7 @@ COMMENTS = {
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",
-    "LAYOUT": "cms.comments.layout",
+    "CHOOSE_LAYOUT": "cms.comments.layout",
     "ADDRESS": "marginalia.comments.posting.ip_hash.forwarded"
     if BEHIND_PROXY
     else "marginalia.comments.posting.ip_hash.remote",

@@ -16,7 +16,7 @@ from marginalia.comments.types import Order
 
 # The server's limit of a document, with room for what surrounds the comments.
 MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
-ENTRY = {"SCHEMA", "ORDER", "OPTIONS", "EMBEDDED"}
+ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
 
 @register(Tags.compatibility)
@@ -47,32 +47,32 @@ def _storage() -> Iterator[CheckMessage]:
     for name, entry in _entries():
         for key in sorted(set(entry) - ENTRY):
             yield Error(f"{name} has no option {key!r}.", hint=f"There are {_listed(ENTRY)}.", id="comments.E001")
-        schema = entry.get("SCHEMA", conf.entries("")[0]["SCHEMA"])
-        if schema not in layout_classes():
+        layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
+        if layout not in layout_classes():
             hint = f"There are {_listed(layout_classes())}."
-            yield Error(f"{name} names the schema {schema!r}.", hint=hint, id="comments.E003")
+            yield Error(f"{name} names the layout {layout!r}.", hint=hint, id="comments.E003")
             continue
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
                 f"{name} names the order {entry['ORDER']!r}.", hint=f"There are {_listed(Order)}.", id="comments.E004"
             )
-        for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[schema].options)):
+        for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[layout].options)):
             yield Error(
-                f"{name}: the schema {schema!r} has no option {option!r}.",
-                hint=f"There are {_listed(layout_classes()[schema].options)}.",
+                f"{name}: the layout {layout!r} has no option {option!r}.",
+                hint=f"There are {_listed(layout_classes()[layout].options)}.",
                 id="comments.E005",
             )
         for other, layout in layout_classes().items():
             for option in sorted(set(entry.get(layout.setting, {})) - set(layout.options)):
                 yield Error(
-                    f"{name}: the schema {other!r} has no option {option!r}.",
+                    f"{name}: the layout {other!r} has no option {option!r}.",
                     hint=f"There are {_listed(layout.options)}.",
                     id="comments.E005",
                 )
 
 
 def _paths() -> Iterator[CheckMessage]:
-    for key in ("RENDERER", "POLICY", "AUTHORS", "LAYOUT", "ADDRESS", "ORIGIN"):
+    for key in ("RENDERER", "POLICY", "AUTHORS", "CHOOSE_LAYOUT", "ADDRESS", "ORIGIN"):
         try:
             conf.imported(key)
         except ImproperlyConfigured as error:
@@ -109,7 +109,7 @@ def _embedding() -> Iterator[CheckMessage]:
     default, _own = conf.entries("")
     if may_embed(""):
         yield Error(
-            f"COMMENTS['DEFAULT'] cannot be {default['SCHEMA']!r}.",
+            f"COMMENTS['DEFAULT'] cannot be {default['LAYOUT']!r}.",
             hint="Name the labels whose documents may hold comments in COMMENTS['TARGETS'].",
             id="comments.E009",
         )
@@ -133,7 +133,7 @@ def _embedding() -> Iterator[CheckMessage]:
         elif _is_gridfs(label):
             yield Error(
                 f"{name}: files in GridFS cannot hold their comments.",
-                hint="Keep them in a schema of collections of its own.",
+                hint="Keep them in a layout of collections of its own.",
                 id="comments.E009",
             )
 

@@ -11,12 +11,12 @@ from django.utils.module_loading import import_string
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
-    "DEFAULT": {"SCHEMA": "documents", "ORDER": "oldest", "OPTIONS": {}},
-    # {"app.model": {"SCHEMA": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
-    # layout: new discussions are kept as SCHEMA says, and may be converted into the documents of their targets.
+    "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
+    # {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
+    # layout: new discussions are kept as LAYOUT says, and may be converted into the documents of their targets.
     "TARGETS": {},
-    # Import path: marginalia.comments.types.Target → the layout of its discussion when that is begun, "" for SCHEMA.
-    "LAYOUT": "marginalia.comments.backends.layouts.stock",
+    # Import path: marginalia.comments.types.Target → the layout of its discussion when that is begun, "" for LAYOUT.
+    "CHOOSE_LAYOUT": "marginalia.comments.backends.layouts.stock",
     # Levels of a thread.
     "MAX_DEPTH": 8,
     # Characters of what is typed; bytes of what is stored of one comment.
@@ -66,7 +66,7 @@ def database_alias() -> str:
 
 
 def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what COMMENTS says of discussions of `label`: DEFAULT, in which SCHEMA and ORDER always stand, and its own entry,
+    """Return what COMMENTS says of discussions of `label`: DEFAULT, in which LAYOUT and ORDER always stand, and its own entry,
     {} without one."""
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 

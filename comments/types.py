@@ -175,7 +175,7 @@ class Discussion:
     """
 
     target: Target
-    schema: str
+    layout: str
     order: Order
     open: bool = True
     begun: bool = False

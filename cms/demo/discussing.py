@@ -13,7 +13,7 @@ from marginalia.comments.posting import preparation, services
 from marginalia.comments.types import Author, NewComment, Order, Target
 from nodes.models import Node
 
-# What is kept otherwise than the setting says, as an operator's conversion would leave it: in which schema and order.
+# What is kept otherwise than the setting says, as an operator's conversion would leave it: in which layout and order.
 CONVERTED = {
     PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
     PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),

@@ -74,8 +74,8 @@ class Discussions(CheckedList):
 
 @admin.register(StoredDiscussion)
 class DiscussionAdmin(StoredAdmin):
-    list_display = ("about", "schema", "order", "conversion", "state", "count", "newest")
-    list_filter = ("schema", "order", "state")
+    list_display = ("about", "layout", "order", "conversion", "state", "count", "newest")
+    list_filter = ("layout", "order", "state")
     search_fields = ("id__exact",)
     search_help_text = gettext_lazy("app.model:key of a discussion")
     ordering = ("-newest",)
@@ -105,7 +105,7 @@ class DiscussionAdmin(StoredAdmin):
         # Tombstones are copied too, and not counted.
         done = min(row.moving.done or 0, row.count)
         total = row.count
-        text = _("to %(schema)s: %(done)d of %(total)d") % {"schema": row.moving.to, "done": done, "total": total}
+        text = _("to %(layout)s: %(done)d of %(total)d") % {"layout": row.moving.to, "done": done, "total": total}
         bar = '<span id="conversion-{}" data-live><progress value="{}" max="{}" aria-label="{}"></progress> {}</span>'
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
@@ -117,7 +117,7 @@ class DiscussionAdmin(StoredAdmin):
             f"convert_to_{layout}_{order}": (
                 _converting(layout, order),
                 f"convert_to_{layout}_{order}",
-                _("Convert to %(schema)s, %(order)s") % {"schema": layout, "order": order},
+                _("Convert to %(layout)s, %(order)s") % {"layout": layout, "order": order},
             )
             for layout in layout_classes()
             for order in (Order.OLDEST, Order.THREADED)

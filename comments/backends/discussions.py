@@ -111,7 +111,7 @@ class Discussions:
         """Make a target's discussion, as the settings say; False if there was one, which stays as it is."""
         kept = self.storage(target)
         try:
-            self.collection.insert_one(new_document(target, kept.schema, kept.order, kept.bucket))
+            self.collection.insert_one(new_document(target, kept.layout, kept.order, kept.bucket))
         except DuplicateKeyError:
             return False
         return True
@@ -210,14 +210,14 @@ class Discussions:
         return bool(collection.update_one(query, [{"$set": changes}]).modified_count)
 
 
-def new_document(target: Target, schema: str, order: Order, bucket: int) -> Document:
+def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
     """Return the document of a discussion that has no comments. Its first epoch is the time: above those of one that the target
     had before, so that a stale writer of that one neither deletes nor writes what is read in this one."""
     epoch = Int64(now().timestamp() * 1000)
     return {
         "_id": target.id,
         "label": target.label,
-        "schema": schema,
+        "schema": layout,
         "order": order.value,
         "bucket": bucket,
         "state": "open",

@@ -61,7 +61,7 @@ class Part(Backend):
     def renumber(self, target: Target) -> int | None:
         """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
         found = self.discussion(target)
-        return self.convert(target, found.schema, found.order, renumber=True)
+        return self.convert(target, found.layout, found.order, renumber=True)
 
     def promote(self, target: Target, layout: str) -> bool:
         """Move a discussion that has outgrown its layout to this one, unless it is ""; return whether it is there. Should

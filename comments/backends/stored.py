@@ -48,10 +48,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Storage:
-    """How new discussions of one label are kept: in which layout and order, how many comments a bucket; and how they are shown
-    without being asked."""
+    """The layout and native order of new discussions of one label, the size of their buckets, and the order shown by default.
 
-    schema: str
+    Stored documents call the layout "schema", as MongoDB's case study does.
+    """
+
+    layout: str
     order: Order
     shown: Order
     bucket: int
@@ -198,7 +200,7 @@ def discussion(document: Mapping[str, Any]) -> Discussion:
     with _if_whole(document):
         return Discussion(
             target=Target.of_id(document["_id"]),
-            schema=document["schema"],
+            layout=document["schema"],
             order=Order(document["order"]),
             open=document["state"] == "open",
             begun=True,

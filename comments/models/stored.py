@@ -72,7 +72,8 @@ class StoredDiscussion(Stored):
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
     label = models.CharField(max_length=200)
-    schema = models.CharField(_("schema"), max_length=20, choices=_layouts)
+    # The case study calls a layout "schema", and so does the stored document.
+    layout = models.CharField(_("layout"), max_length=20, choices=_layouts, db_column="schema")
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
     count = models.BigIntegerField(_("comments"))

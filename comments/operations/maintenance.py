@@ -40,7 +40,7 @@ def discussion(target: Target) -> Discussion:
 
 def needs_converting(found: Discussion, layout: str, order: Order | None) -> bool:
     """Return whether a discussion is not in this layout and order yet, or a move of it was begun that may have to be ended."""
-    return bool(found.moving) or found.schema != layout or (order is not None and found.order is not order.native)
+    return bool(found.moving) or found.layout != layout or (order is not None and found.order is not order.native)
 
 
 def convert(

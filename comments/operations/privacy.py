@@ -1,4 +1,4 @@
-"""What is kept of one author, found and erased wherever it is: comments of every schema, queue, history, ip hashes, flags,
+"""What is kept of one author, found and erased wherever it is: comments of every layout, queue, history, ip hashes, flags,
 subscriptions, counts of the rate limit. Jobs and logs of comments hold ids, never a name, an address or a text."""
 
 from collections.abc import Iterator

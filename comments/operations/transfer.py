@@ -1,4 +1,4 @@
-"""Discussions as newline-delimited JSON: out of one site, schema or order into another, and the same bytes out again.
+"""Discussions as newline-delimited JSON: out of one site, layout or order into another, and the same bytes out again.
 
 A line that begins a discussion: {"discussion": "app.model:pk", "open": true}. Its comments follow, oldest first. What
 is stored as HTML is not in the file: it is made of the text again, so that a file can bring nothing that is not clean.

@@ -68,8 +68,8 @@ def _small() -> ObjectId:
         node("blog-entry", f"post-{n}", parent=blog, tags=("water",), text=f"Water ![](photo:{photo})")
         for n in range(3)
     ]
-    for (schema, order), post in zip((("documents", "oldest"), ("buckets", "threaded")), posts, strict=False):
-        kept = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"SCHEMA": schema, "ORDER": order}}}
+    for (layout, order), post in zip((("documents", "oldest"), ("buckets", "threaded")), posts, strict=False):
+        kept = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"LAYOUT": layout, "ORDER": order}}}
         with override_settings(COMMENTS=kept):
             target = Target("nodes.node", str(post))
             for n in range(3):

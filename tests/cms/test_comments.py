@@ -117,9 +117,9 @@ def embedded() -> Target:
     target = target_of(build.node("blog-entry", "post", parent=build.node("blog", "news"), title="Post", text="Text"))
     first = services.post(target, author=Author("Ann", id="1"), source="First", token="1").comment
     services.post(target, author=Author("Bob", id="2"), source="Answer", token="2", parent=first.slug)
-    assert selectors.discussion(target).schema == "documents"
+    assert selectors.discussion(target).layout == "documents"
     maintenance.convert(target, "embedded", Order.THREADED)
-    assert selectors.discussion(target).schema == "embedded"
+    assert selectors.discussion(target).layout == "embedded"
     return target
 
 

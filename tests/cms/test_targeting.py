@@ -164,10 +164,10 @@ def test_what_readers_ask_for(client, mongo, commands):
     }
 
 
-@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
+@pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 @pytest.mark.parametrize("order", [pytest.param("oldest", marks=pytest.mark.slow), "threaded"])
-def test_what_posters_ask_for(post_page, rules, client, commands, moderator, schema, order):
-    rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": order}}, RATE=(1000, 600))
+def test_what_posters_ask_for(post_page, rules, client, commands, moderator, layout, order):
+    rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order}}, RATE=(1000, 600))
     with commands.recorded():
         posters(client, post_page, rules, moderator)
     used = judged(commands)

@@ -8,23 +8,25 @@ from marginalia.comments.checks import check_comments_setting
 BAD = {
     "comments.E001": [{"DATABSE": "default"}, {"TARGETS": {"auth.user": {"SCHEME": "documents"}}}],
     "comments.E002": [{"DATABASE": "elsewhere"}],
-    "comments.E003": [{"DEFAULT": {"SCHEMA": "tables"}}],
+    "comments.E003": [{"DEFAULT": {"LAYOUT": "tables"}}],
     "comments.E004": [{"TARGETS": {"auth.user": {"ORDER": "best"}}}],
     "comments.E005": [
-        {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "OPTIONS": {"BOUND": 3}}}},
+        {"TARGETS": {"auth.user": {"LAYOUT": "buckets", "OPTIONS": {"BOUND": 3}}}},
         {"TARGETS": {"auth.user": {"EMBEDDED": {"SIZE": 3}}}},
     ],
-    "comments.E006": [{name: "nowhere.to.be.found"} for name in ("RENDERER", "POLICY", "AUTHORS", "LAYOUT", "ORIGIN")]
+    "comments.E006": [
+        {name: "nowhere.to.be.found"} for name in ("RENDERER", "POLICY", "AUTHORS", "CHOOSE_LAYOUT", "ORIGIN")
+    ]
     + [{"RULES": ["nowhere.to.be.found"]}, {"MODE": "hold_first"}],
     "comments.E007": [{"MAX_DEPTH": 0}, {"MAX_LENGTH": "long"}],
     "comments.E008": [{"MAX_BYTES": 1_000_000}],
     "comments.E009": [
-        {"DEFAULT": {"SCHEMA": "embedded"}},
-        {"TARGETS": {"nowhere.model": {"SCHEMA": "embedded"}}},
+        {"DEFAULT": {"LAYOUT": "embedded"}},
+        {"TARGETS": {"nowhere.model": {"LAYOUT": "embedded"}}},
         {"TARGETS": {"nowhere.model": {"EMBEDDED": {}}}},
-        {"TARGETS": {"auth.User": {"SCHEMA": "embedded"}}},
+        {"TARGETS": {"auth.User": {"LAYOUT": "embedded"}}},
         {"DEFAULT": {"EMBEDDED": {}}},
-        {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
+        {"TARGETS": {"auth.user": {"LAYOUT": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
     ],
 }
 
@@ -38,9 +40,9 @@ def test_mistake_is_refused_by_its_id(settings, id, setting):
 
 def test_stock_setting_is_accepted(settings):
     assert check_comments_setting() == []
-    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "embedded", "ORDER": "newest", "OPTIONS": {"BOUND": 50}}}}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": "embedded", "ORDER": "newest", "OPTIONS": {"BOUND": 50}}}}
     assert check_comments_setting() == []
-    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "buckets", "EMBEDDED": {"BOUND": 50, "TRASH": "bin"}}}}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": "buckets", "EMBEDDED": {"BOUND": 50, "TRASH": "bin"}}}}
     assert check_comments_setting() == []
     assert layout_classes()["embedded"].options_of("auth.user")["BOUND"] == 50
-    assert storage("auth.user").schema == "buckets"
+    assert storage("auth.user").layout == "buckets"

@@ -26,12 +26,12 @@ def begun(target: Target, comments: int = 3) -> Target:
     return target
 
 
-@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
-def test_discussion_that_is_well(post_page, schema):
+@pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
+def test_discussion_that_is_well(post_page, layout):
     begun(post_page)
     jobs.tend()
     jobs.follow()
-    backend().convert(post_page, schema, Order.OLDEST)
+    backend().convert(post_page, layout, Order.OLDEST)
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 
 
@@ -55,20 +55,20 @@ def test_mail_server_that_refuses_is_an_error_in_production(mongo, settings):
     assert (finding.level, "ConnectionRefusedError" in finding.message) == (ERROR, True)
 
 
-@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
-def test_wrong_counter(mongo, post_page, schema):
+@pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
+def test_wrong_counter(mongo, post_page, layout):
     begun(post_page)
-    backend().convert(post_page, schema, Order.OLDEST)
+    backend().convert(post_page, layout, Order.OLDEST)
     mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": -1}})
     (finding,) = findings("counter-drift")
     assert (finding.level, finding.fix) == (WARNING, "manage.py check_comments --fix")
     assert "it counts 2 comments, and has 3" in finding.message
 
 
-@pytest.mark.parametrize("schema", ["documents", "embedded", "buckets"])
-def test_lost_comment_is_an_error(mongo, post_page, schema):
+@pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
+def test_lost_comment_is_an_error(mongo, post_page, layout):
     begun(post_page)
-    backend().convert(post_page, schema, Order.OLDEST)
+    backend().convert(post_page, layout, Order.OLDEST)
     mongo.discussions.update_one({"_id": post_page.id}, {"$inc": {"count": 1}})
     (finding,) = findings("comments-lost")
     assert (finding.level, finding.fix) == (ERROR, "manage.py check_comments, and restore from a backup")
@@ -94,13 +94,13 @@ def test_conversion_that_stopped(mongo, post_page):
     assert finding.fix == f"manage.py convert_comments --discussion {post_page} --to buckets"
 
 
-@pytest.mark.parametrize("schema", ["documents", "buckets"])
-def test_discussion_whose_document_is_gone(mongo, post_page, schema):
+@pytest.mark.parametrize("layout", ["documents", "buckets"])
+def test_discussion_whose_document_is_gone(mongo, post_page, layout):
     begun(post_page)
-    backend().convert(post_page, schema, Order.OLDEST)
+    backend().convert(post_page, layout, Order.OLDEST)
     assert findings("discussion-gone") == []
     mongo.discussions.delete_one({"_id": post_page.id})
     found = {finding.where: finding for finding in findings("discussion-gone")}
-    finding = found["comments" if schema == "documents" else "comment_pages"]
+    finding = found["comments" if layout == "documents" else "comment_pages"]
     assert finding.level == ERROR
     assert str(post_page) in finding.message

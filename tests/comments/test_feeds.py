@@ -11,9 +11,9 @@ from marginalia.comments.types import Author
 ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary"
 
 
-@pytest.mark.parametrize(("schema", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
-def test_feed_of_a_discussion_above_the_cap_has_the_newest(client, post_page, rules, schema, order):
-    rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": order, "OPTIONS": {"CAP": 5}}})
+@pytest.mark.parametrize(("layout", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
+def test_feed_of_a_discussion_above_the_cap_has_the_newest(client, post_page, rules, layout, order):
+    rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order, "OPTIONS": {"CAP": 5}}})
     first = services.post(post_page, author=Author("Ann"), source="0", token="0").comment
     for n in range(1, 60):
         services.post(post_page, author=Author("Ann"), source=str(n), token=str(n), parent=first.slug if n % 2 else "")

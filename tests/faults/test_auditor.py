@@ -62,7 +62,7 @@ def audited(mongo):
 @pytest.fixture
 def short(audited, mongo, settings):
     """A discussion embedded in its target, with three acknowledged comments; `_id` and slugs."""
-    settings.COMMENTS = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"SCHEMA": "embedded"}}}
+    settings.COMMENTS = {**settings.COMMENTS, "TARGETS": {"nodes.node": {"LAYOUT": "embedded"}}}
     node = build.node(slug="short")
     target = Target("nodes.node", str(node))
     for text in ("brief", "terse", "curt"):

@@ -152,10 +152,10 @@ class Samples:
         self.things = {state: world.thing(state) for state in ("draft", "drafted", "trashed")}
         self.nonce = stored(self.things["draft"].id)["metadata"]["nonce"]
         self.photo, self.gallery = world.photo("private"), world.gallery
-        for schema in ("documents", "buckets"):
+        for layout in ("documents", "buckets"):
             target = Target("nodes.node", str(world.thing("live", marker="plain").id))
-            slug = services.post(target, author=Author("A"), source="Said", token=schema.ljust(24, "x")).comment.slug
-            converting.convert(target, schema, Order.OLDEST)
+            slug = services.post(target, author=Author("A"), source="Said", token=layout.ljust(24, "x")).comment.slug
+            converting.convert(target, layout, Order.OLDEST)
         user = world.users["reader"].pk
         self.objects = {
             "r": self.things["draft"].id,

@@ -49,16 +49,19 @@ def storage(label: str) -> Storage:
         order = Order(entry["ORDER"])
     except ValueError as error:
         raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
-    return Storage(_known(entry["SCHEMA"], label), order.native, order, bucket_size(label))
+    return Storage(_known(entry["LAYOUT"], label), order.native, order, bucket_size(label))
 
 
 def storage_of(target: Target) -> Storage:
-    """Return how the discussion of a target is kept that is begun now: in the layout that COMMENTS["LAYOUT"] says for it, else
-    as `storage` of its label. Raises ImproperlyConfigured."""
+    """Return the storage of a new discussion of this target.
+
+    COMMENTS["CHOOSE_LAYOUT"] chooses its layout; "" leaves it to the storage of the target's label.
+    Raises ImproperlyConfigured.
+    """
     kept = storage(target.label)
-    wanted = conf.imported("LAYOUT")(target)
+    wanted = conf.imported("CHOOSE_LAYOUT")(target)
     is_used = wanted and may_keep(_known(wanted, str(target)), target.label)
-    return replace(kept, schema=wanted) if is_used else kept
+    return replace(kept, layout=wanted) if is_used else kept
 
 
 def _known(layout: str, whose: str) -> str:
@@ -75,7 +78,7 @@ def may_keep(layout: str, label: str) -> bool:
 
 
 def stock(target: Target) -> str:
-    """Return "": new discussions are kept as SCHEMA says. The stock COMMENTS["LAYOUT"]."""
+    """Return "", so that the entry's LAYOUT applies. The default of COMMENTS["CHOOSE_LAYOUT"]."""
     return ""
 
 

@@ -173,7 +173,7 @@ class Layout(ABC):
         """Return the options of discussions of `label` in this layout, whatever new ones are kept in."""
         merged = dict(cls.options)
         for entry in conf.entries(label):
-            if entry.get("SCHEMA", cls.name) == cls.name:
+            if entry.get("LAYOUT", cls.name) == cls.name:
                 merged.update({key: value for key, value in entry.get("OPTIONS", {}).items() if key in merged})
             merged.update(entry.get(cls.setting, {}))
         return merged
@@ -182,7 +182,7 @@ class Layout(ABC):
     def is_named_for(cls, label: str) -> bool:
         """Return whether COMMENTS names this layout for discussions of `label`: for new ones, or by `setting`."""
         entry = conf.entry(label)
-        return entry["SCHEMA"] == cls.name or cls.setting in entry
+        return entry["LAYOUT"] == cls.name or cls.setting in entry
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:

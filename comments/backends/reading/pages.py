@@ -48,7 +48,7 @@ class Reading(Part):
         document = self.store.discussions.find(target)
         if document is None:
             missing = _unbegun(target)
-            where = Place(target, missing.schema, missing.order, 0, 1)
+            where = Place(target, missing.layout, missing.order, 0, 1)
             return missing, where, self.store.layouts.of(where)
         where = place(document)
         return discussion(document), where, self.store.layouts.of(where)
@@ -147,7 +147,7 @@ def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Docum
 def _unbegun(target: Target) -> Discussion:
     """Return what a target has before its first comment is posted: which layout that will be in is not asked for readers."""
     kept = storage(target.label)
-    return Discussion(target, kept.schema, kept.order)
+    return Discussion(target, kept.layout, kept.order)
 
 
 def _shown(found: Discussion) -> Order:

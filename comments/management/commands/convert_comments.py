@@ -37,7 +37,7 @@ class Command(MongoCommand):
                     self.stderr.write(str(error))
                     failed += 1
                     continue
-                layout = options["to"] or found.schema
+                layout = options["to"] or found.layout
                 if not maintenance.needs_converting(found, layout, order):
                     maintenance.drop_old_copies(found.target)
                     passed += 1

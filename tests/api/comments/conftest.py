@@ -52,6 +52,6 @@ def writer(mongo) -> Writer:
 )
 def discussed(request, post_page, rules):
     """A post whose discussion is kept in a layout and an order: the first is quick, the others are slow."""
-    schema, order = request.param
-    rules(TARGETS={"nodes.node": {"SCHEMA": schema, "ORDER": str(order)}})
+    layout, order = request.param
+    rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": str(order)}})
     return post_page

@@ -10,7 +10,7 @@ from tests.support.comments.making import ANN, NOWHERE, new
 class Contract:
     """Subclasses give the fixtures `backend` and `targets`, and `stored(target)`: the stored comments, checked."""
 
-    # What the schema cannot do without sorting in memory is still right for discussions as short as these.
+    # What the layout cannot do without sorting in memory is still right for discussions as short as these.
     @pytest.fixture
     def target(self, targets):
         return targets[0]

@@ -16,14 +16,14 @@ OPTIONS = {"buckets": {"SIZE": 4}}
 
 
 class OnMongoDB(QueueContract, SiteContract):
-    schema = "documents"
+    layout = "documents"
     order = "oldest"
     label = "auth.user"
     collection = "auth_user"
 
     @pytest.fixture
     def backend(self, mongo, settings):
-        entry = {"SCHEMA": self.schema, "ORDER": self.order, "OPTIONS": OPTIONS.get(self.schema, {})}
+        entry = {"LAYOUT": self.layout, "ORDER": self.order, "OPTIONS": OPTIONS.get(self.layout, {})}
         settings.COMMENTS = {"TARGETS": {self.label: entry}}
         return MongoBackend()
 

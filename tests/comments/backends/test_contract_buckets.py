@@ -4,9 +4,9 @@ from tests.comments.backends.contract_on_mongodb import OnMongoDB
 
 
 class TestBuckets(OnMongoDB):
-    schema = "buckets"
+    layout = "buckets"
 
 
 class TestBucketsThreaded(OnMongoDB):
-    schema = "buckets"
+    layout = "buckets"
     order = "threaded"

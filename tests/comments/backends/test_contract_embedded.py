@@ -4,11 +4,11 @@ from tests.comments.backends.contract_on_mongodb import OnMongoDB
 
 
 class TestEmbedded(OnMongoDB):
-    schema = "embedded"
+    layout = "embedded"
 
 
 class TestEmbeddedInNodes(OnMongoDB):
-    schema = "embedded"
+    layout = "embedded"
     order = "threaded"
     label = "nodes.node"
     collection = "cms.nodes"

@@ -1,4 +1,4 @@
-"""Converting a discussion from any schema and order to any, while it is written to."""
+"""Converting a discussion from any layout and order to any, while it is written to."""
 
 import itertools
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def test_nothing_changes_but_the_form(mongo, settings, target, before, after):
     configure(settings, "embedded")
     assert backend.convert(target, *after) is not None
     found = backend.discussion(target)
-    assert (found.schema, found.order, found.moving) == (*after, "")
+    assert (found.layout, found.order, found.moving) == (*after, "")
     assert found.version != version
     assert state(backend, target) == expected
     audit.stored(target, "auth_user")
@@ -136,7 +136,7 @@ def test_copy_is_compared_before_it_takes_over(mongo, settings, target, monkeypa
     else:
         with pytest.raises(ConversionFailed):
             backend.convert(target, *after)
-        assert backend.discussion(target).schema == before[0]
+        assert backend.discussion(target).layout == before[0]
     assert state(backend, target) == expected
 
 
@@ -147,7 +147,7 @@ def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
     configure(settings, "embedded")
     with pytest.raises(ConversionFailed):
         backend.convert(target, "embedded", Order.OLDEST)
-    assert (backend.discussion(target).schema, backend.discussion(target).moving) == ("documents", "")
+    assert (backend.discussion(target).layout, backend.discussion(target).moving) == ("documents", "")
     assert backend.convert(target, "buckets", Order.OLDEST) is not None
 
 
@@ -217,7 +217,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
     left = at_the_switch(monkeypatch, mongo, target, write)
     backend.convert(target, "buckets", Order.OLDEST)
     assert (left, lost) == ([], ["lost"])
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     assert [c.source for c in backend.iterate(target)].count("late") == 1
     faults = backend.audit(target)
     assert {fault.kind for fault in faults} <= {"count", "numbers"}

@@ -242,7 +242,7 @@ def test_copies_under_way(mongo, settings, target, monkeypatch, is_heard_of):
     with nullcontext() if is_heard_of else pytest.raises(ConversionFailed):
         backend.convert(target, "buckets", Order.OLDEST)
     assert left == [int(is_heard_of)]
-    assert backend.discussion(target).schema == ("buckets" if is_heard_of else "documents")
+    assert backend.discussion(target).layout == ("buckets" if is_heard_of else "documents")
     assert holding(mongo, "comment_pages") == 0
     audit.stored(target, "auth_user")
 

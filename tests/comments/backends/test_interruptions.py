@@ -158,14 +158,14 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
     def work(stopping, first):
         found = backend.discussion(target)
-        if found.moving or found.schema != "documents":
+        if found.moving or found.layout != "documents":
             backend.edit(target, first.slug, source="edited", html="", rev=1, token="e")
             backend.post(target, new("meanwhile", first.slug))
         stopping.convert(target, *after)
 
     def check(first, again):
         found = backend.discussion(target)
-        if (found.schema, found.order) != after:
+        if (found.layout, found.order) != after:
             backend.convert(target, *after)
         stored = audit.stored(target, "auth_user", crashed=True)
         sources = [item["source"] for item in stored]
@@ -194,7 +194,7 @@ def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, targ
         assert len(stored) == 11
         backend = MongoBackend()
         backend.post(target, new("the next"))
-        assert backend.discussion(target).schema == "buckets"
+        assert backend.discussion(target).layout == "buckets"
         assert len(audit.stored(target, "auth_user", crashed=True)) == 12
 
     stopped_everywhere(mongo, target, prepare, work, check)

@@ -83,7 +83,7 @@ def registered():
 class TestThreads(QueueContract, SiteContract):
     @pytest.fixture
     def backend(self, mongo, settings):
-        settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": "threads"}}}
+        settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": "threads"}}}
         return MongoBackend()
 
     @pytest.fixture
@@ -100,7 +100,7 @@ def test_discussions_are_converted_there_and_back(mongo, settings, target, other
     expected = state(backend, target)
     configure(settings, "embedded")
     backend.convert(target, "threads", other[1])
-    assert (backend.discussion(target).schema, state(backend, target)) == ("threads", expected)
+    assert (backend.discussion(target).layout, state(backend, target)) == ("threads", expected)
     assert backend.audit(target) == []
     backend.convert(target, *other)
     assert state(backend, target) == expected

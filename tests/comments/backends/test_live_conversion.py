@@ -117,7 +117,7 @@ def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target
     monkeypatch.setattr(LiveConversion, "switch", lost)
     with pytest.raises(ConnectionError):
         backend.convert(target, "buckets", Order.OLDEST)
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     assert state(backend, target) == expected
     audit.stored(target, "auth_user")
 
@@ -171,7 +171,7 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
         MongoBackend().convert(target, "buckets", Order.OLDEST)
     assert max(longest) <= 5
     expected = state(backend, target)
-    assert backend.discussion(target).schema == "documents"
+    assert backend.discussion(target).layout == "documents"
     backend.convert(target, "buckets", Order.OLDEST)
     assert state(backend, target) == expected
     assert backend.get(target, first.slug).source == "beside"

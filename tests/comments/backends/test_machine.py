@@ -42,8 +42,8 @@ AUTHORS = [Author("Ann", id="7"), Author("Bob"), Author("$$ROOT", id="$1")]
 def comments_setting(bound):
     options = {"documents": {}, "embedded": {"BOUND": bound}, "buckets": {"SIZE": 4}}
     entries = {
-        label: {"SCHEMA": schema, "ORDER": str(order), "OPTIONS": options[schema]}
-        for label, (schema, order) in zip(LABELS, FORMS, strict=True)
+        label: {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": options[layout]}
+        for label, (layout, order) in zip(LABELS, FORMS, strict=True)
     }
     # Where any may be converted to "embedded", it must be known to be able to.
     return {"TARGETS": entries, "MAX_DEPTH": 4}

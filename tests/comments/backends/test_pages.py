@@ -1,4 +1,4 @@
-"""Pages by number are ranges of numbers, in every schema; what is below a thousand replies is reached like anything else."""
+"""Pages by number are ranges of numbers, in every layout; what is below a thousand replies is reached like anything else."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -76,9 +76,9 @@ def same_pages(backend, target, length, gaps, shared, seed):
 
 
 def configured(settings):
-    """Any schema takes, and shows in any order, what these tests store."""
+    """Any layout takes, and shows in any order, what these tests store."""
     backend = configure(settings, "embedded", BOUND=10_000, BOUND_BYTES=10_000_000)
-    settings.COMMENTS = {**settings.COMMENTS, "DEFAULT": {"SCHEMA": "buckets", "OPTIONS": {"CAP": 10_000}}}
+    settings.COMMENTS = {**settings.COMMENTS, "DEFAULT": {"LAYOUT": "buckets", "OPTIONS": {"CAP": 10_000}}}
     return backend
 
 

@@ -14,7 +14,7 @@ from tests.support.comments.making import new
 def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, target):
     backend = configure(settings, "embedded", BOUND=10)
     posted = [backend.post(target, new(str(n))).comment for n in range(25)]
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     assert list(backend.iterate(target)) == posted
     audit.stored(target, "auth_user")
 
@@ -22,7 +22,7 @@ def test_embedded_discussion_promotes_itself_at_its_bound(mongo, settings, targe
 def test_embedded_discussion_promotes_itself_by_bytes(mongo, settings, target):
     backend = configure(settings, "embedded", Order.THREADED, BOUND=1000, BOUND_BYTES=20_000)
     posted = [backend.post(target, new(str(n), source="x" * 3_000)).comment for n in range(12)]
-    assert (backend.discussion(target).schema, backend.discussion(target).order) == ("buckets", Order.THREADED)
+    assert (backend.discussion(target).layout, backend.discussion(target).order) == ("buckets", Order.THREADED)
     assert list(backend.iterate(target)) == posted
 
 
@@ -40,7 +40,7 @@ def test_embedded_discussion_promotes_itself_when_another_commits(mongo, setting
 
     monkeypatch.setattr(backend.store.discussions, "commit", overtaken)
     assert backend.post(target, new("last")).comment == met[0].comment
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     audit.stored(target, "auth_user")
 
 
@@ -49,7 +49,7 @@ def test_embedded_discussion_promotes_itself_when_comments_are_approved(mongo, s
     backend = configure(settings, "embedded", BOUND=10)
     waiting = [backend.hold(target, new(str(n))).held for n in range(12)]
     approved = [backend.approve(held.id) for held in waiting]
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     assert list(backend.iterate(target)) == approved
     audit.stored(target, "auth_user")
 
@@ -59,7 +59,7 @@ def test_embedded_discussion_promotes_itself_when_comments_get_longer(mongo, set
     backend = configure(settings, "embedded", BOUND=1000, BOUND_BYTES=20_000)
     posted = [backend.post(target, new(str(n))).comment for n in range(4)]
     edited = [backend.edit(target, c.slug, source="x" * 6_000, html="", rev=1, token="e") for c in posted]
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     assert list(backend.iterate(target)) == edited
     audit.stored(target, "auth_user")
 
@@ -83,11 +83,11 @@ def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
 
     with pytest.raises(DiscussionBusy):
         fill()
-    assert backend.discussion(target).schema == "embedded"
+    assert backend.discussion(target).layout == "embedded"
     backend.repair_claims(target, older_than=0)
     if how == "post":
         assert backend.post(target, new("at last")).new
     else:
         assert backend.approve(held.id).source == "held"
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
     audit.stored(target, "auth_user", crashed=True)

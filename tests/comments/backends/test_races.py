@@ -89,9 +89,9 @@ def test_every_token_is_posted_once(mongo, settings, target, form):
     assert crashes["crashed"] > 0
 
 
-@pytest.mark.parametrize(("schema", "collection"), [("buckets", "comment_pages"), ("embedded", "auth_user")])
-def test_what_the_same_form_stored_after_a_look_is_not_stored_again(mongo, settings, target, schema, collection):
-    backend = configure(settings, schema)
+@pytest.mark.parametrize(("layout", "collection"), [("buckets", "comment_pages"), ("embedded", "auth_user")])
+def test_what_the_same_form_stored_after_a_look_is_not_stored_again(mongo, settings, target, layout, collection):
+    backend = configure(settings, layout)
     with before("update", collection, lambda: MongoBackend().post(target, new("once"))):
         backend.post(target, new("once"))
     assert [item["source"] for item in audit.stored(target, "auth_user")] == ["once"]
@@ -271,7 +271,7 @@ class Fray:
             except InvalidParent:  # its parent was removed: that is no promise
                 continue
             with self.lock:
-                self.landed["moving" if before.moving else before.schema] += made.new
+                self.landed["moving" if before.moving else before.layout] += made.new
                 if self.posted.setdefault(token, made.comment.slug) != made.comment.slug:
                     self.wrong.append(f"{token} was told two slugs")
 

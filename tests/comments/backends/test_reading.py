@@ -194,7 +194,7 @@ def test_poster_to_a_full_discussion_that_another_has_moved_posts_there(mongo, s
 
     once(monkeypatch, layout_of(backend, target), "put", full)
     assert backend.post(target, new("y")).new
-    assert backend.discussion(target).schema == "buckets"
+    assert backend.discussion(target).layout == "buckets"
 
 
 def test_held_comment_keeps_its_place_when_all_is_numbered_anew(mongo, settings, target, monkeypatch):

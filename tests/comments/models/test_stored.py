@@ -117,7 +117,7 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
     answer = operator.post(url, {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]})
     assert answer.status_code == 302
     found = backend.discussion(target)
-    assert (found.schema, found.order) == ("buckets", Order.THREADED)
+    assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
 def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, operator, monkeypatch):
@@ -129,11 +129,11 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
     for _again in range(2):
         told = operator.post(url, sent, follow=True).content.decode()
         assert "1 is long, and goes on by itself" in told
-    assert backend.discussion(target).schema == "documents"
+    assert backend.discussion(target).layout == "documents"
     assert jobs.work().kind == converting.CONVERT
     assert jobs.work() is None
     found = backend.discussion(target)
-    assert (found.schema, found.order) == ("buckets", Order.THREADED)
+    assert (found.layout, found.order) == ("buckets", Order.THREADED)
 
 
 def test_admin_list_says_how_far_a_conversion_is(mongo, settings, target, operator):

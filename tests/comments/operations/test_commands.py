@@ -29,7 +29,7 @@ def test_all_discussions_are_converted_and_a_second_run_finds_nothing_to_do(mong
     count = backend.discussion(target).count
     told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--dry-run")
     assert told[-1] == f"2 discussions to convert ({count + 1} comments), 0 were so already."
-    assert backend.discussion(target).schema == "documents"
+    assert backend.discussion(target).layout == "documents"
     told = run("convert_comments", "--to", "buckets", "--order", "threaded", "--target", "auth.user")
     assert told[-1].startswith("1 discussions converted")
     told = run("convert_comments", "--to", "buckets", "--order", "threaded")
@@ -45,7 +45,7 @@ def test_an_order_alone_leaves_each_discussion_in_its_layout(mongo, settings, ta
     backend.convert(other, "buckets", Order.OLDEST)
     assert run("convert_comments", "--order", "threaded")[-1].startswith("2 discussions converted")
     found = [backend.discussion(one) for one in (target, other)]
-    assert [(one.schema, one.order) for one in found] == [("documents", Order.THREADED), ("buckets", Order.THREADED)]
+    assert [(one.layout, one.order) for one in found] == [("documents", Order.THREADED), ("buckets", Order.THREADED)]
     with pytest.raises(CommandError, match="Name a layout"):
         run("convert_comments")
 

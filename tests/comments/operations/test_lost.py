@@ -41,19 +41,19 @@ def check(*options):
     yield json.loads(out.getvalue())["findings"]
 
 
-def change_stored(mongo, schema, slug, change):
+def change_stored(mongo, layout, slug, change):
     """Change a stored comment behind the back of validators: {"$unset": name} or fields; None deletes it."""
-    stored = mongo[COLLECTIONS[schema]]
-    holder = stored.find_one({"slug": slug} if schema == "documents" else {"comments.slug": slug})
-    if schema == "documents" and change is None:
+    stored = mongo[COLLECTIONS[layout]]
+    holder = stored.find_one({"slug": slug} if layout == "documents" else {"comments.slug": slug})
+    if layout == "documents" and change is None:
         stored.delete_one({"_id": holder["_id"]})
         return
-    if schema == "documents":
+    if layout == "documents":
         changed = altered(holder, change)
     else:
         comments = [altered(item, change) if item.get("slug") == slug else item for item in holder["comments"]]
         comments = [item for item in comments if item is not None]
-        changed = {**holder, "comments": comments, **({"count": len(comments)} if schema == "buckets" else {})}
+        changed = {**holder, "comments": comments, **({"count": len(comments)} if layout == "buckets" else {})}
     stored.replace_one({"_id": holder["_id"]}, changed, bypass_document_validation=True)
 
 
@@ -127,9 +127,9 @@ def test_malformed_comment_is_named_and_left_out(mongo, settings, target, form, 
         assert "lost" in {fault["kind"] for fault in faults}
 
 
-def stored_comments(mongo, schema):
+def stored_comments(mongo, layout):
     """Return how many comments are stored, and the ids of their documents."""
-    documents = list(mongo[COLLECTIONS[schema]].find())
+    documents = list(mongo[COLLECTIONS[layout]].find())
     return sum(len(d.get("comments", [0])) for d in documents), tuple(d["_id"] for d in documents)
 
 
@@ -142,7 +142,7 @@ def test_conversion_refuses_a_malformed_comment(mongo, settings, target, form):
     to = "documents" if form[0] == "buckets" else "buckets"
     with pytest.raises(ConversionFailed, match=f"{bad.slug} in the document"):
         backend.convert(target, to, form[1])
-    assert backend.discussion(target).schema == form[0]
+    assert backend.discussion(target).layout == form[0]
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != EMBEDDED], ids=" ".join)

@@ -40,7 +40,7 @@ def network(rf) -> str:
 @pytest.fixture(params=["documents", "embedded", "buckets"])
 def seeded(request, client, rules, mongo):
     """A name, an address and a text in every collection that may hold one."""
-    rules(DEFAULT={"SCHEMA": request.param}, MODERATORS=["mona@example.org"])
+    rules(DEFAULT={"LAYOUT": request.param}, MODERATORS=["mona@example.org"])
     target = site.entry()
     by = {"name": NAME, "email": EMAIL}
     site.post(client, target, f"{TEXT} one", notify="on", **by)
@@ -76,7 +76,7 @@ def test_seed_is_where_it_may_be(seeded, mongo, network):
     found = traces(mongo, NAME, EMAIL, TEXT, network)
     said = {NAME, EMAIL, TEXT}
     assert found == {
-        PLACE[selectors.discussion(seeded).schema]: said,
+        PLACE[selectors.discussion(seeded).layout]: said,
         "comments.pending": said,
         "comments.history": said,
         "comments.subscriptions": {EMAIL},

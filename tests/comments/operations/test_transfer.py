@@ -1,4 +1,4 @@
-"""Export and import: the same bytes again, whatever the schema, once, and broken files with line and reason."""
+"""Export and import: the same bytes again, whatever the layout, once, and broken files with line and reason."""
 
 import json
 from dataclasses import replace
@@ -45,18 +45,18 @@ def target() -> Target:
 @pytest.mark.parametrize("into", ["documents", "embedded", "buckets"])
 @pytest.mark.parametrize("out_of", ["documents", "embedded", "buckets"])
 def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
-    rules(DEFAULT={"SCHEMA": out_of})
+    rules(DEFAULT={"LAYOUT": out_of})
     discuss(target)
     services.close(target)
     first = exported()
     threaded = [c.source for c in selectors.iterate(target, order=Order.THREADED)]
     services.forget(target)
-    rules(DEFAULT={"SCHEMA": into})
+    rules(DEFAULT={"LAYOUT": into})
     counts = transfer.import_(first.splitlines())
     assert (counts.comments, counts.new) == (4, 4)
     assert exported() == first
     assert [c.source for c in selectors.iterate(target, order=Order.THREADED)] == threaded
-    assert selectors.discussion(target).schema == into
+    assert selectors.discussion(target).layout == into
     assert selectors.count(target) == 3
     again = transfer.import_(first.splitlines())
     assert again.new == 0

@@ -157,7 +157,7 @@ def test_held_import_keeps_its_time_once_also_where_nobody_may_post(mongo):
 
 @pytest.mark.parametrize(("order", "to_show", "to_post"), [("oldest", 2, 4), ("threaded", 3, 5)])
 def test_budgets_hold_in_buckets(mongo, commands, settings, order, to_show, to_post):
-    entry = {"SCHEMA": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
+    entry = {"LAYOUT": "buckets", "ORDER": order, "OPTIONS": {"SIZE": 10}}
     settings.COMMENTS = {"TARGETS": {TARGET.label: entry}}
     with commands.recorded():
         first = post().comment
@@ -183,15 +183,15 @@ def test_only_the_commit_is_not_waited_for(mongo, commands):
 
 
 @pytest.mark.parametrize(
-    ("schema", "order", "collection"),
+    ("layout", "order", "collection"),
     [
         ("embedded", "oldest", "auth_user"),
         ("buckets", "oldest", "comment_pages"),
         ("buckets", "threaded", "comment_pages"),
     ],
 )
-def test_comment_that_comes_last_is_all_that_goes_to_other_members(mongo, settings, schema, order, collection):
-    settings.COMMENTS = {"TARGETS": {TARGET.label: {"SCHEMA": schema, "ORDER": order}}}
+def test_comment_that_comes_last_is_all_that_goes_to_other_members(mongo, settings, layout, order, collection):
+    settings.COMMENTS = {"TARGETS": {TARGET.label: {"LAYOUT": layout, "ORDER": order}}}
     mongo.auth_user.insert_one(account(ObjectId(TARGET.pk)))
     for n in range(30):
         post(f"{n} " + "x" * 2_000, str(n))

@@ -78,7 +78,7 @@ def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, pos
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_one_token_with_two_texts_posts_the_first_and_refuses_the_second(post_page, rules, layout):
-    rules(TARGETS={"nodes.node": {"SCHEMA": layout}})
+    rules(TARGETS={"nodes.node": {"LAYOUT": layout}})
     first = services.post(post_page, author=ANN, source="One", token="t").comment
     assert services.post(post_page, author=ANN, source="One", token="t").comment == first
     for work in (services.post, services.hold):
@@ -142,7 +142,7 @@ def test_imported_comment_is_known_by_its_key_alone(post_page):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_a_form_said_is_kept_as_a_keyed_hash_and_goes_with_its_author(mongo, post_page, rules, settings, layout):
-    rules(TARGETS={"nodes.node": {"SCHEMA": layout}})
+    rules(TARGETS={"nodes.node": {"LAYOUT": layout}})
     removed = services.post(post_page, author=ANN, source="One", token="a").comment
     edited = services.post(post_page, author=ANN, source="One", token="b").comment
     services.hold(post_page, author=ANN, source="One", token="c")

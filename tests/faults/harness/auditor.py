@@ -104,9 +104,9 @@ class Audit:
             numbers = [item["number"] for item in stored]
             if target != self.content.moderated and len(set(numbers)) != len(numbers):
                 self.wrong("a number was given twice")
-        for target, schema in self.ledger.converted.items():
+        for target, layout in self.ledger.converted.items():
             discussion = self.db.discussions.find_one({"_id": Target("nodes.node", target).id})
-            if discussion and discussion["schema"] != schema and discussion["moving"] is None:
+            if discussion and discussion["schema"] != layout and discussion["moving"] is None:
                 self.ledger.did("conversions that were done though not acknowledged")
 
     def _stored(self, discussion: Document) -> Iterator[Document]:

@@ -163,12 +163,12 @@ class Converter(Traffic):
         self._steps = self._to_do()
 
     def round(self) -> None:
-        target, schema = next(self._steps)
+        target, layout = next(self._steps)
         began = time.monotonic()
-        done = self.site.manage("convert_comments", "--to", schema, "--discussion", f"nodes.node:{target}")
+        done = self.site.manage("convert_comments", "--to", layout, "--discussion", f"nodes.node:{target}")
         if done.returncode == 0:
-            self._note(target, schema, done.stdout)
-        elif not self._may_fail(schema, began, time.monotonic(), done.stderr):
+            self._note(target, layout, done.stdout)
+        elif not self._may_fail(layout, began, time.monotonic(), done.stderr):
             self.ledger.wrong.append(f"conversions: {done.stderr[-500:]}")
 
     def _to_do(self) -> Iterator[tuple[str, str]]:
@@ -179,17 +179,17 @@ class Converter(Traffic):
                     yield target, away
                     yield target, "embedded"
 
-    def _note(self, target: str, schema: str, said: str) -> None:
+    def _note(self, target: str, layout: str, said: str) -> None:
         self.ledger.did(self.kind)
         if target == self.content.discussed:
-            self.ledger.converted[target] = schema
+            self.ledger.converted[target] = layout
         elif said.startswith("1 "):
-            self.ledger.did(f"conversions {'to' if schema == 'embedded' else 'from'} embedded")
+            self.ledger.did(f"conversions {'to' if layout == 'embedded' else 'from'} embedded")
 
-    def _may_fail(self, schema: str, began: float, ended: float, why: str) -> bool:
+    def _may_fail(self, layout: str, began: float, ended: float, why: str) -> bool:
         # It may not be begun yet; it may have grown too long to be embedded again.
         if "There is no discussion" in why or (
-            schema == "embedded" and "more comments than its target can hold" in why
+            layout == "embedded" and "more comments than its target can hold" in why
         ):
             return True
         # A converter that died keeps others out for half a minute.

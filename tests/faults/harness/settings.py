@@ -10,5 +10,5 @@ COMMENTS = {
     "MIN_SECONDS": 0,
     "RATE": (10_000_000, 600),
     "KEEP_OLD_COPY": 2,
-    "TARGETS": {"nodes.node": {**SITE["TARGETS"]["nodes.node"], "SCHEMA": "embedded", "OPTIONS": {"BOUND": BOUND}}},
+    "TARGETS": {"nodes.node": {**SITE["TARGETS"]["nodes.node"], "LAYOUT": "embedded", "OPTIONS": {"BOUND": BOUND}}},
 }

@@ -118,7 +118,7 @@ def kept_in(node_id: ObjectId) -> str:
     """Return the layout of a node's discussion, which is begun where there is none."""
     target = Target("nodes.node", str(node_id))
     services.post(target, author=Author("Ann"), source="Hello", token=str(ObjectId()))
-    return selectors.discussion(target).schema
+    return selectors.discussion(target).layout
 
 
 def test_discussions_are_begun_in_the_layout_that_the_type_says_and_stay_in_it(board, full, monkeypatch):
@@ -137,7 +137,7 @@ def test_photos_have_their_discussions_elsewhere_than_in_their_files(mongo, monk
         monkeypatch.setattr(Gallery, "comment_layout", layout)
         photo = Target("nodes.photo", str(photo_build.upload(gallery, name=f"{slug}.jpg")))
         services.post(photo, author=Author("Ann"), source="Hello", token=slug)
-        assert selectors.discussion(photo).schema == kept
+        assert selectors.discussion(photo).layout == kept
 
 
 def test_layouts_that_there_are_not_are_errors_of_the_check(monkeypatch):

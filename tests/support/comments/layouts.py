@@ -14,11 +14,11 @@ FORMS = [DOCUMENTS, THREADED_DOCUMENTS, EMBEDDED, BUCKETS, THREADED_BUCKETS]
 OPTIONS = {"SIZE": 4, "BOUND": 40}
 
 
-def configure(settings, schema="documents", order=Order.OLDEST, **options):
-    """Keep discussions of auth.user in a schema, buckets and bounds small."""
-    known = layout_classes()[schema].options
+def configure(settings, layout="documents", order=Order.OLDEST, **options):
+    """Keep discussions of auth.user in a layout, buckets and bounds small."""
+    known = layout_classes()[layout].options
     chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known}
-    settings.COMMENTS = {"TARGETS": {"auth.user": {"SCHEMA": schema, "ORDER": str(order), "OPTIONS": chosen}}}
+    settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": chosen}}}
     return MongoBackend()
 
 
