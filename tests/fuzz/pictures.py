@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import random
-import resource
 import struct
 import sys
 import traceback
@@ -31,6 +30,7 @@ from photos.assets.errors import BadPicture  # noqa: E402
 from photos.assets.limits import Limits  # noqa: E402
 from photos.assets.png import SIGNATURE  # noqa: E402
 from tests.support.nodes import pictures  # noqa: E402
+from tests.support.processes import peak_memory  # noqa: E402
 
 SIZE = (24, 16)
 # What numbers in a file are most likely to be wrong about.
@@ -182,7 +182,7 @@ def came_of(seed: int, count: int) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - which ones there are is the question
             raised[traceback.format_exc(limit=-3)] += 1
     logger.removeHandler(faults)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    peak = peak_memory()
     return {**came, "raised": raised + faults.seen, "longer": longer, "memory": peak}
 
 

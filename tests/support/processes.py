@@ -18,6 +18,15 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+def peak_memory(process_id: int | str = "self") -> float:
+    """Return the highest resident set of a process so far, in MiB.
+
+    `getrusage` would count the process that started it too: the value survives exec.
+    """
+    lines = Path(f"/proc/{process_id}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def python(code: str, **environment: str) -> subprocess.Popen[str]:
     """Start a Python process on the project's code, its input and output as pipes."""
     return subprocess.Popen(

@@ -16,6 +16,7 @@ from django.urls import reverse
 from tests.fuzz.requests import routes
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import node
+from tests.support.processes import peak_memory
 from tests.support.raw_posts import POST
 from tests.support.running import Web, served
 
@@ -77,8 +78,7 @@ def test_what_one_worker_has_made_no_other_makes(mongo, tmp_path):
 def peak(web: Web) -> float:
     """Return the highest resident set of the server's worker so far, in MiB."""
     [worker] = psutil.Process(web.process.pid).children()
-    lines = Path(f"/proc/{worker.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    return peak_memory(worker.pid)
 
 
 @pytest.mark.parametrize("megabytes", [0, 60])

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from typing import Any
 import django
 from bson import ObjectId
 from PIL import ExifTags, Image
+
+from tests.support.processes import peak_memory
 
 FORMATS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "GIF": "gif", "AVIF": "avif"}
 MODES = {
@@ -194,7 +195,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
         assert drawn
         for width in addresses.ICONS.values():
             images.icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, on=None)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    peak = peak_memory()
     return {"formats": formats, "copies": copies, "faults": faults[:20], "peak": peak, "slowest": round(slowest, 2)}
 
 
