@@ -34,7 +34,7 @@ def _commands(paths: dict[str, str]) -> report.Table:
 
     from nodes import rendering
     from nodes.models import tree, version_cache
-    from reader.page_cache import kept
+    from reader.page_cache import storage
 
     client = Client(SERVER_NAME="127.0.0.1")
     log = CommandLog()
@@ -47,14 +47,14 @@ def _commands(paths: dict[str, str]) -> report.Table:
 
     rows: list[list[object]] = []
     for name, path in paths.items():
-        kept.clear()
+        storage.clear()
         version_cache.clear()
         rendering.saved.cache_clear()
         tree.clear()
         first, response = count_commands(path)
-        kept.clear()
+        storage.clear()
         again, _ = count_commands(path)
-        is_cached = bool(kept.cache.size)
+        is_cached = bool(storage.cache.size)
         validators = {"if-none-match": response["ETag"]} if response.has_header("ETag") else {}
         unchanged = count_commands(path, **validators)[0] if validators else ""
         rows.append([name, first, again, count_commands(path)[0] if is_cached else "", unchanged])

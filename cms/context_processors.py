@@ -16,7 +16,7 @@ from nodes.models.stored_site import DOCUMENTATION
 from nodes.selectors import slugs, stored_nodes
 from nodes.selectors.outline import outline
 from photos import addresses, pictures
-from reader.page_cache.keepable import is_personal
+from reader.page_cache.cacheable import is_personal
 from reader.selectors import menus
 from reader.selectors.menus import MenuLink
 from reader.views import look
@@ -50,15 +50,15 @@ def _look() -> dict[str, Any]:
     """
     settings = stored_site.current().settings
     light, dark = pictures.logos()
-    icons = {name.replace("-", "_"): addresses.icon(light, name) for name in addresses.ICONS} if light else {}
-    files = {"sheet": look.address(settings), "fonts": fonts(settings)}
-    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.arranged(settings.social, now())}
+    icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
+    files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings)}
+    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.resolve_links(settings.social, now())}
 
 
 def _links_at_top() -> list[MenuLink]:
     moment = now()
     if footer_links := stored_site.current().settings.footer_links:
-        return menus.arranged(footer_links, moment)
+        return menus.resolve_links(footer_links, moment)
     sections = tree.current()
     return [MenuLink(title, sections.url(None, slug)) for title, slug in stored_nodes.links_at_top(moment)]
 
@@ -72,7 +72,7 @@ def _menu(request: HttpRequest) -> dict[str, Any]:
     sections = tree.current()
     moment = now()
     menu = stored_site.current().settings.menu
-    entries = _mark_current(menus.arranged(menu, moment) if menu else sections.live_children(None, moment), request)
+    entries = _mark_current(menus.resolve_links(menu, moment) if menu else sections.live_children(None, moment), request)
     current = next((entry for entry in entries if entry["current"]), None)
     inside = _mark_current(sections.live_children(current["id"], moment), request) if current and current["id"] else []
     return {"entries": entries, "inside": inside}

@@ -30,7 +30,7 @@ from editor import relogin
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.servers import primary_answers, secondary_answers
 from nodes.models import stored_site
-from reader.page_cache.keepable import is_personal
+from reader.page_cache.cacheable import is_personal
 from reader.views.finding import not_found
 
 logger = logging.getLogger("cms.requests")

@@ -94,9 +94,9 @@ MIDDLEWARE = [
     # Before the gate, so that requests that wait for their turn don't occupy the gate.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
-    "reader.page_cache.middleware.KeptPageMiddleware",
+    "reader.page_cache.middleware.FetchFromPageCacheMiddleware",
     "cms.middleware.SiteMiddleware",
-    "reader.page_cache.middleware.PageCacheMiddleware",
+    "reader.page_cache.middleware.UpdatePageCacheMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

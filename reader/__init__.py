@@ -1,1 +1,1 @@
-"""The public pages: views, feeds, search, themes, the page cache and the caches in front."""
+"""The public pages: views, feeds, search, themes, the page cache, and headers and purges for a CDN."""

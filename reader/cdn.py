@@ -1,4 +1,4 @@
-"""A cache in front of the site: what it is told of a page, and how Varnish is told to drop it (docs/how-to/cdn.md)."""
+"""The headers that a CDN or reverse-proxy cache gets with a page, and purge requests to Varnish (docs/how-to/cdn.md)."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -9,50 +9,54 @@ from django.http import HttpResponse
 
 from marginalia.mongo.clock import now
 
-# How long a page may stay there: without a worker no one tells of changes.
-LONGEST = timedelta(seconds=60)
-# Seconds in which a page that has ended is shown while it is made anew.
-WHILE_RENEWED = 10
-# Headers have a length: a page with more keys is kept by no cache in front, and of more keys a cache hears in several requests.
-MOST_KEYS = 100
-# How long Varnish may take to answer.
-SECONDS = 2.0
+# Maximum time that the CDN caches a page. It is short, because without a worker nothing purges changed pages.
+MAX_AGE = timedelta(seconds=60)
+# Seconds during which the CDN can serve an expired page while it fetches a new one.
+STALE_WHILE_REVALIDATE = 10
+# Maximum keys in one header, because headers have a maximum length. A page with more keys is not cached by the CDN, and a purge
+# of more keys is split into several requests.
+MAX_KEYS = 100
+# Seconds to wait for Varnish.
+TIMEOUT = 2.0
 
 
-def mark(response: HttpResponse, keys: Collection[str], until: datetime, ends: datetime | None) -> None:
-    """Say of a page, or of a 304, how long a cache in front may keep it, and under which keys it drops it sooner.
+def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime, disappears: datetime | None) -> None:
+    """Set the headers of a page, or of a 304, that let the CDN cache it until `expires` and purge it by `keys`.
 
-    Until `until`, and while the site is out of order for STALE_MINUTES more; never beyond `ends`, when something is
-    due to vanish.
+    If the site fails, the CDN can serve the page for another STALE_MINUTES, but not after `disappears`, when something on the
+    page is due to disappear. Responses that the CDN must not cache are left unchanged.
     """
     moment = now()
-    left = int((until - moment).total_seconds())
-    if response.status_code not in (200, 304) or left < 1 or len(keys) > MOST_KEYS:
+    lifetime = int((expires - moment).total_seconds())
+    if response.status_code not in (200, 304) or lifetime < 1 or len(keys) > MAX_KEYS:
         return
-    kept = f"public, max-age=0, s-maxage={left}"
-    if left > 2 * WHILE_RENEWED:
-        shown = left - WHILE_RENEWED
-        while_broken = settings.STALE_MINUTES * 60
-        if ends:
-            while_broken = min(while_broken, int((ends - moment).total_seconds()) - shown)
-        kept = (
-            f"public, max-age=0, s-maxage={shown}, stale-while-revalidate={WHILE_RENEWED}, "
-            f"stale-if-error={max(WHILE_RENEWED, while_broken)}"
+    cache_control = f"public, max-age=0, s-maxage={lifetime}"
+    if lifetime > 2 * STALE_WHILE_REVALIDATE:
+        max_age = lifetime - STALE_WHILE_REVALIDATE
+        stale_if_error = settings.STALE_MINUTES * 60
+        if disappears:
+            stale_if_error = min(stale_if_error, int((disappears - moment).total_seconds()) - max_age)
+        cache_control = (
+            f"public, max-age=0, s-maxage={max_age}, stale-while-revalidate={STALE_WHILE_REVALIDATE}, "
+            f"stale-if-error={max(STALE_WHILE_REVALIDATE, stale_if_error)}"
         )
-    response["Cache-Control"] = kept
-    # The two names that caches know the same by.
+    response["Cache-Control"] = cache_control
+    # CDNs use one of these two headers for the same purpose.
     response["Surrogate-Key"] = " ".join(keys)
     response["Cache-Tag"] = ",".join(keys)
 
 
 def varnish(cache: str, keys: Collection[str]) -> None:
-    """Have Varnish drop the pages that have one of these keys (deploy/varnish.vcl). Raises OSError or HTTPException where it
-    did not."""
-    named = sorted(keys)
-    for first in range(0, len(named), MOST_KEYS):
-        told = {"Xkey-Purge": " ".join(named[first : first + MOST_KEYS])}
-        with _direct.open(Request(cache, headers=told, method="PURGE"), timeout=SECONDS) as answer:
-            answer.read()
+    """Purge the pages with any of these keys from Varnish (deploy/varnish.vcl). `cache` is its URL.
+
+    Raises OSError or HTTPException if the purge failed.
+    """
+    sorted_keys = sorted(keys)
+    for first in range(0, len(sorted_keys), MAX_KEYS):
+        headers = {"Xkey-Purge": " ".join(sorted_keys[first : first + MAX_KEYS])}
+        with _opener.open(Request(cache, headers=headers, method="PURGE"), timeout=TIMEOUT) as response:
+            response.read()
 
 
-_direct = build_opener(ProxyHandler({}))
+# Without a proxy, also if the environment sets one.
+_opener = build_opener(ProxyHandler({}))

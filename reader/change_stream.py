@@ -1,4 +1,4 @@
-"""The change stream of MongoDB, as the API's list of changes and the CDN's purger read it."""
+"""The change stream of MongoDB that the API's list of changes and the purger of the CDN read."""
 
 from marginalia.comments.backends import VERSIONS
 from marginalia.mongo.connection import Document
@@ -7,13 +7,13 @@ from nodes.selectors.falling_due import SHOWN_BY
 
 DISCUSSIONS = VERSIONS[0]
 _WATCHED = (NODES, ASSET_FILES, TRASH, SITE, DISCUSSIONS)
-# After these a collection is not what it was, whatever was told of it.
-ENDS = ("drop", "rename", "dropDatabase", "invalidate")
+# Operations that end a collection, so that earlier events no longer describe it.
+ENDING_OPERATIONS = ("drop", "rename", "dropDatabase", "invalidate")
 _UPDATED = {"$ifNull": ["$updateDescription.updatedFields", {}]}
 _UPDATED_NONCE = {"$getField": {"field": {"$literal": "metadata.nonce"}, "input": _UPDATED}}
-# Never a text: an event is as small as what it tells.
+# Events contain no texts, so they stay small.
 PIPELINE: list[Document] = [
-    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDS)}}]}},
+    {"$match": {"$or": [{"ns.coll": {"$in": list(_WATCHED)}}, {"operationType": {"$in": list(ENDING_OPERATIONS)}}]}},
     {
         "$project": {
             "operationType": 1,
@@ -31,5 +31,6 @@ PIPELINE: list[Document] = [
         }
     },
 ]
-# InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost: src/mongo/base/error_codes.yml
-LOST = frozenset({260, 280, 286})
+# Error codes that mean that the stream cannot resume: InvalidResumeToken, ChangeStreamFatalError and ChangeStreamHistoryLost
+# (src/mongo/base/error_codes.yml).
+CANNOT_RESUME = frozenset({260, 280, 286})

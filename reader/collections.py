@@ -1,4 +1,4 @@
-"""The collection that stores which change each cache was told last."""
+"""The collection that stores the last change that each CDN or reverse-proxy cache was notified of."""
 
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.schemas import DATE, TEXT, document
@@ -7,7 +7,7 @@ PURGES = "cms.purges"
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the collection."""
+    """Return the collections that this app declares."""
     return (
         Collection(
             PURGES,

@@ -1,4 +1,4 @@
-"""What the doctor asks of the public pages: whether caches in front of the site hear of changes."""
+"""Doctor checks of the public pages."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,19 +10,19 @@ from marginalia.mongo.doctor import ERROR, Examination, Finding, check
 from reader import purging
 from reader.collections import PURGES
 
-# The worker stores every few seconds how much each cache was told.
-BEHIND = timedelta(minutes=3)
+# The worker stores the position of each cache every few seconds, so an older position means that the cache gets no purges.
+MAX_DELAY = timedelta(minutes=3)
 
 
 @check
 def caches_told(examination: Examination) -> Iterator[Finding]:
-    """Each cache in front of the site hears which pages are old."""
+    """Report caches in front of the site that get no purges."""
     if not examination.declared(PURGES):
         return
     for cache in settings.CDN_PURGE_URLS:
-        heard = purging.heard(cache)
-        if heard is None or now() - heard > BEHIND:
-            since = f"since {heard:%Y-%m-%d %H:%M} UTC" if heard else "ever"
+        notified = purging.last_notified(cache)
+        if notified is None or now() - notified > MAX_DELAY:
+            since = f"since {notified:%Y-%m-%d %H:%M} UTC" if notified else "ever"
             message = (
                 f"This cache has not heard {since} which pages to drop: readers see them for a minute after a change."
             )

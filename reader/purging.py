@@ -1,8 +1,9 @@
-"""What the worker does for caches in front of the site: it follows what makes a page old, and has them drop it by its keys.
+"""The worker's task that purges outdated pages from CDNs and reverse-proxy caches, by their keys.
 
-Each cache is told twice: at once, and again after the longest time in which a page that was made before can still reach it
-(deploy/varnish.vcl keeps none that took longer). Where the following goes on is stored after that: so what a cache did not
-hear, or a worker that died did not say, is told again.
+It follows the change stream and purges each cache twice. The first purge is sent at once. The second is sent after the longest
+time in which a page rendered before the change can still reach the cache (deploy/varnish.vcl stores no page that took longer).
+The position in the stream is stored after the second purge. So if a purge failed, or the worker died before it, the purge is
+sent again.
 """
 
 import logging
@@ -27,42 +28,44 @@ from marginalia.mongo.connection import Document, database, time_limit
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS
-from reader.change_stream import DISCUSSIONS, ENDS, LOST, PIPELINE
+from reader.change_stream import CANNOT_RESUME, DISCUSSIONS, ENDING_OPERATIONS, PIPELINE
 from reader.collections import PURGES
 
-# What every page has, so that it stands for all; what a page has that shows any tag of other nodes, or any text.
+# Keys: LISTS belongs to every page, so it purges all pages. TAGS belongs to pages that show all tags of other nodes, and TEXTS
+# to pages that show texts of other nodes.
 LISTS = "lists"
 TAGS = "tags"
 TEXTS = "texts"
-# Seconds. A page may take SLOWEST from the cache's question to its answer; what took longer is not kept there.
-SLOWEST = 0.6
-AGAIN = 0.75
-# What changes within this time is told together.
-GATHERED = 0.05
-RETRY = 0.2
-CLOSING = 0.1
-# For one look at the stream, which takes GATHERED, or at the position, and for storing it: a primary that is ending may answer
-# only when it has ended, one that fell silent never.
-LOOKING = 0.4
-# For how long a cache keeps a page that it may show without asking (reader.cdn).
-KEPT = 60
-# How old the stored position gets at most: so much is told again by a worker that begins.
-MARKED = 5.0
+# All of these are in seconds. The cache doesn't store a page if its response took longer than this.
+MAX_RESPONSE_TIME = 0.6
+# Delay of the second purge.
+REPEAT_AFTER = 0.75
+# Changes within this time are purged together.
+BATCH_TIME = 0.05
+RETRY_AFTER = 0.2
+CLOSE_TIMEOUT = 0.1
+# Timeout for reading the stream once, which takes BATCH_TIME, and for reading or storing the position. A primary that is
+# shutting down may respond only when it has shut down, and one that hangs never responds.
+READ_TIMEOUT = 0.4
+# How long a cache can serve a page without asking the site (reader.cdn.MAX_AGE).
+MAX_PAGE_AGE = 60
+# Interval for storing the position. A new worker repeats the purges of at most this time.
+STORE_INTERVAL = 5.0
 
 logger = logging.getLogger(__name__)
 
 
-def keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
-    """Return the keys of a page that was made from these: of what makes it old, one is told."""
+def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
+    """Return the keys of a page with these dependencies. Every change that outdates the page purges one of the keys."""
     texts = [TEXTS] if nodes.texts else []
-    tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_of_slot, nodes.slots))
-    own = [_of_node(nodes.own.id)] if nodes.own else []
-    return [LISTS, *texts, *tags, *own, *map(_of_discussion, discussions)]
+    tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_slot_key, nodes.slots))
+    own = [_node_key(nodes.own.id)] if nodes.own else []
+    return [LISTS, *texts, *tags, *own, *map(_discussion_key, discussions)]
 
 
-def outdated(event: Document) -> set[str]:
-    """Return the keys of the pages that an event of the change stream makes old."""
-    if event["operationType"] in ENDS:
+def outdated_keys(event: Document) -> set[str]:
+    """Return the keys of the pages that an event of the change stream outdates."""
+    if event["operationType"] in ENDING_OPERATIONS:
         return {LISTS}
     is_whole = event["operationType"] != "update"
     collection = event["ns"]["coll"]
@@ -70,151 +73,157 @@ def outdated(event: Document) -> set[str]:
     fields = event["fields"]
     if collection == SITE:
         slots = {name.removeprefix("tags.") for name in fields if name.startswith("tags.")}
-        tags = {TAGS, *map(_of_slot, slots)} if slots else set()
+        tags = {TAGS, *map(_slot_key, slots)} if slots else set()
         return {LISTS} if is_whole or "lists" in fields else {*tags, *({TEXTS} & set(fields))}
     if collection == NODES:
-        is_told = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
-        return {_of_node(id)} if is_told else set()
+        is_outdated = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
+        return {_node_key(id)} if is_outdated else set()
     if collection == DISCUSSIONS:
-        # A claim too: a failing server may lose the version that comes after it.
-        is_told = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
-        return {_of_discussion(id)} if is_told else set()
+        # A claim outdates the page too, because a failing server may lose the version that is written after the claim.
+        is_outdated = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
+        return {_discussion_key(id)} if is_outdated else set()
     return set()
 
 
-def _of_node(id: ObjectId) -> str:
+def _node_key(id: ObjectId) -> str:
     return f"node-{id}"
 
 
-def _of_slot(slot: str) -> str:
+def _slot_key(slot: str) -> str:
     return f"{TAGS}-{slot}"
 
 
-def _of_discussion(id: str) -> str:
+def _discussion_key(id: str) -> str:
     return f"discussion-{quote(id, safe=':')}"
 
 
-def heard(cache: str) -> datetime | None:
-    """Return when it was last stored how far a cache has heard of changes, None if it never was."""
+def last_notified(cache: str) -> datetime | None:
+    """Return when the position of a cache in the change stream was last stored; None if it never was."""
     stored = database()[PURGES].find_one({"_id": cache}, {"at": 1})
     return stored["at"] if stored else None
 
 
 @jobs.beside
 def purge(stopping: threading.Event) -> None:
-    """Tell all caches that CDN_PURGE_URLS names until the event is set, each in a thread of its own: one that hangs keeps no
-    other waiting."""
-    tellers = [
+    """Purge the caches of CDN_PURGE_URLS until the event is set.
+
+    Each cache has its own thread, so that a cache that hangs doesn't delay the others.
+    """
+    threads = [
         threading.Thread(target=Purger(cache).run, args=(stopping,), daemon=True) for cache in settings.CDN_PURGE_URLS
     ]
-    for teller in tellers:
-        teller.start()
-    for teller in tellers:
-        teller.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class Purger:
-    """Tells one cache, by what CDN_PURGER names: a function of the cache's address and keys, which raises what it likes where
-    the cache has not heard them."""
+    """A follower of the change stream that purges one cache.
+
+    CDN_PURGER is the function that sends the purge. Its arguments are the URL of the cache and the keys. It can raise any
+    exception if the purge failed.
+    """
 
     def __init__(self, cache: str) -> None:
         self.cache = cache
         self.is_failing = False
-        # Where the stored position leads nowhere any more: all pages are dropped.
+        # Whether the stream cannot resume from the stored position. All pages are purged then.
         self.is_lost = False
 
     def run(self, stopping: threading.Event) -> None:
-        """Follow until the event is set. What fails is tried again, from the stored position on."""
+        """Follow the stream until the event is set. After an error, resume from the stored position."""
         while not stopping.is_set():
             try:
                 self._follow(stopping)
-            except Exception as error:  # noqa: BLE001 - what tells a cache of another make may raise anything
-                self._failed(error)
-                self.is_lost |= isinstance(error, OperationFailure) and error.code in LOST
-            stopping.wait(RETRY)
+            except Exception as error:  # noqa: BLE001 - CDN_PURGER may raise anything
+                self._log_failure(error)
+                self.is_lost |= isinstance(error, OperationFailure) and error.code in CANNOT_RESUME
+            stopping.wait(RETRY_AFTER)
 
     def _follow(self, stopping: threading.Event) -> None:
-        # An older position is not gone on from: nothing is kept for so long, and a look over hours of changes would not end.
-        recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=KEPT)}}
-        with time_limit(LOOKING):
+        # Older positions are ignored: no cache stores a page that long, and reading hours of changes would take too long.
+        recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=MAX_PAGE_AGE)}}
+        with time_limit(READ_TIMEOUT):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
-        # A page may be shown under versions that were trusted so long.
-        again = AGAIN + settings.PAGE_CACHE_TRUST_MS / 1_000
-        # What was told once: when, which keys, and where it goes on after them.
-        told: deque[tuple[float, set[str], Document]] = deque()
-        found = set() if stored else {LISTS}
-        marked = time.monotonic()
+        # The second purge waits longer if PAGE_CACHE_TRUST_MS lets the site serve outdated pages for a while.
+        repeat_after = REPEAT_AFTER + settings.PAGE_CACHE_TRUST_MS / 1_000
+        # Purges sent once: when, which keys, and the position after them.
+        purged: deque[tuple[float, set[str], Document]] = deque()
+        keys = set() if stored else {LISTS}
+        stored_at = time.monotonic()
         is_alive = True
         while is_alive and not stopping.is_set():
             primary = database().client.primary
-            with _watched(start) as stream:
-                # A primary that steps down goes on with the stream, as a secondary: one that then hangs holds up no write.
+            with _open_stream(start) as stream:
+                # The stream stays on a primary that steps down. If such a server then hangs, writes continue on the new primary
+                # but the stream doesn't, so the loop ends when the primary changes.
                 while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
-                    if found:
-                        self._tell(found)
-                        told.append((time.monotonic(), found, _position(stream)))
-                    position = None if told else _position(stream)
-                    while told and time.monotonic() > told[0][0] + again:
-                        _at, again_told, position = told.popleft()
-                        self._tell(again_told)
-                    if position and time.monotonic() > marked + MARKED:
+                    if keys:
+                        self._purge(keys)
+                        purged.append((time.monotonic(), keys, _position(stream)))
+                    position = None if purged else _position(stream)
+                    while purged and time.monotonic() > purged[0][0] + repeat_after:
+                        _purged_at, repeated_keys, position = purged.popleft()
+                        self._purge(repeated_keys)
+                    if position and time.monotonic() > stored_at + STORE_INTERVAL:
                         self._store(position)
-                        marked = time.monotonic()
-                    found = _gathered(stream)
+                        stored_at = time.monotonic()
+                    keys = _read_batch(stream)
                 start = _position(stream)
                 is_alive = stream.alive
 
-    def _tell(self, found: set[str]) -> None:
-        import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in found else found)
+    def _purge(self, keys: set[str]) -> None:
+        import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in keys else keys)
         if self.is_failing:
             logger.warning("%s hears of changes again.", self.cache)
             self.is_failing = False
 
-    def _failed(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         if not self.is_failing:
             logger.warning("%s does not hear of changes: %s: %s", self.cache, type(error).__name__, error)
             self.is_failing = True
 
     def _store(self, position: Document) -> None:
-        said = {"resume": position, "at": now()}
-        # What fails, or gets lost with a primary, is stored the next time: to tell comes first, and waits for no majority; how
-        # old the position gets metrics say.
+        values = {"resume": position, "at": now()}
+        # Purging must not wait for a majority of servers. If the write fails or is lost with a primary, the next one stores a
+        # position. Metrics report how old the position is.
         positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
-        with suppress(PyMongoError), time_limit(LOOKING):
-            positions.update_one({"_id": self.cache}, {"$set": said}, upsert=True)
+        with suppress(PyMongoError), time_limit(READ_TIMEOUT):
+            positions.update_one({"_id": self.cache}, {"$set": values}, upsert=True)
             self.is_lost = False
 
 
 @contextmanager
-def _watched(start: Document | None) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream; to close it, wait but briefly for its server, which may be ending."""
-    wait = round(GATHERED * 1_000)
+def _open_stream(start: Document | None) -> Iterator[ChangeStream[Document]]:
+    """Open the change stream. Closing it waits only briefly for the server, because the server may be shutting down."""
+    wait = round(BATCH_TIME * 1_000)
     stream = database().watch(PIPELINE, start_after=start, max_await_time_ms=wait)
     try:
         yield stream
     finally:
-        with time_limit(CLOSING):
+        with time_limit(CLOSE_TIMEOUT):
             stream.close()
 
 
-def _gathered(stream: ChangeStream[Document]) -> set[str]:
-    """Return the keys of what changed: waits for the first, and briefly for those after it."""
-    found = set[str]()
-    until = time.monotonic() + GATHERED
-    while (event := _next(stream)) is not None:
-        found |= outdated(event)
+def _read_batch(stream: ChangeStream[Document]) -> set[str]:
+    """Return the keys of the next changes: wait up to BATCH_TIME for the first, then briefly for those that follow it."""
+    keys = set[str]()
+    until = time.monotonic() + BATCH_TIME
+    while (event := _next_event(stream)) is not None:
+        keys |= outdated_keys(event)
         if time.monotonic() > until:
             break
-    return found
+    return keys
 
 
-def _next(stream: ChangeStream[Document]) -> Document | None:
-    with time_limit(LOOKING):
+def _next_event(stream: ChangeStream[Document]) -> Document | None:
+    with time_limit(READ_TIMEOUT):
         return stream.try_next()
 
 
 def _position(stream: ChangeStream[Document]) -> Document:
     position = stream.resume_token
-    assert position is not None  # as every answer of the server has one
+    assert position is not None  # every response of the server contains a token
     return dict(position)

@@ -10,7 +10,7 @@ from api.changes.stored import COMMENTS, NODE, RESET, SETTINGS
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import Document
 from nodes.collections import NODES, SITE, TRASH, home_of
-from reader.change_stream import DISCUSSIONS, ENDS
+from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
 _UPKEEP = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
 # With these a section takes along all that stands in it; the first three take a node from readers.
@@ -64,7 +64,7 @@ def ends_unversioned(events: Iterable[Document]) -> bool:
 def _change(event: Document) -> Change | None:
     token = event["_id"]
     operation = event["operationType"]
-    if operation in ENDS:
+    if operation in ENDING_OPERATIONS:
         return Change(token, RESET, "")
     key = event["documentKey"]["_id"]
     collection = event["ns"]["coll"]

@@ -18,7 +18,7 @@ from marginalia.mongo.connection import Document, database
 from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site
-from reader.change_stream import LOST, PIPELINE
+from reader.change_stream import CANNOT_RESUME, PIPELINE
 
 # Events that are read, and told, together.
 BATCH = 500
@@ -48,7 +48,7 @@ def relay(moment: datetime | None = None) -> int:
             try:
                 found, resume = _read(start)
             except OperationFailure as error:
-                if error.code not in LOST:
+                if error.code not in CANNOT_RESUME:
                     raise
                 # What is told from here on is no longer all: who follows begins anew.
                 stored.append(last, [_reset("lost", last.number, None, last.until)])

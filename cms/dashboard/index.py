@@ -85,7 +85,7 @@ def _may_write(user: Any) -> bool:
 
 
 def _cards(user: Any, moment: datetime) -> Iterator[Card]:
-    if access.may_change_photos(user) and (stalled := sweeping.stalled_count(moment)):
+    if access.may_change_photos(user) and (stalled := sweeping.count_stalled(moment)):
         text = _("The connection broke. Upload the files again, and clear away what is left of them.")
         yield Card(
             _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True

@@ -11,9 +11,9 @@ from django.utils import translation
 from cms.requests.errors import unavailable
 from marginalia.mongo.engine import secondaries
 from marginalia.mongo.servers import is_cut_off, knows_primary, knows_secondary
-from reader.page_cache import kept
-from reader.page_cache.keepable import key_of
-from reader.page_cache.kept import cache
+from reader.page_cache import storage
+from reader.page_cache.cacheable import cache_key
+from reader.page_cache.storage import cache
 
 # RFC 7234, section 5.5.1. RFC 9111 removed this header without a replacement.
 WARNING_HEADER = '110 - "Response is Stale"'
@@ -51,7 +51,7 @@ class StaleMiddleware:
         if not knows_primary():
             if page := _stale_page(request):
                 return page
-            if settings.READ_SECONDARIES and key_of(request) is not None and knows_secondary():
+            if settings.READ_SECONDARIES and cache_key(request) is not None and knows_secondary():
                 with secondaries.reading():
                     response = self.get_response(request)
                 return response if response.status_code == 503 else mark_stale(response)
@@ -63,9 +63,9 @@ class StaleMiddleware:
 
 def _stale_page(request: HttpRequest) -> HttpResponse | None:
     """Return the cached page of a request, marked as stale; None without one that can be shown."""
-    key = key_of(request)
-    entry = kept.find(key) if key is not None else None
-    if entry is None or not entry.outlives(cache.frame):
+    key = cache_key(request)
+    entry = storage.find(key) if key is not None else None
+    if entry is None or not entry.can_be_served_stale(cache.site_version):
         return None
     request.page_cache = "stale"
-    return mark_stale(entry.page(entry.content))
+    return mark_stale(entry.full_response(entry.content))

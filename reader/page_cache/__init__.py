@@ -1,21 +1,24 @@
-"""Pages for readers without a session, kept in process under the versions they were made from. Never stale, unless they say so.
+"""The page cache: pages for readers without a session, stored with the versions that they were rendered from.
 
-The site's versions are read before anything else (SiteMiddleware), each discussion's before its comments, and writers set new
-versions after their change can be read. What was made under the present versions is therefore as new as the data; an entry
-is compared with the database at every request, by one command that reads all versions that a page has; it is trusted for a
-while only where PAGE_CACHE_TRUST_MS says so.
+A cached page is never stale unless it is marked as stale. The site's versions are read before anything else (SiteMiddleware).
+The versions of a discussion are read before its comments. Writers set new versions after readers can see their change. So a
+page rendered under the current versions is as new as the data. Each request compares the entry with the database, with one
+command that reads all versions of the page. Only PAGE_CACHE_TRUST_MS makes a process trust an entry for a while.
 
-Every page depends on the site's `frame` and `lists`; that of a node on its nonce and tags; what shows tags of other nodes, on
-the versions of these; what shows other texts, on the site's `texts` (nodes.models.dependencies). A page for which something was
-read that notes none of these is not kept.
+Every page depends on the site's versions `site` and `lists`. The page of a node also depends on the node's nonce and tags. A
+page that shows tags of other nodes depends on the versions of these tags. A page that shows texts of other nodes depends on
+the site's `texts` (nodes.models.dependencies). If rendering a page read anything that reports no dependency, the page is not
+cached.
 
-Where a page's discussion alone is another, that part is made anew, and the rest stays.
+If only the discussion of a page has changed, the discussion is rendered again and the rest of the page is reused.
 
-A page is kept packed, as browsers take it: five times as many find room. It is public, and so tells nothing by its length.
+Pages are stored compressed with gzip, as browsers accept them, so five times as many fit. Cached pages are public, so the
+length of a compressed page reveals nothing.
 
-While no primary answers there is nothing to compare with: readers get what was kept last, marked as stale (StaleMiddleware).
+Without a primary there is nothing to compare with. Readers then get the last cached page, marked as stale (StaleMiddleware).
 
-    entries.py     a page that is kept, and whether it holds
-    kept.py        where: in each process, and in memory that all share
-    middleware.py  from there and into it
+    cacheable.py   the responses that can be cached, and their keys
+    entries.py     a cached page, and its comparison with the database
+    storage.py     the memory of each process, and the memory that all processes share
+    middleware.py  the middleware that reads and fills the cache
 """

@@ -1,4 +1,4 @@
-"""A page that is kept: what it was made from, and whether it still is what it would be if it were made now."""
+"""A cached page, the versions that it was rendered from, and the comparison with the versions in the database."""
 
 import gzip
 import hashlib
@@ -30,22 +30,25 @@ from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
-# The part of a page that is made anew by itself, and what encloses it: no text of an editor or reader has an HTML comment.
-PART = "nodes/_discussion.html"
-BEGINS = b"<!-- discussion -->"
-ENDS = b"<!-- end of discussion -->"
-# However well an entry compares, it ends this long after it was made: a writer may have died between its change and the new
-# version, a millisecond in which other pages would show it no more.
-LONGEST = timedelta(minutes=10)
-# zlib's: 6 takes twice as long for a twentieth less.
-LEVEL = 4
+# The part of a page that can be rendered by itself, and its delimiters. No text of an editor or reader contains HTML comments.
+DISCUSSION_TEMPLATE = "nodes/_discussion.html"
+DISCUSSION_START = b"<!-- discussion -->"
+DISCUSSION_END = b"<!-- end of discussion -->"
+# Every entry expires after this time, even if its versions are current. A writer may have died in the millisecond between its
+# change and the new version, and then the cached page would differ from pages rendered later.
+MAX_AGE = timedelta(minutes=10)
+# The zlib level. Level 6 takes twice as long to save another 5 %.
+COMPRESSION_LEVEL = 4
 _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 
 @dataclass(frozen=True)
-class Present:
-    """What is stored now: the site, the versions of discussions that were asked for ("" of one that has not begun, None of one
-    that is being written to), and the nonce and the tags of the node where it stood, None where it does not stand any more."""
+class StoredState:
+    """The versions in the database now.
+
+    `discussions`: the version of each requested discussion; "" if it has not begun, None if it is being written to.
+    `node`: nonce and tags of the node, if it is still in the same place; else None.
+    """
 
     site: Site
     discussions: Mapping[str, str | None]
@@ -54,119 +57,131 @@ class Present:
 
 @dataclass
 class Entry:
-    """A page as it was sent, packed, what it was made from, when it changes by itself at the latest, and when it was last found
-    to hold: when it was made, at first, unless `is_compared`."""
+    """A response as it was sent, compressed, with the versions that it was rendered from.
+
+    `expires`: when the page changes without a save, at the latest. `checked_at`: when it was last found current; before
+    `is_compared`, when it was rendered.
+    """
 
     site_versions: Versions
     nodes: Dependencies
     discussions: Mapping[str, str]
-    until: datetime
-    packed: bytes
+    expires: datetime
+    compressed: bytes
     etag: str
     headers: tuple[tuple[str, str], ...]
-    # What its view adds to the site's policy, which is written outside of the cache.
+    # Additions of the view to the site's Content-Security-Policy, which a middleware outside of the cache writes.
     policy: Mapping[str, Any] | None = None
-    # When something next vanishes or changes as scheduled.
-    ends: datetime | None = None
-    # How often a discussion was looked at for it.
+    # When something on the page next disappears or changes as scheduled.
+    next_disappearance: datetime | None = None
+    # How often rendering the page read a discussion.
     readings: int = 0
-    held: datetime = field(default_factory=now)
+    checked_at: datetime = field(default_factory=now)
     is_compared: bool = False
 
     @property
     def size(self) -> int:
-        """Bytes, about: the page, and what is kept beside it."""
-        # All slots are one set for all pages, but for those that another process has made.
+        """Return the approximate size in bytes of the page and of the data stored with it."""
+        # All pages of this process that depend on every tag share one set of slots, so it isn't counted.
         slots = () if self.nodes.slots is SLOTS else self.nodes.slots
-        return len(self.packed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
+        return len(self.compressed) + 2_500 + 150 * len(self.site_versions.tags) + 100 * len(slots)
 
     @property
     def content(self) -> bytes:
-        """The page as it was made."""
-        return gzip.decompress(self.packed)
+        """Return the page as it was rendered."""
+        return gzip.decompress(self.compressed)
 
-    def holds(self, present: Present) -> bool:
-        """Return whether the page is still what it would be if it were made now, with the versions that were just read."""
-        discussed = (present.discussions.get(id) == version for id, version in self.discussions.items())
-        return self.frame_holds(present) and all(discussed)
+    def is_current(self, state: StoredState) -> bool:
+        """Return whether rendering the page again, at the versions in `state`, would give the same page."""
+        same_discussions = (state.discussions.get(id) == version for id, version in self.discussions.items())
+        return self.is_current_except_discussions(state) and all(same_discussions)
 
-    def frame_holds(self, present: Present) -> bool:
-        """Return whether all of the page but what shows discussions is still what it would be."""
+    def is_current_except_discussions(self, state: StoredState) -> bool:
+        """Return whether all of the page is current, except perhaps its discussions."""
         before = self.site_versions
-        after = present.site.versions
+        after = state.site.versions
         return (
             after is not None
             and before.site == after.site
             and before.lists == after.lists
             and (before.texts == after.texts or not self.nodes.texts)
             and before.in_slots(self.nodes.slots) == after.in_slots(self.nodes.slots)
-            and (self.nodes.own is None or (self.nodes.own.nonce, self.nodes.tags) == present.node)
-            and now() < self.until
+            and (self.nodes.own is None or (self.nodes.own.nonce, self.nodes.tags) == state.node)
+            and now() < self.expires
         )
 
     def is_trusted(self, moment: datetime) -> bool:
-        """Return whether the page was found to hold so shortly before `moment` that the settings have it shown as it is."""
+        """Return whether the last comparison is recent enough, by PAGE_CACHE_TRUST_MS, to serve the page without another."""
         trusted = timedelta(milliseconds=settings.PAGE_CACHE_TRUST_MS)
-        return self.is_compared and moment < min(self.held + trusted, self.until)
+        return self.is_compared and moment < min(self.checked_at + trusted, self.expires)
 
-    def outlives(self, frame: ObjectId | None) -> bool:
-        """Return whether it may be shown as stale while it cannot be compared: for STALE_MINUTES, if nothing was due to vanish
-        since, nor has this process seen another `frame` of the site, as there is once a page was taken down."""
+    def can_be_served_stale(self, site_version: ObjectId | None) -> bool:
+        """Return whether readers can get the page as stale while there is no database to compare it with.
+
+        They can for STALE_MINUTES, unless something on the page was due to disappear since. `site_version` is the site's
+        widest version as this process last read it. Another version may mean that the page was unpublished.
+        """
         moment = now()
         return (
-            moment < self.held + timedelta(minutes=settings.STALE_MINUTES)
-            and (self.ends is None or moment < self.ends)
-            and self.site_versions.site == frame
+            moment < self.checked_at + timedelta(minutes=settings.STALE_MINUTES)
+            and (self.next_disappearance is None or moment < self.next_disappearance)
+            and self.site_versions.site == site_version
         )
 
-    def renewed(self, request: HttpRequest) -> "Entry | None":
-        """Return the page with its discussion as it is now, where its frame holds; None where the discussion is shown outside
-        of PART, too, or cannot be read, and where PART is a theme's, which may show whatever its page's view has read."""
+    def with_current_discussion(self, request: HttpRequest) -> "Entry | None":
+        """Return the page with its discussion rendered again; the caller has checked that the rest is current.
+
+        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, if the discussion cannot be read, or
+        if a theme overrides the template, because the theme's template may show anything that the view of the page has read.
+        """
         content = self.content
-        template = get_template(PART)
-        is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / PART)
-        if len(self.discussions) != 1 or BEGINS not in content or not is_shipped:
+        template = get_template(DISCUSSION_TEMPLATE)
+        is_shipped = template.origin.name == str(settings.BASE_DIR / "templates" / DISCUSSION_TEMPLATE)
+        if len(self.discussions) != 1 or DISCUSSION_START not in content or not is_shipped:
             return None
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
-            shown = stored_nodes.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
-            if shown is None:
+            node = stored_nodes.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
+            if node is None:
                 return None
-            part = template.render({"node": shown, "is_preview": False}, request).encode()
-        # Of nodes it has read the page's own, as it still is.
+            discussion = template.render({"node": node, "is_preview": False}, request).encode()
+        # The template can only have read the node of the page, at the same version.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
-        content = b"".join((content.split(BEGINS)[0], part.strip(), content.split(ENDS)[-1]))
+        before = content.split(DISCUSSION_START)[0]
+        after = content.split(DISCUSSION_END)[-1]
+        content = b"".join((before, discussion.strip(), after))
         return replace(
             self,
             discussions=seen.versions,
-            packed=packed(content),
-            etag=etag_of(content),
-            held=now(),
+            compressed=compress(content),
+            etag=compute_etag(content),
+            checked_at=now(),
             is_compared=False,
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
-        """Return the page, packed for who takes that, or a 304 for who has it already."""
-        # The tag of a node in the API is compared to the byte at its next write, and so belongs to one form.
-        has_forms = self.etag.startswith("W/")
+        """Return the page, compressed if the client accepts gzip, or a 304 if the client has the page already."""
+        # Only weak tags belong to both encodings. The strong tag of a node in the API belongs to one encoding, because the next
+        # write compares it exactly.
+        is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
-        is_packed = has_forms and "gzip" in accepted and not _NO_GZIP.search(accepted)
-        response = self.page(self.packed if is_packed else self.content)
-        response["ETag"] = self.etag
-        if has_forms:
-            patch_vary_headers(response, ["Accept-Encoding"])
-        if is_packed:
-            response["Content-Encoding"] = "gzip"
-        modified = parse_http_date_safe(response.get("Last-Modified", ""))
-        answer = get_conditional_response(request, self.etag, modified, response) or response
+        is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)
+        full_response = self.full_response(self.compressed if is_compressed else self.content)
+        full_response["ETag"] = self.etag
+        if is_compressible:
+            patch_vary_headers(full_response, ["Accept-Encoding"])
+        if is_compressed:
+            full_response["Content-Encoding"] = "gzip"
+        modified = parse_http_date_safe(full_response.get("Last-Modified", ""))
+        response = get_conditional_response(request, self.etag, modified, full_response) or full_response
         if self.policy:
-            # A browser takes the headers of a 304 for those of the page that it has.
-            answer._csp_update = self.policy
-        return answer
+            # A browser applies the headers of a 304 to the page that it has cached.
+            response._csp_update = self.policy
+        return response
 
-    def page(self, content: bytes) -> HttpResponse:
-        """Return the page whole, in this form."""
+    def full_response(self, content: bytes) -> HttpResponse:
+        """Return a response with the headers of the page. `content`: the page, compressed or not."""
         response = HttpResponse(content)
         for name, value in self.headers:
             response[name] = value
@@ -176,35 +191,40 @@ class Entry:
         return response
 
 
-def packed(content: bytes) -> bytes:
-    """Return a page as gzip."""
-    return gzip.compress(content, LEVEL, mtime=0)
+def compress(content: bytes) -> bytes:
+    """Return a page compressed with gzip."""
+    return gzip.compress(content, COMPRESSION_LEVEL, mtime=0)
 
 
-def etag_of(content: bytes) -> str:
-    """Return the tag of a page by its content: weak, one for both forms."""
+def compute_etag(content: bytes) -> str:
+    """Return a weak entity tag from the uncompressed content. It is valid for both encodings."""
     return "W/" + quote_etag(hashlib.blake2b(content, digest_size=16).hexdigest())
 
 
-def present(node: Expected | None, discussions: Collection[str]) -> Present:
-    """Return the site as it is stored now, and the versions of this node and these discussions."""
-    beside = []
-    is_beside = conf.database_alias() == DEFAULT_DB_ALIAS
-    if discussions and is_beside:
+def read_state(node: Expected | None, discussions: Collection[str]) -> StoredState:
+    """Read the site and the versions of this node and these discussions, with one command if all are in one database."""
+    lookups = []
+    in_same_database = conf.database_alias() == DEFAULT_DB_ALIAS
+    if discussions and in_same_database:
         ids = list(discussions)
-        # `$in` of one id costs the server a third more.
-        beside.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
+        # `$in` with a single id costs the server a third more than equality.
+        lookups.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
-        # By its place too, the shard key.
+        # The filter contains the place of the node, because the place is the shard key.
         place = {"_id": node.id, "metadata.parent_id": node.parent_id, "metadata.slug": node.slug}
-        beside.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
-    site, stored = stored_site.read_with(*beside) if beside else (stored_site.read(), [])
-    by_id = {one["_id"]: one for one in stored}
-    own = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
-    if is_beside:
-        settled = {id: versions.settled(one["version"], writing=one["claims"]) for id, one in by_id.items()}
+        lookups.append(ExtraQuery(NODES, place, ("metadata.nonce", "metadata.tags")))
+    site, documents = stored_site.read_with(*lookups) if lookups else (stored_site.read(), [])
+    by_id = {document["_id"]: document for document in documents}
+    metadata = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
+    if in_same_database:
+        settled = {
+            id: versions.settled(document["version"], writing=document["claims"]) for id, document in by_id.items()
+        }
     else:
-        found = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
-        settled = {target.id: versions.settled(one.version, writing=one.writing) for target, one in found.items()}
-    kept = (own["nonce"], tuple(own.get("tags") or ())) if own else None
-    return Present(site, dict.fromkeys(discussions, "") | settled, kept)
+        by_target = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
+        settled = {
+            target.id: versions.settled(discussion.version, writing=discussion.writing)
+            for target, discussion in by_target.items()
+        }
+    nonce_and_tags = (metadata["nonce"], tuple(metadata.get("tags") or ())) if metadata else None
+    return StoredState(site, dict.fromkeys(discussions, "") | settled, nonce_and_tags)

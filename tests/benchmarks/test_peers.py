@@ -14,7 +14,7 @@ from benchmarks.peers import CALLS, OURS, OURS_COLD, REQUIREMENTS, WAGTAIL, WAGT
 from benchmarks.side_by_side import Series
 from benchmarks.wagtail_site.fill import thread_places
 from marginalia.comments.backends import backend
-from reader.page_cache.keepable import KEPT
+from reader.page_cache.cacheable import CACHED_ROUTES
 from tests.support.comments.making import new
 from tests.support.site_settings import ROOT
 
@@ -24,7 +24,7 @@ PIN = re.compile(r"[A-Za-z][\w-]*==\d[\w.]*")
 @pytest.mark.parametrize("call", CALLS)
 def test_ours_is_an_address_that_the_page_cache_keeps(call):
     path, _, query = CALLS[call][OURS].format(id="6565f1e2a3b4c5d6e7f80910", pk=4).partition("?")
-    assert {name for name, _value in parse_qsl(query)} <= KEPT[resolve(path).url_name]
+    assert {name for name, _value in parse_qsl(query)} <= CACHED_ROUTES[resolve(path).url_name]
 
 
 def test_every_call_is_asked_with_and_without_what_keeps_answers():

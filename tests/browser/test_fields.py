@@ -67,7 +67,7 @@ class Typed:
     """A site of which every field says something that should not run. `pages`: all that shows it."""
 
     def __init__(self, payloads: list[str], user: Any) -> None:
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         self.brought = 0
         self.payloads, self.words = payloads, [" ".join(payload.split())[:190] or "x" for payload in payloads]
         said = "\n\n".join(payloads)
@@ -271,7 +271,7 @@ def test_plain_text_comes_out_as_text_also_in_feeds(mongo, account, client, numb
     for batch in batches(chosen):
         if len(batch) < 10:
             batch = [*batch, *ALL[:10]]
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         user = account(f"chief{ObjectId()}")
         typed = Typed(batch, user)
         html = client.get("/").content.decode()

@@ -89,14 +89,14 @@ def read(
     from reader.page_cache import entries
 
     kept = [0]
-    holds = entries.Entry.holds
+    is_current = entries.Entry.is_current
 
     def counting(self: Any, present: Any) -> bool:
-        is_held = holds(self, present)
+        is_held = is_current(self, present)
         kept[0] += is_held
         return is_held
 
-    entries.Entry.holds = counting  # type: ignore[method-assign]
+    entries.Entry.is_current = counting  # type: ignore[method-assign]
     client, reads, stale, end = Client(), 0, 0, time.monotonic() + seconds
     while time.monotonic() < end and not found.is_set():
         which = (n // 2 + reads // IN_A_ROW) % WRITERS
@@ -170,13 +170,13 @@ def _version_late() -> None:
     from nodes.models import stored_site
     from reader.page_cache import middleware
 
-    sound = middleware.is_for_all
+    sound = middleware.is_shareable
 
     def late(request: Any, response: Any) -> bool:
         middleware.Entry = _with_version(middleware.Entry, stored_site.read().versions)  # type: ignore[misc]
         return sound(request, response)
 
-    middleware.is_for_all = late
+    middleware.is_shareable = late
 
 
 def _with_version(entry: Any, versions: Any) -> Any:

@@ -54,9 +54,9 @@ def test_commands_a_page(site, client, commands, path):
     rendering.saved.cache_clear()
     tree.clear()
     first = counted()
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     again = counted()
-    from_cache = counted() if page_cache.kept.cache.size else None
+    from_cache = counted() if page_cache.storage.cache.size else None
     etag = client.get(path).headers.get("ETag")
     unchanged = counted(**{"if-none-match": etag}) if etag else None
     assert (first, again, from_cache, unchanged) == COMMANDS[path], path

@@ -16,7 +16,7 @@ from nodes.services.site import invalidate
 from nodes.types import TagChange
 from photos import texts
 from reader import page_cache
-from reader.page_cache.keepable import KEPT
+from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
 from tests.cms.changing import CHANGES, LONG, TAGGED, World, comment, save
 from tests.support.between import stopped_before
@@ -30,14 +30,14 @@ pytestmark = pytest.mark.usefixtures("mongo")
 def answered(monkeypatch):
     """The addresses that were answered from the cache."""
     found: list[str] = []
-    respond = page_cache.middleware.KeptPageMiddleware.__call__
+    respond = page_cache.middleware.FetchFromPageCacheMiddleware.__call__
 
     def telling(self, request):
         response = respond(self, request)
         found.extend([request.get_full_path()] if request.page_cache in ("hit", "304") else [])
         return response
 
-    monkeypatch.setattr(page_cache.middleware.KeptPageMiddleware, "__call__", telling)
+    monkeypatch.setattr(page_cache.middleware.FetchFromPageCacheMiddleware, "__call__", telling)
     return found
 
 
@@ -138,12 +138,12 @@ def test_all_that_is_kept_is_kept_with_all_that_it_depends_on():
     target = f"/api/v1/nodes/{world.ids['other']}/comments"
     promised = ("/api/v1/", "/api/v1/openapi.json")
     for address in (*world.addresses(), "/author/ann/feed/atom", target, *promised):
-        before = len(page_cache.kept.cache.entries)
+        before = len(page_cache.storage.cache.entries)
         response = client.get(address)
-        if len(page_cache.kept.cache.entries) > before:
+        if len(page_cache.storage.cache.entries) > before:
             kept.add(response.resolver_match.url_name)
     # The others need facets, or a comment of their own.
-    assert set(KEPT) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
+    assert set(CACHED_ROUTES) - kept == {"api-facets", "api-node-by-path", "api-comment", "api-thread"}
 
 
 class TestUnnoted:
@@ -162,7 +162,7 @@ class TestUnnoted:
 
             monkeypatch.setattr(stored_nodes, "resolve", resolve)
             assert Client().get("/page").status_code == 200
-            return len(page_cache.kept.cache.entries)
+            return len(page_cache.storage.cache.entries)
 
         return also
 
@@ -187,7 +187,7 @@ def test_whatever_shows_another_text_depends_on_all_texts(mongo):
     other = node("basic-page", "other", text=LONG)
     moment, sections = now(), tree.current()
     for read in (
-        lambda: texts.Readers({}).node(other),
+        lambda: texts.InsertSource({}).node(other),
         lambda: stored_nodes.whole_by_ids([other], moment),
         lambda: stored_nodes.newest_entries(sections, moment, size=1, whole=True),
         lambda: sitemap.entries(sections, "basic-page", 1, moment),
@@ -270,7 +270,7 @@ def test_due_times_and_dates_of_change_are_asked_for_after_every_save(mongo, com
     client = Client()
     client.get("/blog")
     save(post, detail__text=LONG + "End.")
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     with commands.recorded():
         client.get("/blog")
     asked = [event.command.get("pipeline", [{}])[0].get("$match", {}) for event in commands.sent]

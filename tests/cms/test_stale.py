@@ -139,7 +139,7 @@ def test_a_page_that_cannot_be_made_anew_in_time_is_given_as_it_was(post, browse
     browser.get("/blog/post")
     save(post, nonce(post), detail__text="Second text")
     with monkeypatch.context() as patched:
-        patched.setattr(page_cache.middleware, "MAKING", 1e-6)
+        patched.setattr(page_cache.middleware, "RENDERING_TIMEOUT", 1e-6)
         page = browser.get("/blog/post").content.decode()
     assert LINE in page
     assert "First text" in page
@@ -168,13 +168,13 @@ def test_no_page_is_given_that_was_taken_down_before_another_was_made(post, brow
 
 def test_no_page_is_given_that_this_process_has_seen_to_be_gone_by_a_page_of_another(post, browser, away):
     browser.get("/blog/post")
-    own, frame = dict(page_cache.kept.cache.entries), page_cache.kept.cache.frame
-    page_cache.kept.cache.clear()
+    own, site_version = dict(page_cache.storage.cache.entries), page_cache.storage.cache.site_version
+    page_cache.storage.cache.clear()
     trash.trash(EDITOR, post, nonce(post))
     browser.get("/blog")  # by another process
-    page_cache.kept.cache.clear()
-    page_cache.kept.cache.entries.update(own)
-    page_cache.kept.cache.frame = frame
+    page_cache.storage.cache.clear()
+    page_cache.storage.cache.entries.update(own)
+    page_cache.storage.cache.site_version = site_version
     assert b"/blog/post" not in browser.get("/blog").content
     away()
     assert [browser.get(path).status_code for path in ("/blog/post", "/blog")] == [503, 200]
@@ -216,7 +216,7 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
     fresh = browser.get(path)
     assert "Warning" not in fresh
     monkeypatch.setattr(stale, "knows_secondary", lambda: True)
-    for kept in (page_cache.kept, tree, version_cache):
+    for kept in (page_cache.storage, tree, version_cache):
         kept.clear()
     with commands.recorded():
         answer = browser.get(path, headers={"accept-encoding": "gzip"})
@@ -226,7 +226,7 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
         assert event.command["$readPreference"] == {"mode": "primaryPreferred", "maxStalenessSeconds": 90}
         assert event.command["readConcern"] == {"level": "majority"}
     assert commands.sent
-    assert (page_cache.kept.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
+    assert (page_cache.storage.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
     monkeypatch.undo()
     assert browser.get(path).content == fresh.content
 

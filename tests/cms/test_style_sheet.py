@@ -64,7 +64,7 @@ def test_there_is_a_class_for_every_shape_and_focal_point_of_photos():
     )
     for name in ("across", "down"):
         found = re.findall(rf"\.{name}-(\d+) {{ --{name}: (\d+)%; }}", SHEET)
-        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != addresses.MIDDLE_TENTH]
+        assert found == [(str(tenth), str(tenth * 10)) for tenth in range(11) if tenth != addresses.CENTRE_TENTH]
 
 
 def test_there_is_a_class_for_every_tenth_of_a_colour():

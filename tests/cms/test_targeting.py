@@ -132,7 +132,7 @@ def test_pictures_are_asked_of_the_shard_of_their_gallery(client, mongo, command
 def shown(photo_id: ObjectId) -> list[str]:
     """Return some addresses of what pages show of a photo."""
     photo = stored_photos.get(photo_id)
-    return [addresses.original(photo), addresses.copy(photo, 320, "webp"), addresses.square(photo, 160)]
+    return [addresses.original_path(photo), addresses.copy_path(photo, 320, "webp"), addresses.square_path(photo, 160)]
 
 
 def site_user(name: str) -> Any:

@@ -249,7 +249,7 @@ def opens(name, value):
     """Return whether a value opens what `name` protects."""
     match name:
         case "preview":
-            return previews.read(value) is not None
+            return previews.read_token(value) is not None
         case "form":
             try:
                 return not tokens.read_form(value).expired
@@ -352,7 +352,7 @@ def test_no_request_moves_the_site_to_another_path(client, mongo, name):
     blog = node("blog", "blog")
     node("blog-entry", "post", parent=blog)
     for path in ("/", "/blog", "/blog/post", "/feed/atom", "/sitemap.xml", "/robots.txt", "/nothing-here"):
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         moved = client.get(path, SCRIPT_NAME=name)
         plain = client.get(path)
         assert moved.status_code == plain.status_code, path

@@ -55,7 +55,7 @@ def resets():
 
 def asking_by(client):
     """Return what asks the site without a server."""
-    page_cache.kept.clear()
+    page_cache.storage.clear()
 
     def ask(path, **query):
         answer = client.get(f"/api/v1/{path}", query)

@@ -124,15 +124,15 @@ def test_a_page_of_a_discussion_that_is_written_to_is_not_kept_there(post, clien
 
 
 def test_a_page_with_too_many_keys_is_not_kept_there(post, client, monkeypatch):
-    monkeypatch.setattr(cdn, "MOST_KEYS", 3)
+    monkeypatch.setattr(cdn, "MAX_KEYS", 3)
     assert keys(client.get("/blog/post"))
-    monkeypatch.setattr(cdn, "MOST_KEYS", 2)
+    monkeypatch.setattr(cdn, "MAX_KEYS", 2)
     assert not set(NAMES) & set(client.get("/blog/post").headers)
 
 
 def test_varnish_has_the_times_that_pages_are_told_and_the_names_of_cookies(settings):
     text = (ROOT / "deploy/varnish.vcl").read_text()
-    assert re.findall(r"set req\.grace = (\d+)s;", text) == [str(cdn.WHILE_RENEWED)]
+    assert re.findall(r"set req\.grace = (\d+)s;", text) == [str(cdn.STALE_WHILE_REVALIDATE)]
     assert f"({settings.SESSION_COOKIE_NAME}|messages|just_sent)=" in text
 
 
@@ -154,14 +154,14 @@ class TestTrust:
         assert self.commands_of(client, commands) == ["aggregate"]
         invalidate()
         assert self.commands_of(client, commands) == []
-        [entry] = page_cache.kept.cache.entries.values()
-        entry.held -= timedelta(seconds=1)
+        [entry] = page_cache.storage.cache.entries.values()
+        entry.checked_at -= timedelta(seconds=1)
         assert self.commands_of(client, commands) != []
 
     def test_not_beyond_what_falls_due(self, post, client, commands, settings):
         settings.PAGE_CACHE_TRUST_MS = 1_000
         client.get("/blog/post")
         assert self.commands_of(client, commands) == ["aggregate"]
-        [entry] = page_cache.kept.cache.entries.values()
-        entry.until = now()
+        [entry] = page_cache.storage.cache.entries.values()
+        entry.expires = now()
         assert self.commands_of(client, commands) != []

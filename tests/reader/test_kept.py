@@ -15,10 +15,10 @@ from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import Site, StoredSettings, Versions
 from nodes.services import editing
 from nodes.types import NO_TAGS
-from reader.page_cache import kept
-from reader.page_cache.entries import Entry, Present
-from reader.page_cache.keepable import PLAIN, key_of
-from reader.page_cache.kept import PageCache, SharedPages, cache
+from reader.page_cache import storage
+from reader.page_cache.cacheable import PLAIN_KEY_PARTS, cache_key
+from reader.page_cache.entries import Entry, StoredState
+from reader.page_cache.storage import PageCache, SharedPages, cache
 from tests.support.nodes.build import EDITOR, node, nonce
 
 VERSIONS = Versions(ObjectId(), ObjectId(), ObjectId())
@@ -56,7 +56,7 @@ def test_a_kept_page_is_packed_for_who_unpacks_it(post, client):
 def test_bytes_that_were_not_escaped_share_no_key(rf):
     raw, escaped = (rf.get("/", QUERY_STRING=query) for query in ("from=Ã©", "from=%C3%83%C2%A9"))
     assert (raw.GET["from"], escaped.GET["from"]) == ("é", "Ã©")
-    assert (key_of(raw), key_of(escaped)) == (None, ("http", "testserver", "/", "from", "Ã©"))
+    assert (cache_key(raw), cache_key(escaped)) == (None, ("http", "testserver", "/", "from", "Ã©"))
 
 
 def test_head_is_answered_from_the_page_and_without_it(post, client):
@@ -82,14 +82,14 @@ def test_addresses_with_parameters_displace_no_others():
     for number in range(room):
         put(f"/page-{number}")
     assert own.get(("http", "testserver", "/page-0"))
-    assert own.size <= own.most
+    assert own.size <= own.max_bytes
 
 
 def test_bytes_are_bounded():
     small = PageCache(100_000)
     for n in range(200):
         small.put((str(n),), entry(b"x" * 1_000))
-        assert small.size <= small.most
+        assert small.size <= small.max_bytes
     assert small.get(("199",))
     assert small.get(("0",)) is None
     small.put(("big",), entry(b"x" * 20_000))
@@ -107,7 +107,7 @@ def test_a_stranger_s_addresses_take_no_more_than_is_counted(mongo, client):
         assert len(cache.entries) > 300
         before = tracemalloc.get_traced_memory()[0]
         counted = cache.size
-        kept.clear()
+        storage.clear()
         gc.collect()
         freed = before - tracemalloc.get_traced_memory()[0]
     finally:
@@ -118,8 +118,8 @@ def test_a_stranger_s_addresses_take_no_more_than_is_counted(mongo, client):
 @pytest.mark.parametrize("host", ["EXAMPLE.org", "example.org.", "example.org:0080", "example.org:81"])
 def test_a_host_in_another_spelling_displaces_no_page(host, settings, rf):
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["example.org"]
-    assert len(key_of(rf.get("/", headers={"host": "example.org"}))) == PLAIN
-    assert len(key_of(rf.get("/", headers={"host": host}))) > PLAIN
+    assert len(cache_key(rf.get("/", headers={"host": "example.org"}))) == PLAIN_KEY_PARTS
+    assert len(cache_key(rf.get("/", headers={"host": host}))) > PLAIN_KEY_PARTS
 
 
 class TestShared:
@@ -152,10 +152,10 @@ class TestShared:
 
     def test_it_is_compared_with_all_its_discussions(self):
         """A discussion that the own page has not, and that has begun since."""
-        other = replace(entry(b""), discussions={"a": "1", "b": ""}, until=now() + timedelta(minutes=1))
+        other = replace(entry(b""), discussions={"a": "1", "b": ""}, expires=now() + timedelta(minutes=1))
         site = Site(VERSIONS, None, 0, StoredSettings())
-        assert other.holds(Present(site, {"a": "1", "b": ""}, None))
-        assert not other.holds(Present(site, {"a": "1"}, None))
+        assert other.is_current(StoredState(site, {"a": "1", "b": ""}, None))
+        assert not other.is_current(StoredState(site, {"a": "1"}, None))
 
     def test_pages_with_parameters_are_not_shared(self):
         shared = SharedPages(100_000)
@@ -167,18 +167,18 @@ class TestShared:
         child = multiprocessing.get_context("fork").Process(target=shared.put, args=(key, entry(b"of the child")))
         child.start()
         child.join(10)
-        assert shared.get(key).packed == b"of the child"
+        assert shared.get(key).compressed == b"of the child"
         assert shared.get(("http", "testserver", "/other")) is None
 
     def test_of_two_pages_of_one_place_the_last_stays_and_is_no_other(self):
-        shared = SharedPages(SharedPages.PLACE)
+        shared = SharedPages(SharedPages.SLOT_SIZE)
         shared.put(("one",), entry(b"1"))
         shared.put(("two",), entry(b"2"))
         assert shared.get(("one",)) is None
-        assert shared.get(("two",)).packed == b"2"
+        assert shared.get(("two",)).compressed == b"2"
 
     def test_what_is_written_over_while_it_is_read_is_not_found(self):
-        shared = SharedPages(SharedPages.PLACE)
+        shared = SharedPages(SharedPages.SLOT_SIZE)
         shared.put(("one",), entry(b"1" * 1_000))
         assert shared.get(("one",))
         shared._memory[600:700] = b"2" * 100
@@ -186,7 +186,7 @@ class TestShared:
 
     def test_what_is_too_long_is_not_shared(self):
         shared = SharedPages(100_000)
-        shared.put(("long",), entry(b"x" * shared.PLACE))
+        shared.put(("long",), entry(b"x" * shared.SLOT_SIZE))
         assert shared.get(("long",)) is None
 
     def test_none_is_kept_where_nothing_is(self):

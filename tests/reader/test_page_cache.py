@@ -52,7 +52,7 @@ def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands
         renewed = client.get("/blog/post")
     assert commands.names == ["aggregate", "find", "find", "find"]  # all versions, node, discussion, comments
     kept = client.get("/blog/post")
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     anew = client.get("/blog/post")
     assert b"Hello there" in anew.content
     assert renewed.content == kept.content
@@ -85,13 +85,13 @@ def test_a_theme_that_shows_its_page_beside_the_discussion_shows_it_after_a_comm
 
 def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client):
     client.get("/blog/post")
-    ((key, entry),) = page_cache.kept.cache.entries.items()
-    page_cache.kept.cache.put(
+    ((key, entry),) = page_cache.storage.cache.entries.items()
+    page_cache.storage.cache.put(
         key,
         replace(
             entry,
             readings=entry.readings + 1,
-            packed=page_cache.entries.packed(entry.content.replace(b"<h1>", b"<h1>0 ")),
+            compressed=page_cache.entries.compress(entry.content.replace(b"<h1>", b"<h1>0 ")),
         ),
     )
     comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
@@ -206,8 +206,8 @@ def test_no_304_after_what_was_due(post, client, monkeypatch):
     soon = now() + timedelta(seconds=30)
     save(post, expires=soon)
     etag = client.get("/blog/post")["ETag"]
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until == soon
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
     monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
     monkeypatch.setattr(pages, "now", lambda: soon)
@@ -220,8 +220,8 @@ def test_entry_ends_at_the_next_due_time_of_anything(post, client, field):
     soon = now() + timedelta(seconds=20)
     node(slug="other", **{field: soon})
     client.get("/blog/post")
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until == soon
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires == soon
 
 
 def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monkeypatch):
@@ -232,8 +232,8 @@ def test_scheduled_changes_end_what_is_kept_and_show_in_time(post, client, monke
     drafts.schedule(EDITOR, post, drafted.nonce, soon)
     etag = client.get("/blog/post")["ETag"]
     assert etag == before["ETag"]
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until == soon
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires == soon
     assert client.get("/blog/post", headers={"if-none-match": etag}).status_code == 304
     monkeypatch.setattr(page_cache.entries, "now", lambda: soon)
     monkeypatch.setattr(pages, "now", lambda: soon)
@@ -250,10 +250,10 @@ def test_what_falls_due_while_a_page_is_made_ends_it(post, client, monkeypatch):
         monkeypatch.setattr(page_cache.entries, "now", lambda: soon + timedelta(seconds=1))
         return True
 
-    monkeypatch.setattr(page_cache.middleware, "is_for_all", kept_late)
+    monkeypatch.setattr(page_cache.middleware, "is_shareable", kept_late)
     client.get("/blog/post")
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until == soon
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires == soon
 
 
 def test_entry_ends_when_comments_close(post, client, mongo):
@@ -261,16 +261,16 @@ def test_entry_ends_when_comments_close(post, client, mongo):
     near = now() - timedelta(days=1) + timedelta(seconds=25)
     save(post, published=near)
     client.get("/blog/post")
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until == near + timedelta(days=1)
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires == near + timedelta(days=1)
 
 
 def test_entry_ends_after_ten_minutes(post, client):
     client.get("/blog/post")
-    (entry,) = page_cache.kept.cache.entries.values()
-    assert entry.until - now() <= timedelta(minutes=10)
+    (entry,) = page_cache.storage.cache.entries.values()
+    assert entry.expires - now() <= timedelta(minutes=10)
     midnight = now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    assert entry.until >= min(midnight, now() + timedelta(minutes=9))
+    assert entry.expires >= min(midnight, now() + timedelta(minutes=9))
 
 
 @pytest.mark.parametrize("beside", [True, False])
@@ -297,16 +297,16 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
 
 def test_a_retry_that_changes_nothing_gives_a_new_version(post, client):
     client.get("/blog/post")
-    before = next(iter(page_cache.kept.cache.entries.values())).site_versions
+    before = next(iter(page_cache.storage.cache.entries.values())).site_versions
     editing.save(EDITOR, post, ObjectId(), {"title": "Post"})
     client.get("/blog/post")
-    assert next(iter(page_cache.kept.cache.entries.values())).site_versions != before
+    assert next(iter(page_cache.storage.cache.entries.values())).site_versions != before
 
 
 def test_nothing_is_kept_for_a_session(post, client):
     client.force_login(get_user_model().objects.create_superuser("ann", password="x"))
     assert client.get("/blog/post").status_code == 200
-    assert not page_cache.kept.cache.entries
+    assert not page_cache.storage.cache.entries
 
 
 def test_a_session_is_never_shown_what_was_kept(post, client):
@@ -320,12 +320,12 @@ def test_a_session_is_never_shown_what_was_kept(post, client):
 )
 def test_what_is_not_kept(post, client, path):
     client.get(path)
-    assert not page_cache.kept.cache.entries
+    assert not page_cache.storage.cache.entries
 
 
 def test_parameters_of_another_route_are_not_kept(post, client):
     client.get("/?comments=oldest")
-    assert not page_cache.kept.cache.entries
+    assert not page_cache.storage.cache.entries
 
 
 def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
@@ -333,17 +333,17 @@ def test_a_parameter_that_stands_there_twice_is_not_kept(post, client):
     edge = f"<{10**12}.0.{'0' * 24}"
     queries = [{"from": [edge, ""]}, {"from": ["", edge]}, {"from": ["junk", ""]}, {"from": ["", ""]}]
     pages = [client.get("/blog", query).content for query in queries]
-    assert not page_cache.kept.cache.entries
+    assert not page_cache.storage.cache.entries
     assert pages[0] != pages[1]
     client.get("/blog", {"from": edge})
-    assert len(page_cache.kept.cache.entries) == 1
+    assert len(page_cache.storage.cache.entries) == 1
 
 
 def test_hosts_languages_and_schemes_are_kept_apart(post, client):
     client.get("/blog/post", headers={"host": "localhost"})
     client.get("/blog/post", headers={"host": "127.0.0.1"})
     client.get("/blog/post", secure=True)
-    assert len(page_cache.kept.cache.entries) == 3
+    assert len(page_cache.storage.cache.entries) == 3
 
 
 class _Reading(list):

@@ -79,7 +79,7 @@ def caching() -> Iterator[Cache]:
 
 @pytest.fixture
 def cache(mongo, settings, monkeypatch) -> Iterator[Cache]:
-    for name, seconds in {"AGAIN": 0.1, "RETRY": 0.01, "MARKED": 0, "GATHERED": 0.02}.items():
+    for name, seconds in {"REPEAT_AFTER": 0.1, "RETRY_AFTER": 0.01, "STORE_INTERVAL": 0, "BATCH_TIME": 0.02}.items():
         monkeypatch.setattr(purging, name, seconds)
     with caching() as cache:
         settings.CDN_PURGE_URLS = [cache.url]
@@ -102,7 +102,7 @@ def following() -> Iterator[None]:
 
 def begun(cache: Cache) -> None:
     """Wait until a cache has dropped what it had, and the position after that is stored."""
-    until(lambda: cache.times(purging.LISTS) >= 2 and purging.heard(cache.url))
+    until(lambda: cache.times(purging.LISTS) >= 2 and purging.last_notified(cache.url))
     cache.heard.clear()
 
 
@@ -179,7 +179,7 @@ def test_where_the_history_is_lost_all_pages_are_dropped(cache):
 
 def test_after_a_long_time_without_a_worker_all_pages_are_dropped(cache):
     """What changed meanwhile is not looked through: it may be much, and no page is kept for so long."""
-    assert timedelta(seconds=purging.KEPT) == cdn.LONGEST
+    assert timedelta(seconds=purging.MAX_PAGE_AGE) == cdn.MAX_AGE
     post = node("blog-entry", "post", parent=node("blog", "blog"), text=LONG)
     with following():
         begun(cache)
@@ -216,7 +216,7 @@ def test_a_cache_that_does_not_hear_keeps_no_other_waiting(cache, settings):
             save(page, nonce(page), title="Another")
             until(lambda: cache.times(purging.LISTS) == 2)
         assert not other.heard
-        assert purging.heard(other.url) is None
+        assert purging.last_notified(other.url) is None
 
 
 told: list[tuple[str, set[str]]] = []
@@ -379,16 +379,16 @@ def test_just_the_pages_that_are_old_are_dropped(mongo, changes):
                 client.get(address)
             while stream.try_next():
                 pass
-            kept = dict(page_cache.kept.cache.entries)
+            kept = dict(page_cache.storage.cache.entries)
             change(world.ids)
             keys: set[str] = set()
             while event := stream.try_next():
-                keys |= purging.outdated(event)
+                keys |= purging.outdated_keys(event)
             old = {at for at, entry in kept.items() if not _holds(entry)}
-            dropped = {at for at, one in kept.items() if keys & set(purging.keys(one.nodes, one.discussions))}
+            dropped = {at for at, one in kept.items() if keys & set(purging.page_keys(one.nodes, one.discussions))}
             assert bool(old) is (what != NOTHING), what
             assert dropped == old, what
 
 
 def _holds(entry: page_cache.entries.Entry) -> bool:
-    return entry.holds(page_cache.entries.present(entry.nodes.own, entry.discussions))
+    return entry.is_current(page_cache.entries.read_state(entry.nodes.own, entry.discussions))

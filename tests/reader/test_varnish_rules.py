@@ -177,8 +177,8 @@ def test_files_whose_names_change_with_them_are_kept(both):
 def test_a_page_that_took_long_is_not_kept(both):
     stand, cache = both
     stand.pages["/page"] = KEPT
-    assert f"> {purging.SLOWEST}s" in VCL
-    stand.slowness = purging.SLOWEST + 0.1
+    assert f"> {purging.MAX_RESPONSE_TIME}s" in VCL
+    stand.slowness = purging.MAX_RESPONSE_TIME + 0.1
     cache.ask("/page")
     stand.slowness = 0.0
     assert [cache.ask("/page")[2] for _ in range(2)] == [b"/page 2", b"/page 2"]
@@ -196,7 +196,7 @@ def test_a_page_that_was_being_made_is_dropped_by_the_second_word(both):
     assert cache.ask("/page")[2] == b"/page 1"
     cdn.varnish(cache.purge_url, {"lists"})
     assert cache.ask("/page")[2] == b"/page 2"
-    assert purging.AGAIN > purging.SLOWEST
+    assert purging.REPEAT_AFTER > purging.MAX_RESPONSE_TIME
 
 
 def test_a_page_that_was_compared_has_the_keys_of_the_answer(both):
@@ -230,7 +230,7 @@ def test_what_ended_is_shown_while_the_site_is_out_of_order_and_says_so(both):
     # Without it the site is asked, and asked once more: it falls due.
     assert cache.ask("/short")[0] == 503
     assert cache.ask("/never")[0] == 503
-    ended.wait(cdn.WHILE_RENEWED)
+    ended.wait(cdn.STALE_WHILE_REVALIDATE)
     status, headers, body = cache.ask("/page")
     assert (status, body, headers["warning"]) == (200, b"/page 1", '110 - "Response is Stale"')
     # Never what was dropped; then the site's own answer.

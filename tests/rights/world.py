@@ -77,7 +77,7 @@ class World:
     """People, sections and posts; made once for all cells that only read."""
 
     def __init__(self) -> None:
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         self.users, self.clients = {}, {}
         # With a token of every scope: it may what its owner may.
         self.programs: dict[str, Client] = {}

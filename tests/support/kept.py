@@ -2,11 +2,11 @@
 
 import reader.page_cache.middleware  # noqa: F401 - tests change it before a request has loaded it
 from nodes.models import tree, version_cache
-from reader.page_cache import kept
+from reader.page_cache import storage
 
 
 def forget() -> None:
     """Keep nothing, as a new process."""
-    kept.clear()
+    storage.clear()
     version_cache.clear()
     tree.clear()

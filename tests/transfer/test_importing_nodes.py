@@ -14,7 +14,7 @@ from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import invalidate
 from nodes.types import TagChange
-from reader.page_cache import kept
+from reader.page_cache import storage
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import gallery, upload
 from transfer import exported, importing_nodes, importing_photos
@@ -67,7 +67,7 @@ def site(mongo):
             database()["cms.assets.files"].delete_one({"_id": record["_id"]})
             database()["cms.assets.chunks"].delete_many({"files_id": record["_id"]})
         tree.clear()
-        kept.clear()
+        storage.clear()
 
     return records, pieces, clear
 

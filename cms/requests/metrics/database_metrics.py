@@ -58,7 +58,7 @@ def _worker() -> Values:
 
 def _caches() -> Values:
     if caches := settings.CDN_PURGE_URLS:
-        seconds = max(_seconds_since(purging.heard(cache)) for cache in caches)
+        seconds = max(_seconds_since(purging.last_notified(cache)) for cache in caches)
         yield "caches_silent_seconds", "Since the worst of the caches in front was last told all that changed.", seconds
 
 

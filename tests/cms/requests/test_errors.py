@@ -162,7 +162,7 @@ def test_djangos_lines_keep_the_same_secrets(mongo, browser, monkeypatch, caplog
     def fail(*arguments):
         raise KeyError("oops")
 
-    monkeypatch.setattr("reader.views.previews.read", fail)
+    monkeypatch.setattr("reader.views.previews.read_token", fail)
     assert browser.get("/preview/eyJub2RlIjoi").status_code == 500
     (record,) = [r for r in caplog.records if r.name == "django.request"]
     assert PublicPathFilter().filter(record)

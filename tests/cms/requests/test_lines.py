@@ -63,7 +63,7 @@ def asked(lines):
 
 
 def test_a_line_has_its_fields(asked):
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     node(title="Ours")
     first = asked("/page?secret=1")
     assert first.keys() == {

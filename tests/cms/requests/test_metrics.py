@@ -29,7 +29,7 @@ TOKEN = "a token that nobody guesses"
 def scrape(mongo, settings):
     """Ask for the metrics as Prometheus does, from a named network."""
     settings.METRICS_NETWORKS = ["127.0.0.0/8"]
-    page_cache.kept.clear()
+    page_cache.storage.clear()
 
     def scrape() -> Scraped:
         answer = Client().get("/metrics")

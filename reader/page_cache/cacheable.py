@@ -1,0 +1,109 @@
+"""The responses that the page cache can store, and their keys."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from marginalia.comments.reading import paging
+from nodes.content import registry
+
+# URL names of the cached routes, each with the query parameters that its view reads. A request with any other parameter
+# bypasses the cache.
+CACHED_ROUTES: Mapping[str, frozenset[str]] = {
+    "home": frozenset({"from"}),
+    "node": frozenset({"from", paging.PARAMETER}),
+    "tag": frozenset({"from"}),
+    "author": frozenset({"from"}),
+    "archive": frozenset(),
+    "archive-year": frozenset({"from"}),
+    "archive-month": frozenset({"from"}),
+    "site-feed": frozenset(),
+    "blog-feed": frozenset(),
+    "tag-feed": frozenset(),
+    "author-feed": frozenset(),
+    "sitemap": frozenset(),
+    "api-nodes": frozenset({"section", "type", "tag", "author", "cursor", "limit", "fields", "include"}),
+    "api-facets": frozenset({"section", "type"}),
+    "api-node": frozenset({"fields", "include"}),
+    "api-node-by-path": frozenset({"path", "fields", "include"}),
+    "api-comments": frozenset({"order", "cursor", "limit"}),
+    "api-comment": frozenset({"order", "limit"}),
+    "api-thread": frozenset({"cursor", "limit"}),
+    "api-site": frozenset(),
+    "api-tree": frozenset(),
+    "api-tags": frozenset(),
+    "api-authors": frozenset(),
+    "api-reference": frozenset(),
+    "api-schema": frozenset(),
+}
+# Number of parts (scheme, host, path) in the key of a URL without parameters on a host of the settings. Strangers can invent
+# any number of other keys.
+PLAIN_KEY_PARTS = 3
+# Maximum length of path and query, in characters. Longer URLs are not worth a place in the cache.
+MAX_KEY_LENGTH = 2_000
+
+
+def is_personal(request: HttpRequest) -> bool:
+    """Return whether the response may depend on the visitor, which needs a session or messages."""
+    return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
+
+
+def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
+    """Return the cache key of the request, or None if its response must not come from the cache.
+
+    A parameter that is neither a facet nor read by a cached route gives None, so that strangers cannot fill the cache with
+    copies of one page. A repeated parameter and a script prefix also give None.
+    """
+    if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
+        return None
+    # A page rendered under a prefix has the prefix in every URL, but the key doesn't contain it.
+    if request.META.get("SCRIPT_NAME"):
+        return None
+    query = request.META.get("QUERY_STRING", "")
+    # WSGI decodes unescaped bytes as Latin-1, and a view decodes them as UTF-8, so two URLs would share a key.
+    if len(request.path_info) + len(query) > MAX_KEY_LENGTH or not query.isascii():
+        return None
+    parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
+    # Facets may repeat, because views read all values of a facet, in any order.
+    names = [name for name, _value in parameters if name not in registry.facet_names()]
+    # Other parameters must not repeat: a view reads the last value, and the sorted key has lost the order.
+    if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
+        return None
+    host = request.get_host()
+    # A host in another spelling: with capitals, a dot at its end, or any port.
+    other_spelling = () if _is_known_host(host) else ("spelt",)
+    # The key has no language, because the language is a setting of the site, and settings renew the site's version.
+    return (
+        request.scheme or "",
+        host,
+        request.path_info,
+        *other_spelling,
+        *(part for pair in parameters for part in pair),
+    )
+
+
+def _is_known_host(host: str) -> bool:
+    """Return whether the settings contain `host` in this spelling. A local site, without SITE_URL, knows every host."""
+    return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
+
+
+def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
+    """Return whether every reader without a session can get this response."""
+    match = request.resolver_match
+    if match is None or match.url_name not in CACHED_ROUTES:
+        return False
+    # The view has stored on the request which facets filtered its list.
+    if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
+        return False
+    return (
+        response.status_code == 200
+        and not response.streaming
+        and not response.cookies
+        and "cookie" not in response.get("Vary", "").lower()
+        and not {"private", "no-store"} & {part.strip() for part in response.get("Cache-Control", "").split(",")}
+    )
+
+
+_ALL_PARAMETERS = frozenset().union(*CACHED_ROUTES.values())

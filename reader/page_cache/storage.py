@@ -1,0 +1,136 @@
+"""Storage of cached pages: in each worker process, and in memory that the processes of a server share."""
+
+import mmap
+import pickle
+import threading
+from collections import OrderedDict
+from hashlib import blake2b
+
+from bson import ObjectId
+from django.conf import settings
+
+from reader.page_cache.cacheable import PLAIN_KEY_PARTS
+from reader.page_cache.entries import Entry
+
+Key = tuple[str, ...]
+
+
+class PageCache:
+    """Entries of one process by key, at most `max_bytes` together.
+
+    The least recently used entry is dropped first. Entries whose keys have more than PLAIN_KEY_PARTS go before all others,
+    because strangers can create any number of them.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.size = 0
+        self.entries: OrderedDict[Key, Entry] = OrderedDict()
+        # The site's widest version, `site`, as this process last read it.
+        self.site_version: ObjectId | None = None
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Entry | None:
+        with self._lock:
+            if key in self.entries:
+                self.entries.move_to_end(key)
+            return self.entries.get(key)
+
+    def put(self, key: Key, entry: Entry) -> None:
+        with self._lock:
+            self._remove(key)
+            size = _size(key, entry)
+            if size > self.max_bytes // 10:
+                return
+            self.entries[key] = entry
+            self.size += size
+            while self.size > self.max_bytes:
+                oldest = next(iter(self.entries))
+                self._remove(next((key for key in self.entries if len(key) > PLAIN_KEY_PARTS), oldest))
+
+    def clear(self) -> None:
+        with self._lock:
+            self.entries.clear()
+            self.size = 0
+
+    def _remove(self, key: Key) -> None:
+        if old := self.entries.pop(key, None):
+            self.size -= _size(key, old)
+
+
+class SharedPages:
+    """Cached pages in memory that worker processes inherit from the process that forked them.
+
+    A page that one process has rendered is reused by the others. A hash of the key determines the slot of a page, and a new
+    page replaces the page in its slot. There are no locks. If a slot was overwritten during a read, the digest is wrong. The
+    operating system allocates the memory as pages are written.
+    """
+
+    # Bytes of a slot. Longer pages are not shared.
+    SLOT_SIZE = 16 * 1024
+    _DIGEST_SIZE = 16
+    _LENGTH_SIZE = 4
+
+    def __init__(self, max_bytes: int) -> None:
+        self.slots = max_bytes // self.SLOT_SIZE
+        self.clear()
+
+    def get(self, key: Key) -> Entry | None:
+        """Return the entry that any process last stored under this key; None if another page has replaced it."""
+        if not self.slots:
+            return None
+        start = self._offset(key)
+        header = self._memory[start : start + self._DIGEST_SIZE + self._LENGTH_SIZE]
+        begin = start + len(header)
+        payload = self._memory[begin : begin + int.from_bytes(header[self._DIGEST_SIZE :])]
+        if not payload or self._digest(payload) != header[: self._DIGEST_SIZE]:
+            return None
+        stored: tuple[Key, Entry] = pickle.loads(payload)
+        return stored[1] if stored[0] == key else None
+
+    def put(self, key: Key, entry: Entry) -> None:
+        """Store a page for all processes, unless its key has more than PLAIN_KEY_PARTS or it is longer than a slot."""
+        if not self.slots or len(key) > PLAIN_KEY_PARTS or len(entry.compressed) > self.SLOT_SIZE:
+            return
+        payload = pickle.dumps((key, entry))
+        if len(payload) <= self.SLOT_SIZE - self._DIGEST_SIZE - self._LENGTH_SIZE:
+            start = self._offset(key)
+            record = self._digest(payload) + len(payload).to_bytes(self._LENGTH_SIZE) + payload
+            self._memory[start : start + len(record)] = record
+
+    def clear(self) -> None:
+        """Start without pages, in new memory of this process and of processes that it will fork."""
+        self._memory = mmap.mmap(-1, max(1, self.slots * self.SLOT_SIZE))
+
+    def _offset(self, key: Key) -> int:
+        return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest()) % self.slots * self.SLOT_SIZE
+
+    def _digest(self, payload: bytes) -> bytes:
+        return blake2b(payload, digest_size=self._DIGEST_SIZE).digest()
+
+
+def _size(key: Key, entry: Entry) -> int:
+    """Return about how many bytes an entry needs with its key. A non-ASCII URL needs up to four bytes per character."""
+    return entry.size + sum(60 + (len(part) if part.isascii() else 4 * len(part)) for part in key)
+
+
+cache = PageCache(settings.PAGE_CACHE_BYTES)
+# Twice as much as one process stores, because a slot is twice as long as most pages.
+shared = SharedPages(2 * settings.PAGE_CACHE_BYTES)
+
+
+def find(key: Key) -> Entry | None:
+    """Return the entry of this process, else the entry that another process has shared; None without either."""
+    return cache.get(key) or shared.get(key)
+
+
+def put(key: Key, entry: Entry) -> None:
+    """Store a page in this process and for all others."""
+    cache.put(key, entry)
+    shared.put(key, entry)
+
+
+def clear() -> None:
+    """Remove all pages, as if the server had just started."""
+    cache.clear()
+    shared.clear()
