@@ -14,9 +14,7 @@ from marginalia.mongo.clock import now
 from nodes import links
 from nodes.models import stored_site
 from nodes.models import tree as sections_tree
-from reader.selectors import authors as by_author
-from reader.selectors import menus
-from reader.selectors import tags as of_tags
+from reader.selectors import bylines, menus, tag_counts
 
 router = Router(tags=["Site"])
 
@@ -97,10 +95,10 @@ def site(request: HttpRequest) -> HttpResponse:
     settings = stored_site.current().settings
     moment = now()
     sections = sections_tree.current()
-    menu = menus.arranged(settings.menu, moment) if settings.menu else sections.live_children(None, moment)
+    menu = menus.resolve_links(settings.menu, moment) if settings.menu else sections.live_children(None, moment)
     said = {name: getattr(settings, name) for name in ("name", "tagline", "language", "time_zone", "posts_per_page")}
     said |= {"url": links.origin(request), "menu": _links(menu), "footer": settings.footer}
-    said |= {name: _links(menus.arranged(getattr(settings, name), moment)) for name in ("footer_links", "social")}
+    said |= {name: _links(menus.resolve_links(getattr(settings, name), moment)) for name in ("footer_links", "social")}
     return answers.told(request, said)
 
 
@@ -132,7 +130,7 @@ def tree(request: HttpRequest) -> HttpResponse:
 @router.get("/tags", url_name="api-tags", response=Tags, summary="List tags")
 def tags(request: HttpRequest) -> HttpResponse:
     """Answer the tags that readers meet: what carries one is listed by `/nodes?tag=`."""
-    found = of_tags.counts(sections_tree.current(), now())
+    found = tag_counts.count_tags(sections_tree.current(), now())
     items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in found.items()]
     return answers.told(request, {"items": items})
 
@@ -142,8 +140,8 @@ def authors(request: HttpRequest) -> HttpResponse:
     """Answer who signs what readers see: what is signed with a name is listed by `/nodes?author=`."""
     sections = sections_tree.current()
     moment = now()
-    bylines = by_author.bylines(sections, moment)
-    pages = by_author.pages(sections, moment)
+    by_slug = bylines.authors(sections, moment)
+    pages = bylines.pages(sections, moment)
     items = [
         {
             "name": name,
@@ -151,6 +149,6 @@ def authors(request: HttpRequest) -> HttpResponse:
             "newest": at,
             "node": pages[slug].pk if slug in pages else None,
         }
-        for slug, (name, at) in sorted(bylines.items(), key=lambda item: item[1][1], reverse=True)
+        for slug, (name, at) in sorted(by_slug.items(), key=lambda item: item[1][1], reverse=True)
     ]
     return answers.told(request, {"items": items})

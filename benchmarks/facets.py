@@ -64,7 +64,7 @@ def _measure(section: Any) -> None:
     from nodes.content.facets import format_facet
     from nodes.models import version_cache
     from nodes.selectors.listing import live
-    from reader.selectors import facets
+    from reader.selectors import faceted_lists
 
     nodes = database()["cms.nodes"]
     rows = []
@@ -81,7 +81,7 @@ def _measure(section: Any) -> None:
 
         def count(chosen: Any = chosen) -> None:
             version_cache.clear()
-            facets.counts(section, "recipe", chosen, now())
+            faceted_lists.count_values(section, "recipe", chosen, now())
 
         times = _measure_in_turns(
             lambda: list(nodes.aggregate(raw, hint=covering)),  # noqa: B023

@@ -16,7 +16,7 @@ from editor import choosing
 from editor.fields import spelled
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
-from reader.selectors.menus import NODE, MenuLink, arranged
+from reader.selectors.menus import NODE_PREFIX, MenuLink, resolve_links
 
 # Rows of one field; of those sent, more are not looked at.
 MOST = 20
@@ -105,7 +105,7 @@ def told_by(rows: Rows) -> str:
 
 def _told(rows: Rows) -> Rows:
     """Return rows as editors read them: with addresses for ids, and the titles that stand for missing labels."""
-    titles = {link.id: link for link in arranged([row for row in rows if _id(row["target"])], now())}
+    titles = {link.id: link for link in resolve_links([row for row in rows if _id(row["target"])], now())}
     told = []
     for row in rows:
         key = _id(row["target"])
@@ -115,8 +115,8 @@ def _told(rows: Rows) -> Rows:
 
 
 def _id(target: str) -> ObjectId | None:
-    name = target.removeprefix(NODE)
-    return ObjectId(name) if target.startswith(NODE) and ObjectId.is_valid(name) else None
+    name = target.removeprefix(NODE_PREFIX)
+    return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
 
 
 def _checked(row: dict[str, str]) -> dict[str, str]:
@@ -146,7 +146,7 @@ def _own(label: str, path: str) -> dict[str, str]:
     """Return the row of a path of this site."""
     if "?" not in path and "#" not in path:
         if (found := choosing.at(path)) and not found.content_type.is_file:
-            return {"label": label, "target": f"{NODE}{found.pk}"}
+            return {"label": label, "target": f"{NODE_PREFIX}{found.pk}"}
         try:
             is_page = resolve(path).url_name == "node"
         except Resolver404:

@@ -132,7 +132,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     # Without versions nothing of it is kept in process.
     stored_site.begin_request(replace(stored, versions=None, settings=typed))
     with timezone.override(zoneinfo.ZoneInfo(typed.time_zone)), translation.override(typed.language):
-        return previews.home(request)
+        return previews.front_page(request)
 
 
 def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:

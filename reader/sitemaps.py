@@ -1,4 +1,4 @@
-"""sitemap.xml, an index of pages of addresses, and robots.txt."""
+"""sitemap.xml, which is an index of pages of URLs, and robots.txt."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -15,12 +15,12 @@ from nodes.content import NEWEST, registry
 from nodes.models import tree
 from nodes.selectors import stored_nodes
 from nodes.selectors.listing import BEGINNING
-from reader.selectors import authors, sitemap
+from reader.selectors import bylines, sitemap
 
 XML = "application/xml; charset=utf-8"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-# The sections are the first of all: they are known without asking the database.
+# Kind of the first page, which lists the sections. The tree of sections is cached, so it needs no query.
 SECTIONS = "sections"
 
 
@@ -32,7 +32,9 @@ def index(request: HttpRequest) -> HttpResponse:
     origin = links.origin(request)
     names = [(SECTIONS, 1)]
     names += [
-        (type, n + 1) for type in registry.non_sections() for n in range(len(sitemap.starts(sections, type, moment)))
+        (type, n + 1)
+        for type in registry.non_sections()
+        for n in range(len(sitemap.page_starts(sections, type, moment)))
     ]
     lines = (f"<sitemap><loc>{origin}{reverse('sitemap-page', args=name)}</loc></sitemap>" for name in names)
     return _xml("sitemapindex", lines)
@@ -40,33 +42,37 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def page(request: HttpRequest, kind: str, number: int) -> HttpResponse:
-    """List one page of addresses, with the time of each last change."""
+    """List one page of URLs with the time of their last change."""
     origin = links.origin(request)
     if kind == SECTIONS and number == 1:
         return _xml("urlset", (_line(origin, url, changed) for url, changed in _sections(now())))
-    found = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.non_sections() else None
-    if found is None:
+    entries = sitemap.entries(tree.current(), kind, number, now()) if kind in registry.non_sections() else None
+    if entries is None:
         raise Http404(_("There is no such page of the sitemap."))
     url = tree.current().url
-    return _xml("urlset", (_line(origin, url(entry.parent_id, entry.slug), entry.updated) for entry in found))
+    return _xml("urlset", (_line(origin, url(entry.parent_id, entry.slug), entry.updated) for entry in entries))
 
 
 def _sections(moment: datetime) -> Iterator[tuple[str, datetime | None]]:
-    """Yield the paths of the front page, of all live sections and of authors, each with the last change of what it shows."""
+    """Yield (path, time of last change) of the front page, of all live sections and of authors without a page of their own."""
     sections = tree.current()
-    newest = sitemap.newest(sections, moment)
-    posts = (at for section_id, at in newest.items() if sections.sections[section_id].content_type.lists == NEWEST)
+    newest = sitemap.newest_by_section(sections, moment)
+    posts = (
+        published
+        for section_id, published in newest.items()
+        if sections.sections[section_id].content_type.lists == NEWEST
+    )
     front = stored_nodes.front_page(sections, moment)
     yield "/", front.metadata.updated if front else max(posts, default=None)
     for section_id in sections.live_ids(moment):
         if section_id is not None:
             section = sections.sections[section_id]
             yield sections.url(section.parent_id, section.slug), max(section.updated, newest.get(section_id, BEGINNING))
-    # Those of whom a page of their own tells are in the sitemap with that.
-    told_of = authors.pages(sections, moment)
-    for slug, (_name, at) in sorted(authors.bylines(sections, moment).items()):
-        if slug not in told_of:
-            yield reverse("author", args=[slug]), at
+    # The other authors are in the sitemap with the page about them.
+    pages = bylines.pages(sections, moment)
+    for slug, (_name, published) in sorted(bylines.authors(sections, moment).items()):
+        if slug not in pages:
+            yield reverse("author", args=[slug]), published
 
 
 def _line(origin: str, path: str, changed: datetime | None = None) -> str:
@@ -80,7 +86,7 @@ def _xml(root: str, lines: Iterable[str]) -> HttpResponse:
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """Say where the sitemap is, and that the admin and the endless pages of search are for people."""
+    """Return robots.txt: the URL of the sitemap, and no crawling of the admin and of the endless pages of search."""
     lines = [
         "User-agent: *",
         "Disallow: /admin/",

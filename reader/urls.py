@@ -1,4 +1,4 @@
-"""Addresses of what editors wrote. The last routes take what no other did: include this after all others."""
+"""URLs of the public pages. The last routes match any path, so include these URLs after all others."""
 
 from django.urls import path
 
@@ -20,9 +20,9 @@ urlpatterns = [
     path("author/<nodepart:slug>/feed/<slug:form>", feeds.author, name="author-feed"),
     path("author/<nodepart:slug>", authors.author, name="author"),
     path("media/find", pages.find_photos, name="find-photos"),
-    path("media/look/<str:name>.css", look.sheet, name="look-sheet"),
+    path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
-    # The gallery says where to look; an address without it, or of a photo that was moved, shows the same.
+    # The gallery makes the lookup faster. A URL without the gallery, or of a photo that was moved, returns the same file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),
     path(
         "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",

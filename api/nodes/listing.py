@@ -18,8 +18,7 @@ from nodes.content import facets, registry
 from nodes.models import BaseNode, tree
 from nodes.models.tree import SectionEntry
 from nodes.selectors import by_hand, lists, search, stored_nodes
-from reader.selectors import authors, dates
-from reader.selectors import facets as by_facet
+from reader.selectors import bylines, dates, faceted_lists
 
 SIZE, MOST = 20, 100
 STATE = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
@@ -79,8 +78,8 @@ def _across(filters: Filters) -> Found:
     if filters.tag:
         found = stored_nodes.tagged(sections, filters.tag, moment, **page)
     elif filters.author:
-        names = authors.names([slugify(filters.author)], moment)
-        found = authors.posts(sections, names, moment, **page)
+        names = bylines.names([slugify(filters.author)], moment)
+        found = bylines.posts(sections, names, moment, **page)
     elif filters.type:
         found = stored_nodes.of_type(sections, _installed(filters.type), moment, **page)
     else:
@@ -108,7 +107,7 @@ def counted(filters: Filters) -> dict[str, dict[str, int]]:
     if not types:
         return {}
     pairs = [(name, value) for _type, name, value in wanted]
-    return by_facet.counts(section.id, wanted[0][0] if wanted else types[0], pairs, now())
+    return faceted_lists.count_values(section.id, wanted[0][0] if wanted else types[0], pairs, now())
 
 
 def _section(filters: Filters) -> SectionEntry:
@@ -131,7 +130,7 @@ def _of_section(filters: Filters) -> Found:
     if lists_by == content.NEWEST and filters.facet:
         wanted = _facets(filters, section)
         pairs = [(name, value) for _type, name, value in wanted]
-        found = by_facet.having(section.id, wanted[0][0], pairs, moment, size=size, cursor=cursor or None)
+        found = faceted_lists.filtered(section.id, wanted[0][0], pairs, moment, size=size, cursor=cursor or None)
         return Found(found.nodes, found.older)
     if filters.facet:
         raise _apart(["section", "facet"])

@@ -110,12 +110,14 @@ def value(said: Any) -> Any:
 def _file(request: HttpRequest, photo: Photo) -> dict[str, Any]:
     across, down = addresses.size(photo)
     origin = links.origin(request)
-    copies = {str(width): origin + addresses.copy(photo, width) for width in renditions.widths((across, down), "jpg")}
+    copies = {
+        str(width): origin + addresses.copy_path(photo, width) for width in renditions.widths((across, down), "jpg")
+    }
     return {
         "content_type": photo.metadata.detail.content_type if addresses.is_whole(photo) else "image/jpeg",
         "width": across,
         "height": down,
-        "url": origin + addresses.original(photo),
+        "url": origin + addresses.original_path(photo),
         "copies": copies,
         "camera": {one["n"]: one["v"] for one in photo.metadata.detail.exif or () if one["n"] in labels.LABELS},
     }

@@ -1,4 +1,4 @@
-"""Archives of a blog: which months have posts, and the posts of a year or month."""
+"""Archives of a blog: the months that have posts, and the posts of a year or month."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from nodes.selectors.listing import Listing, Span, listing, live, posts_of
 
 @dataclass(frozen=True)
 class Month:
-    """A month with live posts, and how many."""
+    """A month and the number of its live posts."""
 
     year: int
     month: int
@@ -25,14 +25,14 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """What templates name it by: no moment, which is another day west of Greenwich."""
+        """Return the first day of the month, for templates. It is a date, because a datetime is another day in other zones."""
         return date(self.year, self.month, 1)
 
 
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
-    """Return the months, as the clock in `zone` counts them, in which the blog has live posts; the newest first.
+    """Return the months in time zone `zone` in which the blog has live posts, the newest first.
 
-    One pass over index keys, kept in process under the site's version until anything on it is next due.
+    The result is read from index keys. The process caches it under the site's versions until something is next due.
     """
 
     def read() -> tuple[tuple[Month, ...], datetime | None]:
@@ -43,20 +43,20 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
             {"$sort": {"_id": -1}},
         ]
         groups = aggregate_with_hint(database()[NODES], pipeline, keys_of("by_section"))
-        found = tuple(Month(int(g["_id"][:4]), int(g["_id"][5:]), g["count"]) for g in groups)
-        return found, due.next_due(moment)
+        months = tuple(Month(int(group["_id"][:4]), int(group["_id"][5:]), group["count"]) for group in groups)
+        return months, due.next_due(moment)
 
     return version_cache.get_or_set(("months", blog_id, str(zone)), moment, read)
 
 
 def by_year(months: Iterable[Month]) -> list[tuple[int, list[Month]]]:
-    """Return years, in the order in which their months come, each with all of its twelve from January on: some of nothing."""
+    """Return (year, its twelve months from January on), in the order of `months`. Months without posts have a count of 0."""
     counts = {(month.year, month.month): month.count for month in months}
     years = dict.fromkeys(year for year, _month in counts)
     return [(year, [Month(year, number, counts.get((year, number), 0)) for number in range(1, 13)]) for year in years]
 
 
-def entries_of(
+def posts_in(
     blog_id: ObjectId,
     year: int,
     month: int | None,
@@ -66,9 +66,9 @@ def entries_of(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return `size` live posts of one year, or month, by the clock in `zone`; newest first.
+    """Return `size` live posts of a year or, with `month`, of a month in time zone `zone`, the newest first.
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     begin = datetime(year, month or 1, 1, tzinfo=zone)
     following = datetime(year + 1, 1, 1, tzinfo=zone)

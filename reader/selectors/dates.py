@@ -1,4 +1,4 @@
-"""What a section lists by a date of its pages' own: what is to come, the soonest first, and what is past, the latest first."""
+"""Lists of a section by the date field of its pages: upcoming pages, the soonest first, and past pages, the latest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,16 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# Begins the cursors of what is past; by itself the first page of it.
+# Prefix of the cursors of past pages. Without a position it means the first page of them.
 PAST = "past"
 
 
 @dataclass(frozen=True)
-class ByDate(Listing):
-    """A page of what is to come, or past. `older` and `newer` are cursors of what was before and will be after it."""
+class DateListing(Listing):
+    """A page of the list of upcoming or, if `is_past`, of past pages.
+
+    `older` and `newer` are the cursors of the pages with earlier and with later dates.
+    """
 
     is_past: bool = False
 
@@ -46,46 +49,46 @@ def by_date(
     *,
     size: int,
     cursor: str | None = None,
-) -> ByDate:
-    """Return `size` live pages of a (live) section that name a date, with their fields but for long texts.
+) -> DateListing:
+    """Return `size` live pages of a (live) section that have a date, with all their fields except long texts.
 
-    `wanted`: (type, name of a facet, value) of all that they have. Raises ValueError for a cursor that is none.
+    `wanted`: (type, name of a facet, value); pages must have all of these values. Raises ValueError for an invalid cursor.
     """
     types = registry.listed_by_own_date(section_type)
     is_past = bool(cursor) and str(cursor).startswith(PAST)
-    place = str(cursor or "").removeprefix(PAST if is_past else "")
-    edge = Cursor.parse(place, times=1) if place else None
-    going_later = edge.newer if edge else not is_past
-    found = _beyond(section_id, types, wanted, moment, size + 1, edge, is_past, going_later)
-    more = len(found) > size
-    documents = found[:size]
-    if going_later is is_past:
+    position = str(cursor or "").removeprefix(PAST if is_past else "")
+    edge = Cursor.parse(position, times=1) if position else None
+    ascending = edge.newer if edge else not is_past
+    documents = _find(section_id, types, wanted, moment, size + 1, edge, is_past, ascending)
+    has_more = len(documents) > size
+    documents = documents[:size]
+    if ascending is is_past:
         documents.reverse()
     if not documents:
-        return ByDate((), is_past=is_past)
-    # Beside a page that was come to from one side there is what lies on that side.
-    earlier, later = (edge is not None, more) if going_later else (more, edge is not None)
+        return DateListing((), is_past=is_past)
+    # With a cursor, there are always pages on the side that the reader came from.
+    has_earlier, has_later = (edge is not None, has_more) if ascending else (has_more, edge is not None)
     first, last = (documents[-1], documents[0]) if is_past else (documents[0], documents[-1])
     nodes = readable_nodes(NODES, documents)
-    return ByDate(
+    return DateListing(
         tuple(node for node in nodes if node.content_type.is_installed),
-        _cursor(first, is_past, newer=False) if earlier else None,
-        _cursor(last, is_past, newer=True) if later else None,
+        _cursor(first, is_past, newer=False) if has_earlier else None,
+        _cursor(last, is_past, newer=True) if has_later else None,
         is_past,
     )
 
 
-def today(moment: datetime, types: Sequence[Any]) -> datetime:
-    """Return when the day of `moment` began, for those who read: what begins later that day, or earlier, is not past."""
-    day = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
+def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
+    """Return when the day of `moment` began in the readers' time zone. Dates from then on are not past."""
+    midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
-    # Of days alone, midnight of no zone is stored.
+    # Dates without a time are stored as midnight UTC.
     if any(not isinstance(field, models.DateTimeField) for field in fields):
-        return min(day, day.replace(tzinfo=UTC))
-    return day
+        return min(midnight, midnight.replace(tzinfo=UTC))
+    return midnight
 
 
-def _beyond(
+def _find(
     section_id: ObjectId,
     types: Sequence[Any],
     wanted: Sequence[tuple[str, str, str]],
@@ -93,26 +96,26 @@ def _beyond(
     limit: int,
     edge: Cursor | None,
     is_past: bool,
-    going_later: bool,
+    ascending: bool,
 ) -> list[Document]:
-    turn = today(moment, types)
-    since, until = (BEGINNING, turn) if is_past else (turn, NEVER)
+    today = start_of_today(moment, types)
+    since, until = (BEGINNING, today) if is_past else (today, NEVER)
     condition: dict[str, Any] = {"metadata.parent_id": section_id, "derived.date": {"$gte": since, "$lt": until}}
     if edge is not None:
         (date,) = edge.times
         condition["derived.date"] = (
-            {"$gte": max(since, date), "$lt": until} if going_later else {"$gte": since, "$lte": date}
+            {"$gte": max(since, date), "$lt": until} if ascending else {"$gte": since, "$lte": date}
         )
         condition["$or"] = edge.beyond(("derived.date",))
         if date >= until:
             return []
-    keys = sorted({facets.format_facet(*one) for one in wanted})
+    keys = sorted({facets.format_facet(*facet) for facet in wanted})
     if keys:
         condition["derived.facets"] = keys[0] if len(keys) == 1 else {"$all": keys}
-    way = 1 if going_later else -1
+    direction = 1 if ascending else -1
     fields = for_readers({**LISTED, "derived.date": 1, **_details(types)}, moment)
     nodes = database()[NODES]
-    order = [("derived.date", way), ("_id", way)]
+    order = [("derived.date", direction), ("_id", direction)]
     return list(
         read_with_hint(
             keys_of("facet_by_date" if keys else "by_date"),
@@ -122,7 +125,7 @@ def _beyond(
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
-    """Return what lists read of the fields of some types: all but long texts."""
+    """Return the projection of the fields of some types that lists read: all except long texts."""
     fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
     return detail_projection(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
@@ -130,5 +133,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # As it is sorted by: what a page says may be a change that is not written yet, or not be read by this version of its type.
+    # The stored sort key, because the date of the page may be a scheduled change that is not written yet, or this version of
+    # the type may be unable to read it.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

@@ -1,4 +1,4 @@
-"""Links that administrators arranged (menu, footer), as readers see them: at present addresses, without what is not public."""
+"""Menu and footer links that administrators arranged, with current URLs and without pages that are not public."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,44 +9,51 @@ from bson import ObjectId
 from nodes.models import tree, version_cache
 from nodes.selectors import due, stored_nodes
 
-# How a link names a page or section of the site, before its id.
-NODE = "node:"
+# Prefix of the target of a link to a page or section of the site, before its id.
+NODE_PREFIX = "node:"
 
 
 @dataclass(frozen=True)
 class MenuLink:
-    """`id`: of the page or section of this site that it leads to, if it is one."""
+    """A link of a menu. `id`: of the page or section of this site that it leads to; None for other links."""
 
     title: str
     url: str
     id: ObjectId | None = None
 
 
-def arranged(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
-    """Return stored links {label, target} in their order. One query for all pages among them, kept in process."""
-    ids = tuple(ObjectId(link["target"].removeprefix(NODE)) for link in links if link["target"].startswith(NODE))
-    known = _live(ids, moment) if ids else {}
-    shown = []
+def resolve_links(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
+    """Return stored links {label, target} in their order, without those to pages that readers cannot see.
+
+    One query reads all linked pages. The process caches its result.
+    """
+    ids = tuple(
+        ObjectId(link["target"].removeprefix(NODE_PREFIX)) for link in links if link["target"].startswith(NODE_PREFIX)
+    )
+    live_links = _live_links(ids, moment) if ids else {}
+    resolved = []
     for link in links:
         label = link["label"]
         target = link["target"]
-        if not target.startswith(NODE):
-            shown.append(MenuLink(label, target))
-        elif found := known.get(target):
-            shown.append(MenuLink(label or found.title, found.url, found.id))
-    return shown
+        if not target.startswith(NODE_PREFIX):
+            resolved.append(MenuLink(label, target))
+        elif live_link := live_links.get(target):
+            resolved.append(MenuLink(label or live_link.title, live_link.url, live_link.id))
+    return resolved
 
 
-def _live(ids: tuple[ObjectId, ...], moment: datetime) -> dict[str, MenuLink]:
+def _live_links(ids: tuple[ObjectId, ...], moment: datetime) -> dict[str, MenuLink]:
     def read() -> tuple[dict[str, MenuLink], datetime | None]:
         sections = tree.current()
-        held = [sections.sections[one] for one in ids if one in sections.sections]
+        linked_sections = [sections.sections[id] for id in ids if id in sections.sections]
         links = [
-            MenuLink(s.title, sections.url(s.parent_id, s.slug), s.id) for s in held if sections.is_live(s.id, moment)
+            MenuLink(section.title, sections.url(section.parent_id, section.slug), section.id)
+            for section in linked_sections
+            if sections.is_live(section.id, moment)
         ]
-        pages = [one for one in ids if one not in sections.sections]
-        found = stored_nodes.live_by_ids(sections, pages, moment) if pages else []
-        links += [MenuLink(page.metadata.title, page.get_absolute_url(), page.pk) for page in found]
-        return {f"{NODE}{link.id}": link for link in links}, due.next_due(moment)
+        page_ids = [id for id in ids if id not in sections.sections]
+        pages = stored_nodes.live_by_ids(sections, page_ids, moment) if page_ids else []
+        links += [MenuLink(page.metadata.title, page.get_absolute_url(), page.pk) for page in pages]
+        return {f"{NODE_PREFIX}{link.id}": link for link in links}, due.next_due(moment)
 
     return version_cache.get_or_set(("links", ids), moment, read)

@@ -1,4 +1,4 @@
-"""The posts of a section with those first that editors pinned."""
+"""The posts of a section, pinned posts first."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -12,34 +12,34 @@ from nodes.models import Node, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of, readable_nodes
 
-# Pinned posts that stand first, the newest; others stand where they would.
-MOST = 3
+# Maximum pinned posts that come first, the newest. Other pinned posts are listed by date, like all posts.
+MAX_PINNED = 3
 
 
 def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return `size` live posts of a (live) section, newest first; on the first page those that are pinned before them.
+    """Return `size` live posts of a (live) section, the newest first. The first page also has the pinned posts before them.
 
-    Each stands on one page. Raises ValueError for a cursor that is none.
+    Each post appears on one page. Raises ValueError for an invalid cursor.
     """
-    first = _pinned(section_id, moment)
-    base = {**posts_of(section_id), **({"_id": {"$nin": [node.pk for node in first]}} if first else {})}
-    found = listing(base, "by_section", moment, size, cursor)
-    is_first_page = not found.newer and (found.nodes or not cursor)
-    return replace(found, nodes=(*first, *found.nodes)) if is_first_page else found
+    pinned = _pinned(section_id, moment)
+    base = {**posts_of(section_id), **({"_id": {"$nin": [node.pk for node in pinned]}} if pinned else {})}
+    posts = listing(base, "by_section", moment, size, cursor)
+    is_first_page = not posts.newer and (posts.nodes or not cursor)
+    return replace(posts, nodes=(*pinned, *posts.nodes)) if is_first_page else posts
 
 
 def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
-    """Return the live pinned posts of a section, the newest MOST. Kept in process."""
+    """Return the newest live pinned posts of a section, at most MAX_PINNED. The process caches the result."""
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
         wanted = {**posts_of(section_id), **PINNED, **live(moment)}
-        stored = database()[NODES]
+        collection = database()[NODES]
         fields = for_readers(LISTED, moment)
-        found = read_with_hint(
+        documents = read_with_hint(
             keys_of("by_pin"),
-            lambda hint: stored.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST).hint(hint),
+            lambda hint: collection.find(wanted, fields).sort(NEWEST_FIRST).limit(MAX_PINNED).hint(hint),
         )
-        nodes = list(readable_nodes(NODES, found))
+        nodes = list(readable_nodes(NODES, documents))
         for node in nodes:
             node.is_pinned = True
         return tuple(node for node in nodes if node.content_type.is_installed), due.next_due(moment)

@@ -1,4 +1,4 @@
-"""What is like a page: what shares its tags, the most alike first; and pages whose titles have words that are asked for."""
+"""Related pages, which share tags with a page, the most similar first; and pages found by words of their titles."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,25 +17,26 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 
-# The newest with the same tags that are compared, and those that are shown.
-COMPARED, SHOWN = 50, 4
-# A tag that two share says as much as so many words.
-WORTH_OF_A_TAG = 3
+# Maximum pages with the same tags that are compared, the newest, and maximum that are shown.
+MAX_COMPARED = 50
+MAX_SHOWN = 4
+# A shared tag counts as much as this many shared words of titles.
+TAG_WEIGHT = 3
 
 
 @dataclass(frozen=True)
 class Related:
-    """What is like a page, and the tag that most of it shares with it."""
+    """The pages related to a page, and the tag that most of them share with it."""
 
     nodes: tuple[Node, ...] = ()
     tag: str = ""
 
 
-def related(sections: Tree, node: Node, moment: datetime) -> Related:
-    """Return up to SHOWN live pages, posts and sections that share tags with a node, and never itself, with the tags that they
-    share. Kept in process.
+def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
+    """Return up to MAX_SHOWN live pages, posts and sections that share tags with `node`, each with only the shared tags.
 
-    Of the COMPARED newest those come first that share the most of what few of them have: tags, and words of titles.
+    The MAX_COMPARED newest are compared. Those come first that share the rarest tags and title words with `node`. The process
+    caches the result.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -45,57 +46,65 @@ def related(sections: Tree, node: Node, moment: datetime) -> Related:
             "_id": {"$ne": node.pk},
             **live(moment),
         }
-        fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own)
-        nodes = database()[NODES]
-        found = read_with_hint(
-            keys_of("by_tag"), lambda hint: nodes.find(base, fields).sort(NEWEST_FIRST).limit(COMPARED).hint(hint)
+        fields = for_readers({**LISTED, "derived.title_words": 1}, moment, tagged=own_tags)
+        collection = database()[NODES]
+        documents = read_with_hint(
+            keys_of("by_tag"),
+            lambda hint: collection.find(base, fields).sort(NEWEST_FIRST).limit(MAX_COMPARED).hint(hint),
         )
-        # Most are compared and not shown: nodes are made of few.
-        alike = readable_nodes(NODES, _alike(node, list(found)))
-        # Changes that are due may have taken the tags away.
-        installed = (one for one in alike if one.content_type.is_installed and own & set(one.metadata.tags))
-        shown = list(islice(installed, SHOWN))
+        # The iterator creates nodes only for the few documents that are shown.
+        nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
+        # A scheduled change that is due may have removed the shared tags.
+        candidates = (
+            other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
+        )
+        shown = list(islice(candidates, MAX_SHOWN))
         for other in shown:
-            # Of its other tags it may get or lose some, and this stays.
-            other.metadata.tags = [tag for tag in other.metadata.tags if tag in own]
+            # Only shared tags are kept, so that the result stays valid when the other tags of the page change.
+            other.metadata.tags = [tag for tag in other.metadata.tags if tag in own_tags]
         tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
 
-    own = set(node.metadata.tags)
-    if not own:
+    own_tags = set(node.metadata.tags)
+    if not own_tags:
         return Related()
     return version_cache.get_or_set(("related", node.pk, node.metadata.nonce, *node.metadata.tags), moment, read)
 
 
-def _alike(node: Node, others: Sequence[Document]) -> list[Document]:
-    """Return what is stored of others by how much they share with a node, the newest first of those that share as much."""
+def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Document]:
+    """Return documents sorted by how much they share with `node`, the most first. Equal ones keep their order."""
     tags = set(node.metadata.tags)
     words = set(titles.words(node.metadata.title))
     shared = [
-        (tags.intersection(other["metadata"]["tags"]), words.intersection(_title_words(other))) for other in others
+        (tags.intersection(document["metadata"]["tags"]), words.intersection(_title_words(document)))
+        for document in documents
     ]
-    # What few have says more than what all have: "the", say.
-    common = Counter(one for both in shared for part in both for one in part)
+    # Rare tags and words count more than those that most pages have, such as "the".
+    frequency = Counter(term for both in shared for terms in both for term in terms)
 
-    def weight(part: Iterable[str]) -> float:
-        return sum(log(1 + len(others) / common[one]) for one in part)
+    def weight(terms: Iterable[str]) -> float:
+        return sum(log(1 + len(documents) / frequency[term]) for term in terms)
 
     scores = {
-        other["_id"]: WORTH_OF_A_TAG * weight(t) + weight(w) for other, (t, w) in zip(others, shared, strict=True)
+        document["_id"]: TAG_WEIGHT * weight(shared_tags) + weight(shared_words)
+        for document, (shared_tags, shared_words) in zip(documents, shared, strict=True)
     }
-    return sorted(others, key=lambda other: -scores[other["_id"]])
+    return sorted(documents, key=lambda document: -scores[document["_id"]])
 
 
 def _title_words(document: Document) -> Sequence[str]:
-    """Return the words of a stored title, in whatever changes are scheduled: none of a node without them."""
+    """Return the stored words of a title, including scheduled titles; () for a node without them."""
     words = derived_of(document).get("title_words")
     return words if isinstance(words, list) else ()
 
 
-def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float) -> list[Node]:
-    """Return up to `size` live pages whose titles have words (as marginalia.markup.titles keeps them), the most of them first.
+def find_by_title(
+    sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float
+) -> list[Node]:
+    """Return up to `size` live pages whose titles contain any of `words` (from marginalia.markup.titles).
 
-    One query along an index, of COMPARED documents at most; [] where it takes longer than it may.
+    Pages with the most of the words come first. One query along an index reads at most MAX_COMPARED documents. Returns [] if
+    it takes longer than `milliseconds`.
     """
     wanted = {
         "derived.title_words": {"$in": list(words)},
@@ -106,10 +115,11 @@ def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int,
     documents: list[Document] = []
     try:
         with search.at_most(milliseconds):
-            found = database()[NODES]
+            collection = database()[NODES]
             documents += (
                 read_with_hint(
-                    keys_of("by_title_word"), lambda hint: found.find(wanted, fields).hint(hint).limit(COMPARED)
+                    keys_of("by_title_word"),
+                    lambda hint: collection.find(wanted, fields).hint(hint).limit(MAX_COMPARED),
                 )
                 if words
                 else ()
@@ -117,8 +127,8 @@ def titled(sections: Tree, words: Sequence[str], moment: datetime, *, size: int,
     except search.TooSlow:
         return []
 
-    def missing(document: dict[str, Any]) -> int:
+    def count_missing(document: dict[str, Any]) -> int:
         return len(set(words) - set(_title_words(document)))
 
-    nodes = readable_nodes(NODES, sorted(documents, key=missing))
+    nodes = readable_nodes(NODES, sorted(documents, key=count_missing))
     return [node for node in nodes if node.content_type.is_installed][:size]

@@ -1,4 +1,4 @@
-"""What the words that a reader types may become: titles and tags that readers see, found along indexes."""
+"""Search suggestions while a reader types: titles and tags that readers can see, found along indexes."""
 
 from datetime import datetime
 from typing import Any
@@ -12,61 +12,62 @@ from nodes.models.tree import Tree
 from nodes.selectors import picking, search
 from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 
-TITLES, TAGS = 8, 4
-# Of what takes longer a reader has typed on.
-MILLISECONDS = 100
+MAX_TITLES = 8
+MAX_TAGS = 4
+# Time limit in milliseconds. After that, the reader has typed the next letter.
+TIME_LIMIT_MS = 100
 
 
-def suggestions(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return titles of live pages with words that begin as those typed, up to TITLES, and up to TAGS tags that begin so.
+def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
+    """Return up to MAX_TITLES titles of live pages with words that begin with the typed ones, and up to MAX_TAGS such tags.
 
-    Each once; what takes longer than it may is left out.
+    Each suggestion appears once. Those that were not read within TIME_LIMIT_MS are omitted.
     """
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
-    found: dict[str, None] = {}
+    suggestions: dict[str, None] = {}
     try:
-        with search.at_most(MILLISECONDS):
-            found |= dict.fromkeys(_titles(typed, public, moment))
-            found |= dict.fromkeys(_tags(tags.normalized(typed), public))
+        with search.at_most(TIME_LIMIT_MS):
+            suggestions |= dict.fromkeys(_titles(typed, public, moment))
+            suggestions |= dict.fromkeys(_tags(tags.normalized(typed), public))
     except search.TooSlow:
         pass
-    return list(found)
+    return list(suggestions)
 
 
 def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
     wanted = {**picking.titled(typed), **public}
-    nodes = database()[NODES]
+    collection = database()[NODES]
     fields = for_readers(LISTED, moment)
-    found = read_with_hint(keys_of("by_title_word"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(TITLES))
-    return [node.metadata.title for node in readable_nodes(NODES, found) if node.content_type.is_installed]
+    documents = read_with_hint(
+        keys_of("by_title_word"), lambda hint: collection.find(wanted, fields).hint(hint).limit(MAX_TITLES)
+    )
+    return [node.metadata.title for node in readable_nodes(NODES, documents) if node.content_type.is_installed]
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
-    """Return tags by one document each: that of the first entry of the index beyond the tag that was found before."""
-    found: list[str] = []
-    # They are stored as editors spelled them.
-    for beginning in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
-        tag = beginning
-        end = beginning + titles.LAST
-        while len(found) < TAGS:
+    """Return tags that begin with `typed`. For each, one document is read, at the next index entry after the previous tag."""
+    found_tags: list[str] = []
+    # Three spellings, because tags are stored as editors spelled them.
+    for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
+        tag = prefix
+        end = prefix + titles.LAST
+        while len(found_tags) < MAX_TAGS:
             wanted = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
-            if (following := _next_tag(wanted, tag, end)) is None:
+            if (next_tag := _next_tag(wanted, tag, end)) is None:
                 break
-            tag = following
-            found.append(tag)
-    return found
+            tag = next_tag
+            found_tags.append(tag)
+    return found_tags
 
 
 def _next_tag(wanted: dict[str, Any], tag: str, end: str) -> str | None:
-    """Return the first tag after `tag` of the first document that is wanted; None if there is none."""
-    nodes = database()[NODES]
-    one = next(
-        iter(
-            read_with_hint(keys_of("by_tag"), lambda hint: nodes.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1))
-        ),
-        None,
+    """Return the first tag between `tag` and `end` of the first matching document; None without one."""
+    collection = database()[NODES]
+    documents = read_with_hint(
+        keys_of("by_tag"), lambda hint: collection.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1)
     )
-    said = one["metadata"]["tags"] if one else ()
-    return min((other for other in said if isinstance(other, str) and tag < other < end), default=None)
+    document = next(iter(documents), None)
+    stored_tags = document["metadata"]["tags"] if document else ()
+    return min((other for other in stored_tags if isinstance(other, str) and tag < other < end), default=None)

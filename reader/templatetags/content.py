@@ -1,4 +1,4 @@
-"""{% load content %}: what the fields of a type refer to, and their texts."""
+"""{% load content %}: nodes that the fields of a type refer to, and texts of fields."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ register = template.Library()
 
 @register.simple_tag
 def referred(node_id: ObjectId | None) -> Any:
-    """{% referred detail.see_also as other %}: the node or photo that a field names; None where readers do not see it."""
+    """{% referred detail.see_also as other %}: return the node or photo with this id; None if readers cannot see it."""
     return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 
 @register.filter
 def month_url(node: BaseNode) -> str:
-    """{{ entry|month_url }}: the path of what its blog published in the same month; "" for what no blog lists."""
+    """{{ entry|month_url }}: return the path of the archive of the post's month; "" for a node that no blog lists."""
     sections = tree.current()
     published = node.metadata.published
     section = sections.sections.get(node.metadata.parent_id)
@@ -37,5 +37,5 @@ def month_url(node: BaseNode) -> str:
 
 @register.filter
 def markdown(text: str | None) -> SafeString:
-    """{{ detail.method|markdown }}: what a MarkdownField says, shown as the page's text is: with photos, links, inserts."""
-    return texts.shown(rendering.of_field(text)) if text else SafeString("")
+    """{{ detail.method|markdown }}: return the HTML of a MarkdownField, with photos, links and inserts like a page's text."""
+    return texts.render_for_readers(rendering.of_field(text)) if text else SafeString("")

@@ -1,4 +1,4 @@
-"""{% load inserts %}: what editors can put into a text, as the editor's menu and as words."""
+"""{% load inserts %}: the inserts that editors can add to a text, as a menu and as a list of spellings."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ register = template.Library()
 
 @register.inclusion_tag("editor/_inserts.html", takes_context=True)
 def insert_menu(context: Any) -> dict[str, Any]:
-    """{% insert_menu %}: a dialog with a form for each insert, whose script puts directives into the text."""
-    return {"inserts": [_entry(made, context["user"]) for made in base.registered()]}
+    """{% insert_menu %}: show a dialog with a form for each insert. Its script adds the directives to the text."""
+    return {"inserts": [_entry(insert, context["user"]) for insert in base.registered()]}
 
 
 @register.inclusion_tag("editor/_spellings.html")
 def insert_spellings() -> dict[str, Any]:
-    """{% insert_spellings %}: how each insert is written, for those who type it."""
-    return {"inserts": [(made, base.example(made)) for made in base.registered()]}
+    """{% insert_spellings %}: show an example of each insert, for people who type it."""
+    return {"inserts": [(insert, base.example(insert)) for insert in base.registered()]}
 
 
-def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
-    form = made(auto_id=f"insert-{made.name}-%s", label_suffix="")
+def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
+    form = insert(auto_id=f"insert-{insert.name}-%s", label_suffix="")
     for name, field in form.fields.items():
         if isinstance(field, PhotoIdsField):
             field.widget = forms.TextInput({"data-photo": "more"})
@@ -42,19 +42,20 @@ def _entry(made: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
-        # Browsers cut pasted text silently. What is too long is refused with the text that the insert is in.
+        # Without maxlength, because browsers truncate pasted text silently. A value that is too long is refused later, when
+        # the text with the insert is saved.
         field.widget.attrs.pop("maxlength", None)
-    return {"insert": made, "form": form}
+    return {"insert": insert, "form": form}
 
 
 def _sections(field: NodeIdField, user: Any) -> list[tuple[str, str]]:
     sections = tree.current()
     moment = now()
     sees_all = access.sees_all(user)
-    found = [
+    choices = [
         (f"{field.prefix}{section.id}", section.title)
         for section in sorted(sections.sections.values(), key=lambda section: section.title.casefold())
         if section.type in field.types and (sees_all or sections.is_live(section.id, moment))
     ]
-    nothing = [] if found and field.required else [("", _("None") if found else _("There is none yet."))]
-    return [*found, *nothing]
+    empty = [] if choices and field.required else [("", _("None") if choices else _("There is none yet."))]
+    return [*choices, *empty]

@@ -1,4 +1,4 @@
-"""{% load times %}: points in time, for programs that read a page and for editors."""
+"""{% load times %}: points in time, for machines that read a page and for editors."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,9 +12,9 @@ register = template.Library()
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """{{ moment|iso }}: with its offset and to the second, as HTML wants it: no stored moment is finer than a reader's.
+    """{{ moment|iso }}: return the moment for a datetime attribute of HTML, to the second, with its offset; "" for None.
 
-    Before standard time, offsets had seconds, which HTML doesn't accept: such a moment is in UTC.
+    HTML doesn't accept offsets with seconds, which were common before standard time. Such a moment is returned in UTC.
     """
     if moment is None:
         return ""
@@ -25,11 +25,11 @@ def iso(moment: datetime | None) -> str:
 
 @register.filter
 def ago(moment: datetime) -> str:
-    """{{ moment|ago }}: "5 minutes ago"; "just now" within the first minute."""
+    """{{ moment|ago }}: return "5 minutes ago" or, within the first minute, "just now"."""
     return times.ago(moment, now())
 
 
 @register.filter
 def point(moment: datetime | None) -> str:
-    """{{ moment|point }}: a day and a time, without the year if it is this one."""
+    """{{ moment|point }}: return day and time, with the year if it isn't this year; "" for None."""
     return times.point(moment, now()) if moment else ""

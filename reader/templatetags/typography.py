@@ -1,4 +1,4 @@
-"""{% load typography %}: titles and summaries as printers would set them."""
+"""{% load typography %}: typographic quotation marks and dashes for titles and summaries."""
 
 from django import template
 
@@ -9,8 +9,8 @@ register = template.Library()
 
 @register.filter
 def smart(text: object) -> str:
-    """{{ node.metadata.title|smart }}: a line of text with the quotation marks, apostrophes and dashes of the site's language.
+    """{{ node.metadata.title|smart }}: return a line of text with quotation marks, apostrophes and dashes of the language.
 
-    Text stays text, for the template to escape.
+    The language is that of the site. The result is plain text, which the template escapes.
     """
     return rendering.line(str(text))

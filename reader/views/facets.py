@@ -1,4 +1,4 @@
-"""Lists narrowed by facets: what the query of an address asks for, and links that add or take away one value."""
+"""Lists filtered by facets: the filter in the query of a URL, and links that add or remove one value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from django.utils.text import capfirst
 
 from nodes.content import Content, facets, registry
 from nodes.models import Node
-from reader.selectors import facets as selectors
+from reader.selectors import faceted_lists
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a facet: `url` leads to the list with it, or without it where it `is_chosen`."""
+    """A value of a facet. `url` leads to the list with this value or, if it `is_chosen`, without it."""
 
     label: str
     count: int
@@ -26,76 +26,81 @@ class Choice:
 
 @dataclass(frozen=True)
 class Group:
-    """The values of one facet that there are."""
+    """The values of one facet that nodes have."""
 
     label: str
     choices: Sequence[Choice]
 
 
 @dataclass(frozen=True)
-class Narrowed:
-    """A section's list and what it is narrowed to: (name of a facet, value) of each, sorted; `type` has all of these facets."""
+class FacetFilter:
+    """A filter of a section's list. `wanted`: sorted (name of a facet, value); `type`: the type that has all these facets."""
 
     section: Node
     types: Sequence[type[Content]]
     type: type[Content] | None
     wanted: Sequence[tuple[str, str]]
     moment: datetime
-    # Whether anything has all that is wanted.
+    # Whether any node has all wanted values.
     is_matched: bool = True
 
     @property
     def query(self) -> str:
-        """What the list is narrowed to, spelled in one way: "course=dessert&is_vegan=true"."""
+        """Return the filter as a query string in one normal spelling: "course=dessert&is_vegan=true"."""
         return urlencode(self.wanted)
 
     @property
     def words(self) -> str:
-        """What the list is narrowed to, for titles."""
+        """Return the labels of the wanted values, for titles."""
         fields = {field.name: field for field in facets.fields(self.type.type_name)} if self.type else {}
         return " · ".join(_label(facets.labels(fields[name]), value) for name, value in self.wanted if name in fields)
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The values that narrow the list further, those that it is narrowed to among them. None where these are more than any
-        page has: each link says all others."""
+        """Return the values to filter by, chosen ones included.
+
+        Return [] if more values are wanted than any node can have, because each link would repeat all of them.
+        """
         if len(self.wanted) > facets.MOST:
             return []
-        shown = self.types if not self.wanted else [self.type] if self.type else []
-        return [group for one in shown for group in self._groups(one.type_name)]
+        types = self.types if not self.wanted else [self.type] if self.type else []
+        return [group for type in types for group in self._groups(type.type_name)]
 
     def _groups(self, type: str) -> Iterator[Group]:
-        # Counts are kept: not those of what matches nothing, of which there is any number.
-        counted = selectors.counts(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
+        # A filter without matches gets no counts, because counts are cached and there is any number of such filters.
+        all_counts = (
+            faceted_lists.count_values(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
+        )
         for field in facets.fields(type):
-            counts = counted.get(field.name, {})
+            counts = all_counts.get(field.name, {})
             labels = facets.labels(field)
             chosen = [value for name, value in self.wanted if name == field.name]
             values = list(dict.fromkeys((*chosen, *counts)))
-            order = {value: place for place, value in enumerate(labels)}
+            order = {value: position for position, value in enumerate(labels)}
             values.sort(key=lambda value: (order.get(value, len(order)), -counts.get(value, 0), value))
             if values:
-                choices = [self._choice(field.name, one, _label(labels, one), counts.get(one, 0)) for one in values]
+                choices = [
+                    self._choice(field.name, value, _label(labels, value), counts.get(value, 0)) for value in values
+                ]
                 yield Group(capfirst(str(field.verbose_name)), choices)
 
     def _choice(self, name: str, value: str, label: str, count: int) -> Choice:
-        one = (name, value)
-        rest = [wanted for wanted in self.wanted if wanted != one]
-        is_chosen = len(rest) < len(self.wanted)
-        query = urlencode(sorted(rest if is_chosen else [*rest, one]))
-        address = self.section.get_absolute_url()
-        return Choice(label, count, f"{address}?{query}" if query else address, is_chosen)
+        others = [wanted for wanted in self.wanted if wanted != (name, value)]
+        is_chosen = len(others) < len(self.wanted)
+        query = urlencode(sorted(others if is_chosen else [*others, (name, value)]))
+        url = self.section.get_absolute_url()
+        return Choice(label, count, f"{url}?{query}" if query else url, is_chosen)
 
 
-def asked(query: QueryDict, section: Node, moment: datetime) -> Narrowed:
-    """Return what the query of a section's page narrows its list to. What is no facet of what may stand in it is ignored."""
+def parse_filter(query: QueryDict, section: Node, moment: datetime) -> FacetFilter:
+    """Return the filter in the query of a section's page. Parameters that are no facets of the section's types are ignored."""
     types = registry.listed_by_facets(section.metadata.type)
-    names = {name for one in types for name in one.facets}
+    names = {name for type in types for name in type.facets}
     values = ((name, facets.normalize(value)) for name in names for value in query.getlist(name))
     wanted = sorted({(name, value) for name, value in values if value})
-    # Of two types with a facet of one name the first has it.
-    having_all = (one for one in types if {name for name, _value in wanted} <= set(one.facets))
-    return Narrowed(section, types, next(having_all, None), wanted, moment)
+    # If two types have a facet with the same name, the first type wins.
+    matching_types = (type for type in types if {name for name, _value in wanted} <= set(type.facets))
+    return FacetFilter(section, types, next(matching_types, None), wanted, moment)
 
 
 def _label(labels: dict[str, str], value: str) -> str:

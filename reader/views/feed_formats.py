@@ -1,4 +1,4 @@
-"""RSS 2.0, Atom and JSON Feed, of the same items: each form writes bytes that depend on nothing else."""
+"""RSS 2.0, Atom and JSON Feed from the same items. The bytes of a format depend only on channel and items."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import feedgenerator
 from django.utils.feedgenerator import Atom1Feed, Rss201rev2Feed, SyndicationFeed, rfc3339_date
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot contain, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -20,7 +20,7 @@ _JPEG = "image/jpeg"
 
 @dataclass(frozen=True)
 class Channel:
-    """A feed without its items. Addresses are absolute; `updated` is when it last changed."""
+    """A feed without its items. URLs are absolute. `updated` is when the feed last changed."""
 
     title: str
     description: str
@@ -32,7 +32,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file that belongs to an item. `length` in bytes."""
+    """A file that belongs to an item. `length` is in bytes."""
 
     url: str
     content_type: str
@@ -41,7 +41,7 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG that stands for an item, its size in pixels. How many bytes it has is known when it is asked for."""
+    """A JPEG that represents an item, with its size in pixels. Its length in bytes is unknown until it is requested."""
 
     url: str
     width: int
@@ -50,7 +50,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Item:
-    """One post. `id` never changes; `html` is its whole text, `summary` plain text."""
+    """A post in a feed. `id` never changes, `html` is the whole text, and `summary` is plain text."""
 
     id: str
     title: str
@@ -61,7 +61,7 @@ class Item:
     updated: datetime
     author: str
     tags: tuple[str, ...]
-    # The page of the author, "" where there is none.
+    # URL of the author's page; "" without one.
     author_url: str = ""
     enclosure: Enclosure | None = None
     picture: Picture | None = None
@@ -72,7 +72,7 @@ class Item:
 
 
 class _Rss(Rss201rev2Feed):
-    """RSS with whole texts in content:encoded, and the author's name in dc:creator: <author> would be an e-mail address."""
+    """RSS with whole texts in content:encoded and the author's name in dc:creator, because <author> requires an email."""
 
     def rss_attributes(self) -> dict[str, str]:
         return super().rss_attributes() | {
@@ -84,7 +84,7 @@ class _Rss(Rss201rev2Feed):
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
         if picture := item["picture"]:
-            # An <enclosure> would have to say its length.
+            # Not <enclosure>, which requires the length.
             size = {"width": str(picture.width), "height": str(picture.height)}
             handler.addQuickElement(
                 "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}
@@ -109,15 +109,15 @@ class _Atom(Atom1Feed):
         return self.feed["updated"]
 
 
-def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -> bytes:
-    feed = form(
+def _xml(feed_class: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -> bytes:
+    feed = feed_class(
         title=_text(channel.title),
         link=channel.link,
         description=_text(channel.description),
         subtitle=_text(channel.description),
         feed_url=channel.feed_url,
         language=channel.language,
-        author_name=_text(channel.title) if form is _Atom else None,
+        author_name=_text(channel.title) if feed_class is _Atom else None,
         updated=channel.updated,
     )
     for item in items:
@@ -136,9 +136,9 @@ def _xml(form: type[SyndicationFeed], channel: Channel, items: Sequence[Item]) -
             categories=[_text(tag) for tag in item.tags],
             enclosures=[feedgenerator.Enclosure(e.url, str(e.length), e.content_type) for e in item.enclosures],
         )
-    written = BytesIO()
-    feed.write(written, "utf-8")
-    return written.getvalue()
+    buffer = BytesIO()
+    feed.write(buffer, "utf-8")
+    return buffer.getvalue()
 
 
 def _text(text: str) -> str:
@@ -146,17 +146,17 @@ def _text(text: str) -> str:
 
 
 def rss(channel: Channel, items: Sequence[Item]) -> bytes:
-    """Return RSS 2.0."""
+    """Return the feed as RSS 2.0."""
     return _xml(_Rss, channel, items)
 
 
 def atom(channel: Channel, items: Sequence[Item]) -> bytes:
-    """Return Atom (RFC 4287)."""
+    """Return the feed as Atom (RFC 4287)."""
     return _xml(_Atom, channel, items)
 
 
 def json_feed(channel: Channel, items: Sequence[Item]) -> bytes:
-    """Return JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/)."""
+    """Return the feed as JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/)."""
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": channel.title,
@@ -170,7 +170,7 @@ def json_feed(channel: Channel, items: Sequence[Item]) -> bytes:
 
 
 def _json_item(item: Item) -> dict[str, Any]:
-    written: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "id": item.id,
         "url": item.link,
         "title": item.title,
@@ -181,20 +181,20 @@ def _json_item(item: Item) -> dict[str, Any]:
     }
     if item.enclosure:
         file = item.enclosure
-        written["attachments"] = [{"url": file.url, "mime_type": file.content_type}]
+        entry["attachments"] = [{"url": file.url, "mime_type": file.content_type}]
         if file.length:
-            written["attachments"][0]["size_in_bytes"] = file.length
-        written["image"] = file.url
+            entry["attachments"][0]["size_in_bytes"] = file.length
+        entry["image"] = file.url
     if item.picture:
-        written["image"] = item.picture.url
+        entry["image"] = item.picture.url
     if item.summary:
-        written["summary"] = item.summary
+        entry["summary"] = item.summary
     if item.author:
-        written["authors"] = [{"name": item.author} | ({"url": item.author_url} if item.author_url else {})]
-    return written
+        entry["authors"] = [{"name": item.author} | ({"url": item.author_url} if item.author_url else {})]
+    return entry
 
 
-FORMS = {
+FORMATS = {
     "rss": (rss, "application/rss+xml; charset=utf-8"),
     "atom": (atom, "application/atom+xml; charset=utf-8"),
     "json": (json_feed, "application/feed+json; charset=utf-8"),

@@ -1,8 +1,8 @@
-"""Feeds of the site, a blog or a tag: the newest posts, whole, for feed readers.
+"""Feeds of the site, a blog, a gallery, a tag or an author: the newest posts with their whole texts, for feed readers.
 
-Ids are made of the nodes' own and never change; addresses are absolute, inside the texts too. The entity tag is the digest
-of what is sent, so that a reader that has it already gets a 304. For those that know dates alone, a feed was last changed when
-the site was: what was taken away leaves no date in a feed.
+Ids are derived from the nodes' ids and never change. URLs are absolute, also inside the texts. The entity tag is the digest of
+the response, so clients that have the feed already get a 304. For clients that only compare dates, Last-Modified is the time
+of the last change of the site, because a deleted post leaves no date in a feed.
 """
 
 import hashlib
@@ -27,16 +27,16 @@ from nodes.content import NEWEST, PHOTOS
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import due, stored_nodes
 from photos import addresses, pictures, texts
-from reader.selectors import authors
-from reader.views.feed_formats import FORMS, Channel, Enclosure, Item, Picture
-from reader.views.pages import moved_with, section_at
+from reader.selectors import bylines
+from reader.views.feed_formats import FORMATS, Channel, Enclosure, Item, Picture
+from reader.views.pages import redirect_if_moved, section_at
 
-ENTRIES = 20
+MAX_ENTRIES = 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a feed is about: its title, its description, the path of its page, and what it lists."""
+    """The content of a feed: title, description, path of the page that it belongs to, and nodes."""
 
     title: str
     description: str
@@ -45,23 +45,23 @@ class Source:
     changed: datetime | None = None
 
 
-def _of_site() -> Source:
+def _site_source() -> Source:
     settings = stored_site.current().settings
-    listing = stored_nodes.newest_entries(tree.current(), now(), size=ENTRIES, whole=True)
+    listing = stored_nodes.newest_entries(tree.current(), now(), size=MAX_ENTRIES, whole=True)
     return Source(settings.name, settings.tagline or settings.name, "/", listing.nodes)
 
 
-def _of_section(section: Node) -> Source:
+def _section_source(section: Node) -> Source:
     select = stored_nodes.photos_of if section.content_type.lists == PHOTOS else stored_nodes.entries
-    listing = select(section.pk, now(), size=ENTRIES, whole=True)
+    listing = select(section.pk, now(), size=MAX_ENTRIES, whole=True)
     metadata = section.metadata
     title = f"{metadata.title} · {stored_site.current().settings.name}"
     return Source(title, section.blurb or metadata.title, section.get_absolute_url(), listing.nodes, metadata.updated)
 
 
-def _of_tag(tag: str) -> Source:
+def _tag_source(tag: str) -> Source:
     tag = unicodedata.normalize("NFC", tag)
-    listing = stored_nodes.tagged(tree.current(), tag, now(), size=ENTRIES, whole=True)
+    listing = stored_nodes.tagged(tree.current(), tag, now(), size=MAX_ENTRIES, whole=True)
     if not listing.nodes:
         raise Http404(_("Nothing is tagged “%(tag)s”.") % {"tag": tag})
     title = f"{tag} · {stored_site.current().settings.name}"
@@ -69,12 +69,12 @@ def _of_tag(tag: str) -> Source:
     return Source(title, description, reverse("tag", args=[tag]), listing.nodes)
 
 
-def _of_author(slug: str) -> Source:
+def _author_source(slug: str) -> Source:
     sections = tree.current()
     moment = now()
-    page = authors.pages(sections, moment).get(slug)
-    names = authors.names(authors.slugs_of(page) if page else [slug], moment)
-    listing = authors.posts(sections, names, moment, size=ENTRIES, whole=True)
+    page = bylines.pages(sections, moment).get(slug)
+    names = bylines.names(bylines.author_slugs(page) if page else [slug], moment)
+    listing = bylines.posts(sections, names, moment, size=MAX_ENTRIES, whole=True)
     if not listing.nodes:
         raise Http404(_("Nothing was published under this name."))
     name = page.metadata.title if page else min(node.metadata.author.name for node in listing.nodes)
@@ -85,35 +85,35 @@ def _of_author(slug: str) -> Source:
 
 @require_safe
 def site(request: HttpRequest, form: str) -> HttpResponse:
-    """Answer the feed of all blogs."""
-    return _answer(request, form, _of_site)
+    """Return the feed of all blogs."""
+    return _respond(request, form, _site_source)
 
 
 @require_safe
 def blog(request: HttpRequest, path: str, form: str) -> HttpResponse:
-    """Answer the feed of a blog or a gallery, or redirect to where that has moved."""
-    found = section_at(path, NEWEST, PHOTOS)
-    return moved_with(request, found, path) or _answer(request, form, lambda: _of_section(found))
+    """Return the feed of a blog or a gallery, or redirect to its new URL if the section has moved."""
+    section = section_at(path, NEWEST, PHOTOS)
+    return redirect_if_moved(request, section, path) or _respond(request, form, lambda: _section_source(section))
 
 
 @require_safe
 def tag(request: HttpRequest, tag: str, form: str) -> HttpResponse:
-    """Answer the feed of what carries a tag."""
-    return _answer(request, form, lambda: _of_tag(tag))
+    """Return the feed of posts and photos with a tag."""
+    return _respond(request, form, lambda: _tag_source(tag))
 
 
 @require_safe
 def author(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """Answer the feed of what is signed with a name."""
-    return _answer(request, form, lambda: _of_author(slug))
+    """Return the feed of posts signed with a name."""
+    return _respond(request, form, lambda: _author_source(slug))
 
 
-def _answer(request: HttpRequest, form: str, read: Callable[[], Source]) -> HttpResponse:
-    if form not in FORMS:
+def _respond(request: HttpRequest, form: str, read: Callable[[], Source]) -> HttpResponse:
+    if form not in FORMATS:
         raise Http404(_("There is no feed at this address."))
-    write, content_type = FORMS[form]
+    write, content_type = FORMATS[form]
     source = read()
-    pictures.read(source.nodes)
+    pictures.attach(source.nodes)
     items = [_item(node, request) for node in source.nodes]
     times = [time for item in items for time in (item.updated, item.published)]
     changed = max([*times, *([source.changed] if source.changed else [])], default=None)
@@ -151,12 +151,12 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail
-        # How long the copy of what was cut is is not known before it is made: feeds say 0 then.
-        kind, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
-        enclosure = Enclosure(origin + addresses.original(node), kind, length)
+        # Cropped photos are sent as a copy. Its length is unknown until it is made, so feeds use 0.
+        content_type, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
+        enclosure = Enclosure(origin + addresses.original_path(node), content_type, length)
     elif node.picture:
-        shared = addresses.shared(node.picture)
-        picture = Picture(origin + shared.path, shared.width, shared.height)
+        copy = addresses.share_image(node.picture)
+        picture = Picture(origin + copy.path, copy.width, copy.height)
     line = rendering.line
     values: dict[str, Any] = {"title": line(metadata.title), "link": link, "summary": line(node.blurb)}
     return Item(

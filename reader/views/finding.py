@@ -1,4 +1,4 @@
-"""Pages that help readers to find others: archives, search, and what stands where nothing is."""
+"""Pages that help readers to find other pages: archives, search, and the page for wrong URLs."""
 
 import re
 from urllib.parse import urlencode
@@ -17,23 +17,22 @@ from nodes.content import NEWEST
 from nodes.models import Node, tree
 from nodes.selectors import search
 from photos import pictures
-from reader.selectors import archives, related
-from reader.selectors.suggestions import suggestions
-from reader.views.pages import breadcrumbs, listed, moved_with, section_at
+from reader.selectors import archives, related, suggestions
+from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section_at
 
 RESULTS = 10
 SUGGESTIONS = 5
-# A wrong address must not cost much more than a right one.
-SUGGESTING_MILLISECONDS = 200
-SUGGESTING_WORDS = 8
-LONGEST_ADDRESS = 200
+# Limits for suggestions on the 404 page, because a wrong URL must not cost much more than a right one.
+MAX_SUGGESTING_MS = 200
+MAX_SUGGESTING_WORDS = 8
+MAX_PATH_LENGTH = 200
 
 
 @require_safe
 def archive(request: HttpRequest, path: str) -> HttpResponse:
     """List the months in which a blog has posts."""
     blog = section_at(path, NEWEST)
-    if moved := moved_with(request, blog, path):
+    if moved := redirect_if_moved(request, blog, path):
         return moved
     months = archives.months(blog.pk, now(), timezone.get_current_timezone())
     context = {"node": blog, "months": months, "years": archives.by_year(months), "breadcrumbs": _crumbs(blog)}
@@ -44,14 +43,14 @@ def archive(request: HttpRequest, path: str) -> HttpResponse:
 def archive_of(request: HttpRequest, path: str, year: int, month: int | None = None) -> HttpResponse:
     """List a blog's posts of one year or month."""
     blog = section_at(path, NEWEST)
-    if moved := moved_with(request, blog, path):
+    if moved := redirect_if_moved(request, blog, path):
         return moved
     zone = timezone.get_current_timezone()
-    posts = listed(request, archives.entries_of, blog.pk, year, month, now(), zone)
+    posts = paginate(request, archives.posts_in, blog.pk, year, month, now(), zone)
     if not posts.nodes:
         raise Http404(_("Nothing was published here then."))
     first_day = archives.Month(year, month or 1, 0).first_day
-    months = (one for one in archives.months(blog.pk, now(), zone) if one.year == year)
+    months = (month for month in archives.months(blog.pk, now(), zone) if month.year == year)
     context = {"node": blog, "listing": posts, "first_day": first_day, "by_month": month is not None}
     context["years"] = archives.by_year(months)
     return render(request, "nodes/archive-of.html", context | {"breadcrumbs": _crumbs(blog, with_archive=True)})
@@ -65,7 +64,7 @@ def _crumbs(blog: Node, *, with_archive: bool = False) -> list[dict[str, str]]:
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """Search the site for ?q=, page ?page= of what is found."""
+    """Search the site for ?q= and show page ?page= of the results."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[: search.LONGEST_QUERY]
     page = request.GET.get("page", "1")
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 4 else 0
@@ -73,10 +72,10 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("There is no such page of results."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # Where nothing was found, as when it took too long, the first page has no more to say.
+    # A later page without hits redirects to the first. The search may have taken too long.
     if number > 1 and results.total and not results.hits:
         return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
-    pictures.read(hit.node for hit in results.hits)
+    pictures.attach(hit.node for hit in results.hits)
     more = number + 1 if results.total > number * RESULTS else None
     context = {"query": query, "results": results, "page": number, "previous": number - 1, "more": more}
     return render(request, "nodes/search.html", context)
@@ -85,29 +84,29 @@ def search_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(private=True, max_age=60)
 def search_suggestions(request: HttpRequest) -> JsonResponse:
-    """Answer {"suggestions": […]}: titles and tags that ?q= may become."""
+    """Return {"suggestions": […]}: titles and tags that begin like the words in ?q=."""
     typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
-    return JsonResponse({"suggestions": suggestions(tree.current(), typed, now())})
+    return JsonResponse({"suggestions": suggestions.suggest(tree.current(), typed, now())})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 404 with what the reader may have meant: pages whose titles have words of the address, and what to search for."""
-    words = _words_of(request.path)
+    """Return the 404 page with suggestions: pages whose titles contain words of the URL, and words to search for."""
+    words = _words_in(request.path)
     sections = tree.current()
     moment = now()
-    asked = {"size": SUGGESTIONS, "milliseconds": SUGGESTING_MILLISECONDS}
-    found = related.titled(sections, titles.typed(words), moment, **asked) if words else []
-    context = {"suggestions": found, "words": words, "sections": sections.live_children(None, moment)}
+    limits = {"size": SUGGESTIONS, "milliseconds": MAX_SUGGESTING_MS}
+    nodes = related.find_by_title(sections, titles.typed(words), moment, **limits) if words else []
+    context = {"suggestions": nodes, "words": words, "sections": sections.live_children(None, moment)}
     return render(request, "404.html", context, status=404)
 
 
-def _words_of(path: str) -> str:
-    """Return the words of the last part of an address; "" for that of a file, which robots ask for, not readers.
+def _words_in(path: str) -> str:
+    """Return the words in the last part of a path; "" for the name of a file, which robots request and readers don't.
 
-    Numbers, addresses for mails and what may be a key are no words.
+    Numbers, email addresses and strings that may be keys are ignored.
     """
-    last = path.rstrip("/").rsplit("/", 1)[-1][:LONGEST_ADDRESS]
+    last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]
     if not set(last).isdisjoint(".@%="):
         return ""
     words = re.split(r"[^\w'’]+|_", last)
-    return " ".join([word for word in words if word and not any(c.isdecimal() for c in word)][:SUGGESTING_WORDS])
+    return " ".join([word for word in words if word and not any(c.isdecimal() for c in word)][:MAX_SUGGESTING_WORDS])

@@ -1,4 +1,4 @@
-"""What a page is, for search engines: JSON-LD in the words of https://schema.org, in a block of data that nothing executes."""
+"""Structured data for search engines: JSON-LD with the vocabulary of https://schema.org, in a script element with data."""
 
 import json
 from collections.abc import Sequence
@@ -12,31 +12,33 @@ from django.utils.safestring import SafeString
 from nodes import content, links, rendering
 from nodes.models import Node, Photo, stored_site
 from photos import addresses
-from photos.addresses import Shared
+from photos.addresses import ShareImage
 
-# What has a headline there; all else has a name.
+# Types of schema.org that have a headline. All others have a name.
 _ARTICLES = frozenset({"Article", "BlogPosting", "NewsArticle", "Report", "TechArticle"})
-# In JSON as in itself, and no end of the block for any parser of HTML.
-_ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-_NOTHING: tuple[Any, ...] = (None, "", [], (), {})
+# JSON escapes for characters that could end the script element for an HTML parser.
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_EMPTY: tuple[Any, ...] = (None, "", [], (), {})
 
 
-def script(
-    request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+def node_script(
+    request: HttpRequest, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: ShareImage | None
 ) -> SafeString:
-    """Return the block for the page of a node: what it is, and where it stands."""
+    """Return the script element for the page of a node: the node, and its breadcrumbs."""
     origin = links.origin(request)
     graph = [_node(origin, node, breadcrumbs, picture)]
     if breadcrumbs:
-        graph.append(_trail(origin, [*breadcrumbs, {"title": node.metadata.title, "url": node.get_absolute_url()}]))
-    return _block(graph)
+        graph.append(
+            _breadcrumb_list(origin, [*breadcrumbs, {"title": node.metadata.title, "url": node.get_absolute_url()}])
+        )
+    return _script(graph)
 
 
-def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
-    """Return the block for a front page that is a list: the site, and the pages that are listed."""
+def front_page_script(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
+    """Return the script element for a front page that is a list: the site, and the listed pages."""
     origin = links.origin(request)
     site = stored_site.current().settings
-    about = {
+    website = {
         "@type": "WebSite",
         "@id": f"{origin}/",
         "url": f"{origin}/",
@@ -45,27 +47,27 @@ def front(request: HttpRequest, listed: Sequence[Node]) -> SafeString:
         "inLanguage": site.language,
         "publisher": _publisher(origin),
     }
-    graph: list[dict[str, Any]] = [{name: value for name, value in about.items() if value not in _NOTHING}]
+    graph: list[dict[str, Any]] = [{name: value for name, value in website.items() if value not in _EMPTY}]
     if listed:
         steps = [{"title": rendering.line(node.metadata.title), "url": node.get_absolute_url()} for node in listed]
         graph.append({"@type": "ItemList", "itemListElement": _items(origin, steps, "url")})
-    return _block(graph)
+    return _script(graph)
 
 
-def _block(graph: list[dict[str, Any]]) -> SafeString:
-    said = {"@context": "https://schema.org", "@graph": graph}
-    text = json.dumps(said, ensure_ascii=False, cls=DjangoJSONEncoder).translate(_ESCAPED)
+def _script(graph: list[dict[str, Any]]) -> SafeString:
+    document = {"@context": "https://schema.org", "@graph": graph}
+    text = json.dumps(document, ensure_ascii=False, cls=DjangoJSONEncoder).translate(_ESCAPES)
     return format_html('<script type="application/ld+json">{}</script>', SafeString(text))
 
 
 def _node(
-    origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: Shared | None
+    origin: str, node: Node | Photo, breadcrumbs: Sequence[dict[str, str]], picture: ShareImage | None
 ) -> dict[str, Any]:
     metadata = node.metadata
     site = stored_site.current().settings
     url = origin + node.get_absolute_url()
     type = "WebSite" if url == f"{origin}/" else node.content_type.schema_org
-    said: dict[str, Any] = {
+    data: dict[str, Any] = {
         "@type": type,
         "@id": url,
         "url": url,
@@ -78,19 +80,19 @@ def _node(
         "publisher": _publisher(origin),
     }
     if metadata.author and metadata.author.name:
-        said["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
+        data["author"] = _person(metadata.author.name, origin, metadata.author.get_absolute_url())
     if node.content_type.is_of_author:
-        said["mainEntity"] = _person(metadata.title, origin, node.get_absolute_url())
+        data["mainEntity"] = _person(metadata.title, origin, node.get_absolute_url())
     if breadcrumbs:
         section = breadcrumbs[-1]
-        said["isPartOf"] = {
+        data["isPartOf"] = {
             "@type": content.get(section["type"]).schema_org,
             "name": section["title"],
             "url": origin + section["url"],
         }
-    said |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
-    said |= metadata.detail.linked_data()
-    return {name: value for name, value in said.items() if value not in _NOTHING}
+    data |= _file(origin, node) if isinstance(node, Photo) else {"image": _image(origin, picture)}
+    data |= metadata.detail.linked_data()
+    return {name: value for name, value in data.items() if value not in _EMPTY}
 
 
 def _publisher(origin: str) -> dict[str, str]:
@@ -102,7 +104,7 @@ def _person(name: str, origin: str, path: str) -> dict[str, str]:
     return person | {"url": origin + path} if path else person
 
 
-def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
+def _image(origin: str, picture: ShareImage | None) -> dict[str, Any] | None:
     if picture is None:
         return None
     size = {"width": _pixels(picture.width), "height": _pixels(picture.height)}
@@ -113,8 +115,8 @@ def _image(origin: str, picture: Shared | None) -> dict[str, Any] | None:
 def _file(origin: str, photo: Photo) -> dict[str, Any]:
     detail = photo.metadata.detail
     return {
-        "contentUrl": origin + addresses.original(photo),
-        "thumbnailUrl": origin + addresses.shared(photo).path,
+        "contentUrl": origin + addresses.original_path(photo),
+        "thumbnailUrl": origin + addresses.share_image(photo).path,
         "encodingFormat": detail.content_type if addresses.is_whole(photo) else "image/jpeg",
         "width": _pixels(addresses.size(photo)[0]),
         "height": _pixels(addresses.size(photo)[1]),
@@ -126,12 +128,12 @@ def _pixels(number: int) -> dict[str, Any]:
     return {"@type": "QuantitativeValue", "value": number, "unitText": "px"}
 
 
-def _trail(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, Any]:
+def _breadcrumb_list(origin: str, steps: Sequence[dict[str, str]]) -> dict[str, Any]:
     return {"@type": "BreadcrumbList", "itemListElement": _items(origin, steps, "item")}
 
 
 def _items(origin: str, steps: Sequence[dict[str, str]], name: str) -> list[dict[str, Any]]:
-    """Return pages as numbered items of a list, which have their address under `name`."""
+    """Return pages {title, url} as numbered items of a list. The key `name` contains the URL of each."""
     return [
         {"@type": "ListItem", "position": number, "name": step["title"], name: origin + step["url"]}
         for number, step in enumerate(steps, 1)

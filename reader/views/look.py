@@ -1,4 +1,4 @@
-"""Files of a site's own look: a style sheet, and icons made of the logo. Their addresses say all that is in them."""
+"""Files of a site's own look: a style sheet, and icons made from the logo. Their URLs determine their whole content."""
 
 import hashlib
 from functools import lru_cache
@@ -20,65 +20,69 @@ from photos.assets import contents, images, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.limits import limits
 from photos.assets.renditions import Spec
-from photos.assets.responses import FOR_EVER, NOT_KEPT
+from photos.assets.responses import FOR_EVER, NO_STORE
 
-# Of home screens, which show no icon on nothing.
-PAPER = (0xFD, 0xFC, 0xF9)
+# Background of icons for home screens, which don't support transparency.
+BACKGROUND = (0xFD, 0xFC, 0xF9)
 
 
-def address(settings: StoredSettings) -> str:
-    """Return where the style sheet of these settings is; "" where they change nothing of the theme."""
+def stylesheet_url(settings: StoredSettings) -> str:
+    """Return the URL of the style sheet for these settings; "" if they change nothing of the theme."""
     name = look.name(settings)
     return f"{reverse('look-sheet', args=[name])}?v={look.digest(name)}" if name else ""
 
 
 @require_safe
-def sheet(request: HttpRequest, name: str) -> HttpResponse:
-    """Send a style sheet that sets the theme's custom properties."""
+def stylesheet(request: HttpRequest, name: str) -> HttpResponse:
+    """Return a style sheet that sets the theme's custom properties."""
     text = look.sheet(name)
     if text is None:
         raise Http404
-    return _kept(request, text.encode(), "text/css; charset=utf-8")
+    return _cached_for_ever(request, text.encode(), "text/css; charset=utf-8")
 
 
 @require_safe
 def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
-    """Send an icon made of the site's logo; of no other photo are any made."""
+    """Return an icon made from the site's logo. There are no icons of other photos."""
     logo, _dark = pictures.logos()
-    name = next((one for one in addresses.ICONS if logo and addresses.icon(logo, one) == quote(request.path)), None)
+    name = next(
+        (name for name in addresses.ICONS if logo and addresses.icon_path(logo, name) == quote(request.path)), None
+    )
     if logo is None or name is None:
         raise Http404
     source = contents.find(logo.pk, content_id, logo.parent_id)
     try:
         if source is None:
             raise Http404
-        spec = _source(logo)
-        copy = renditions.get(source, logo.metadata.detail.content_type, spec)
-        return _kept(request, _drawn(copy, spec.extension, name), "image/png")
+        spec = _source_spec(logo)
+        copy = renditions.get_or_make(source, logo.metadata.detail.content_type, spec)
+        return _cached_for_ever(request, _render_icon(copy, spec.extension, name), "image/png")
     except TooBusy:
-        # Tabs ask once, and have no use for an error: the theme's own, until the copy is made.
-        return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NOT_KEPT})
-    except (BadPicture, reader.Missing) as error:
+        # A browser tab requests its icon once and can't use an error, so it gets the theme's icon until the copy is made.
+        return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NO_STORE})
+    except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
 
 
-def _source(logo: Photo) -> Spec:
-    """Return the copy of a logo that its icons are made of, as wide as the largest if the logo is."""
-    # A WebP cannot be as long as a JPEG, and lets shine through.
+def _source_spec(logo: Photo) -> Spec:
+    """Return the copy of a logo that its icons are made from, at least as wide as the largest icon if the logo is."""
+    # WebP supports transparency, but an image cannot be as high as a JPEG.
     extension = "webp" if renditions.widths(addresses.size(logo), "webp") else "jpg"
-    made = renditions.widths(addresses.size(logo), extension)
-    width = next((one for one in made if one >= max(addresses.ICONS.values())), made[-1])
+    widths = renditions.widths(addresses.size(logo), extension)
+    width = next((width for width in widths if width >= max(addresses.ICONS.values())), widths[-1])
     return Spec(width, extension, cut=addresses.cut(logo))
 
 
 @lru_cache(maxsize=8)
-def _drawn(copy: contents.Stored, extension: str, name: str) -> bytes:
+def _render_icon(copy: contents.StoredFile, extension: str, name: str) -> bytes:
     with copy.open() as file:
-        on = PAPER if name == "touch-icon" else None
-        return images.icon(file, renditions.FORMATS[extension][0], limits(), width=addresses.ICONS[name], on=on)
+        background = BACKGROUND if name == "touch-icon" else None
+        return images.render_icon(
+            file, renditions.FORMATS[extension][0], limits(), width=addresses.ICONS[name], background=background
+        )
 
 
-def _kept(request: HttpRequest, content: bytes, content_type: str) -> HttpResponse:
+def _cached_for_ever(request: HttpRequest, content: bytes, content_type: str) -> HttpResponse:
     response = HttpResponse(content, content_type=content_type, headers={"Cache-Control": FOR_EVER})
     response["ETag"] = quote_etag(hashlib.blake2b(content, digest_size=16).hexdigest())
     return get_conditional_response(request, response["ETag"], None, response) or response

@@ -1,6 +1,6 @@
-"""A page before it is public: for editors through the admin, for others by a signed link. Never kept, never indexed.
+"""Previews of pages that aren't public yet: for editors in the admin, for others by a signed link. Never cached or indexed.
 
-A link is bound to one version of one node, and expires.
+A link is valid for one version of one node, and expires.
 """
 
 from dataclasses import dataclass
@@ -21,27 +21,27 @@ from nodes.selectors import editable_nodes
 from nodes.selectors.listing import is_public
 from reader.views import pages
 
-# Binds a signature to this purpose: nothing else that this site signs opens a preview.
+# Restricts signatures to previews, so that nothing else that this site signs opens a preview.
 SALT = "nodes.preview.version"
 DAYS = 7
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a link shows: what a node, or its draft, says under a nonce, and nothing that is saved later."""
+    """The version that a link shows: the node, or its draft, with this nonce. A later save invalidates the link."""
 
     node_id: ObjectId
     nonce: ObjectId
 
 
 def link(preview: Preview) -> str:
-    """Return the path of a link that shows `preview` for DAYS days."""
+    """Return the path of a link that shows `preview`. It is valid for DAYS days."""
     token = signing.dumps([str(preview.node_id), str(preview.nonce)], salt=SALT)
     return reverse("preview", args=[token])
 
 
-def read(token: str) -> Preview | None:
-    """Return what a link shows; None for one that is forged, meant for something else, or too old."""
+def read_token(token: str) -> Preview | None:
+    """Return the preview that a token of a link stands for; None if it is forged, has another purpose, or has expired."""
     try:
         node_id, nonce = signing.loads(token, salt=SALT, max_age=DAYS * 86_400)
     except signing.BadSignature:
@@ -51,34 +51,36 @@ def read(token: str) -> Preview | None:
 
 @require_safe
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Show what a signed link names."""
-    preview = read(token)
-    found = editable_nodes.load(preview.node_id) if preview else None
-    if preview is None or found is None:
+    """Show the version that a signed link stands for."""
+    preview = read_token(token)
+    editable = editable_nodes.load(preview.node_id) if preview else None
+    if preview is None or editable is None:
         raise Http404(_("This preview link is not valid any more."))
-    if found.draft is None and is_public(found.node, tree.current(), now()):
-        # Published or discarded: readers' page is all there is to see.
-        return HttpResponseRedirect(found.node.get_absolute_url())
-    if found.draft and found.draft.nonce == preview.nonce:
-        return show(request, found.drafted())
-    if found.live.nonce == preview.nonce:
-        return show(request, found.node)
-    return _private(render(request, "nodes/preview-gone.html", status=410))
+    if editable.draft is None and is_public(editable.node, tree.current(), now()):
+        # The draft was published or discarded, so only the public page is left.
+        return HttpResponseRedirect(editable.node.get_absolute_url())
+    if editable.draft and editable.draft.nonce == preview.nonce:
+        return show(request, editable.drafted())
+    if editable.live.nonce == preview.nonce:
+        return show(request, editable.node)
+    return _make_private(render(request, "nodes/preview-gone.html", status=410))
 
 
 def show(request: HttpRequest, node: Node, body: SafeString | None = None) -> HttpResponse:
-    """Answer a page as readers would see it if it were published now, or with `body` for its text. Its address must not leak to
-    what it links to."""
+    """Return a page as readers would see it if it were published now. `body`, if given, replaces its text.
+
+    Headers keep the URL of the preview secret from sites that the page links to.
+    """
     node.metadata.published = node.metadata.published or now()
-    return _private(pages.show(request, node, body, is_preview=True))
+    return _make_private(pages.show(request, node, body, is_preview=True))
 
 
-def home(request: HttpRequest) -> HttpResponse:
-    """Answer the front page with the settings that the request was given (editor.settings)."""
-    return _private(pages.front(request, is_preview=True))
+def front_page(request: HttpRequest) -> HttpResponse:
+    """Return the front page with the settings that were set on the request (editor.settings)."""
+    return _make_private(pages.front_page(request, is_preview=True))
 
 
-def _private(response: HttpResponse) -> HttpResponse:
+def _make_private(response: HttpResponse) -> HttpResponse:
     add_never_cache_headers(response)
     response["X-Robots-Tag"] = "noindex"
     response["Referrer-Policy"] = "no-referrer"

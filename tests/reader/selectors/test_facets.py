@@ -12,7 +12,7 @@ from nodes.checks import check_content
 from nodes.content import NodeField, Page, facets
 from nodes.models import version_cache
 from nodes.services import trash
-from reader.selectors import facets as selectors
+from reader.selectors import faceted_lists
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save
 from tests.support.nodes.content import Cookbook, Recipe, registered
@@ -34,7 +34,7 @@ def slugs(cookbook):
     """Return a function: the slugs of the recipes in the cookbook that have these values."""
 
     def having(*wanted, size: int = 20, cursor: str | None = None) -> list[str]:
-        found = selectors.having(cookbook, "recipe", wanted, now(), size=size, cursor=cursor)
+        found = faceted_lists.filtered(cookbook, "recipe", wanted, now(), size=size, cursor=cursor)
         return [one.metadata.slug for one in found.nodes]
 
     return having
@@ -43,7 +43,7 @@ def slugs(cookbook):
 @pytest.fixture
 def counted(cookbook):
     """Return a function: how many recipes in the cookbook have each value besides these."""
-    return lambda *wanted: selectors.counts(cookbook, "recipe", wanted, now())
+    return lambda *wanted: faceted_lists.count_values(cookbook, "recipe", wanted, now())
 
 
 def test_a_save_stores_the_values_of_its_facets(cookbook):
@@ -90,7 +90,7 @@ def test_what_has_all_values_is_listed_the_newest_first(cookbook, slugs):
     assert slugs(("course", "dessert"), ("is_vegan", "true")) == ["tart"]
     assert slugs(("course", "dessert"), ("course", "main")) == []
     assert slugs(("$gt", "")) == []
-    first = selectors.having(cookbook, "recipe", [("course", "dessert")], now(), size=1)
+    first = faceted_lists.filtered(cookbook, "recipe", [("course", "dessert")], now(), size=1)
     assert slugs(("course", "dessert"), size=1, cursor=first.older) == ["tart"]
     with pytest.raises(ValueError):
         slugs(("course", "dessert"), cursor="none")
@@ -111,7 +111,7 @@ def test_of_many_values_those_of_the_most_nodes_are_told(cookbook, counted):
     for n in range(3):
         recipe(cookbook, f"r-{n}", ingredients=[f"rare {n}-{i}" for i in range(20)] + ["salt"])
     told = counted()["ingredients"]
-    assert len(told) == selectors.MOST_TOLD
+    assert len(told) == faceted_lists.MAX_VALUES_SHOWN
     assert next(iter(told.items())) == ("salt", 3)
 
 

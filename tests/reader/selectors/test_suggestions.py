@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def found(typed: str) -> list[str]:
-    return suggestions.suggestions(tree.current(), typed, now())
+    return suggestions.suggest(tree.current(), typed, now())
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_few_are_suggested_and_few_documents_read(mongo, commands):
         assert len(suggested) == titles + tags, typed
         hinted = [keys_of(name) for name in ("by_title_word", "by_tag")]
         sent = [event for event in commands.sent if event.command.get("hint") in hinted]
-        assert len(sent) <= 3 + suggestions.TAGS
+        assert len(sent) <= 3 + suggestions.MAX_TAGS
         for event in sent:
             plan = explain(mongo, event)
             assert "IXSCAN" in stages(plan)
             assert not stages(plan) & {"COLLSCAN", "SORT"}
-            assert event.command["maxTimeMS"] <= suggestions.MILLISECONDS
+            assert event.command["maxTimeMS"] <= suggestions.TIME_LIMIT_MS
             read = plan["executionStats"]["totalDocsExamined"]
-            assert read <= (1 if event.command["hint"] == hinted[1] else 2 * suggestions.TITLES + 4), (typed, read)
+            assert read <= (1 if event.command["hint"] == hinted[1] else 2 * suggestions.MAX_TITLES + 4), (typed, read)

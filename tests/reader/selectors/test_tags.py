@@ -3,7 +3,7 @@
 from marginalia.mongo.clock import now
 from nodes.models import tree
 from nodes.selectors import stored_nodes
-from reader.selectors import tags
+from reader.selectors import tag_counts
 from tests.support.commands import explain, stages
 from tests.support.nodes import build, photo_build
 
@@ -15,13 +15,13 @@ def test_tags_are_counted_along_their_index_until_the_site_changes(mongo, comman
     build.node("blog-entry", "in-the-dark", parent=dark, tags=("unseen",))
     photo_build.upload(photo_build.gallery())
     with commands.recorded() as log:
-        assert tags.counts(tree.current(), now()) == {"one": 4, "two": 2}
+        assert tag_counts.count_tags(tree.current(), now()) == {"one": 4, "two": 2}
     asked = [event for event in log.sent if "$unwind" in repr(event.command)]
     assert len(asked) == 2
     for event in asked:
         assert "COLLSCAN" not in stages(explain(mongo, event))
     build.node("blog-entry", "another", parent=blog, tags=("three",))
-    assert tags.counts(tree.current(), now())["three"] == 1
+    assert tag_counts.count_tags(tree.current(), now())["three"] == 1
 
 
 def test_nodes_of_a_type_are_listed_along_an_index(mongo, commands):

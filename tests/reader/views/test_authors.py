@@ -107,7 +107,7 @@ class TestWithoutAPage:
     def test_costs_three_commands(self, client, blog, commands):
         post(blog, "a")
         client.get(ADDRESS)
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         with commands.recorded():
             client.get(ADDRESS)
         # The site, the posts, the photos.

@@ -154,11 +154,11 @@ def test_a_page_is_kept_until_the_site_changes(cookbook, read, client, commands)
 
 def test_what_matches_nothing_is_neither_counted_nor_kept(cookbook, client, commands):
     client.get("/cooking")
-    pages = len(page_cache.kept.cache.entries)
+    pages = len(page_cache.storage.cache.entries)
     with commands.recorded():
         for address in ("/cooking?course=x", "/cooking?course=x&is_vegan=true", "/blog?course=x"):
             client.get(address)
     assert "aggregate" not in commands.names
     client.get("/cooking/tart?course=dessert")
     client.get("/?course=dessert")
-    assert len(page_cache.kept.cache.entries) == pages
+    assert len(page_cache.storage.cache.entries) == pages

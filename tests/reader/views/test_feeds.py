@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 
 from marginalia.mongo.clock import now
-from nodes.models.stored_site import NAMES
+from nodes.models.stored_site import VERSION_KEYS
 from nodes.services import editing, trash
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -120,7 +120,7 @@ def test_readers_that_know_dates_alone_miss_nothing(client, blog, mongo, monkeyp
     assert "Last-Modified" not in get(), "more may happen within this second"
     post = node("blog-entry", "more", parent=blog, expires=datetime(2023, 6, 1, 12, tzinfo=UTC))
     long_ago = ObjectId.from_datetime(datetime(2023, 1, 1, tzinfo=UTC))
-    mongo["cms.site"].update_one({}, {"$set": dict.fromkeys(NAMES, long_ago)})
+    mongo["cms.site"].update_one({}, {"$set": dict.fromkeys(VERSION_KEYS, long_ago)})
     clock(datetime(2023, 6, 1, 11, tzinfo=UTC))
     before = get()
     assert before["Last-Modified"] == "Sun, 01 Jan 2023 00:00:01 GMT"

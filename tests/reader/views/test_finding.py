@@ -346,7 +346,7 @@ class TestSitemap:
             assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
 
     def test_is_cut_into_pages_that_stay(self, client, blog, monkeypatch):
-        monkeypatch.setattr(sitemap, "SIZE", 2)
+        monkeypatch.setattr(sitemap, "PAGE_SIZE", 2)
         same = datetime(2021, 1, 1, tzinfo=UTC)
         for number in range(5):
             node("blog-entry", f"p{number}", parent=blog, published=same)

@@ -9,7 +9,7 @@ from PIL import Image
 
 from marginalia.mongo.connection import database
 from photos.assets import renditions
-from photos.assets.responses import FOR_EVER, NOT_KEPT
+from photos.assets.responses import FOR_EVER, NO_STORE
 from reader import page_cache
 from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import node
@@ -91,10 +91,10 @@ def test_while_no_copy_can_be_made_the_icon_is_that_of_the_theme(client, logo, m
     save_look(logo=logo)
     path = next(path for path in requested_files(get_html(client)) if "/media/look/" in path)
     with monkeypatch.context() as busy:
-        busy.setattr(renditions, "_turns", threading.BoundedSemaphore(1))
-        assert renditions._turns.acquire(blocking=False)
+        busy.setattr(renditions, "_maker_slots", threading.BoundedSemaphore(1))
+        assert renditions._maker_slots.acquire(blocking=False)
         answer = client.get(path)
-    assert (answer.status_code, answer["Cache-Control"]) == (302, NOT_KEPT)
+    assert (answer.status_code, answer["Cache-Control"]) == (302, NO_STORE)
     assert answer["Location"].endswith("icon.svg")
     assert client.get(path).status_code == 200
 
@@ -153,14 +153,14 @@ def test_the_home_page_lists_all_alike(client, blog):
 def test_a_look_of_its_own_costs_kept_pages_nothing(client, logo, commands):
     about = node("basic-page", "about")
     plain = get_html(client, "/news/first")
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     with commands.recorded():
         get_html(client, "/news/first")
     before = len(commands)
     menu = [{"label": "", "target": f"node:{about}"}]
     save_look(accent="#7a1f5c", logo=logo, menu=menu, social=[{"label": "x", "target": "https://example.org"}])
     assert get_html(client, "/news/first") != plain
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     with commands.recorded():
         get_html(client, "/news/first")
     assert len(commands) == before

@@ -39,7 +39,7 @@ def test_a_gallery_shows_its_live_photos_newest_first(client):
 
 
 def test_a_gallery_has_pages(client, monkeypatch):
-    monkeypatch.setattr("reader.views.pages.PHOTOS_LISTED", 2)
+    monkeypatch.setattr("reader.views.pages.PHOTOS_PER_PAGE", 2)
     parent = gallery("lakes")
     for number in range(5):
         upload(parent, name=f"{number}.jpg", fields={"published": build.PAST + timedelta(days=number)})

@@ -87,4 +87,4 @@ def test_goes_along_an_index(client, blog, mongo, commands):
         assert not stages(plan) & {"COLLSCAN", "SORT"}
         run = plan["executionStats"]
         assert (run["nReturned"], run["totalDocsExamined"]) == (returned, returned)
-    assert pinned.MOST == 3
+    assert pinned.MAX_PINNED == 3

@@ -57,7 +57,7 @@ class TestRelated:
         assert below(client, "/news/this") == ["other"]
         mongo["cms.nodes"].update_one({"_id": other}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
         version_cache.clear()
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         assert below(client, "/news/this") == []
         assert "More like this" not in client.get("/news/this").content.decode()
 
@@ -75,9 +75,9 @@ class TestRelated:
         version_cache.clear()
         for address, queries in (("/news/post-1", 1), ("/news/untagged", 0)):
             with commands.recorded():
-                assert len(below(client, address)) == related.SHOWN * queries
+                assert len(below(client, address)) == related.MAX_SHOWN * queries
             sent = [event.command for event in commands.sent if event.command.get("hint") == keys_of("by_tag")]
-            assert [command["limit"] for command in sent] == [related.COMPARED] * queries
+            assert [command["limit"] for command in sent] == [related.MAX_COMPARED] * queries
 
 
 class TestMinutes:

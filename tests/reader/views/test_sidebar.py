@@ -77,5 +77,5 @@ def test_it_is_one_bounded_query_along_an_index(mongo, client, library, commands
     assert queries() == []
     monkeypatch.setattr(outline, "MOST_PAGES", 1)
     version_cache.clear()
-    page_cache.kept.clear()
+    page_cache.storage.clear()
     assert len([line for line in lines(client, "/library/glossary") if "is-section" not in line[0]]) == 1

@@ -1,7 +1,7 @@
-"""What readers see under the name of an author, and the page that tells of one.
+"""Posts and photos by the name of their author, and the pages about authors.
 
-An author is a name, as posts are signed with it; its address is made of the name alone, so that no account is told of. A page
-of a type that tells of authors stands for all names that it has.
+An author is a name with which posts are signed. The URL is derived only from the name, so it reveals no account. A page of a
+type for authors represents all names that it lists.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,22 +28,22 @@ from nodes.selectors.listing import (
     type_condition,
 )
 
-# Pages of authors that stand for the addresses of their names, the newest.
-MOST_PAGES = 1_000
-# Names of one author: what is looked for at once along the index.
-MOST_NAMES = 50
-# Photos beside the posts.
-PHOTOS_SHOWN = 12
+# Maximum pages about authors that are read, the newest.
+MAX_PAGES = 1_000
+# Maximum names of one author in one query.
+MAX_NAMES = 50
+# Maximum photos shown alongside the posts.
+MAX_PHOTOS = 12
 
 
-def slugs_of(page: Node) -> frozenset[str]:
-    """Return the last parts of the addresses that a page, which tells of an author, stands for."""
+def author_slugs(page: Node) -> frozenset[str]:
+    """Return the slugs of the names that a page about an author represents: its title and its `names`."""
     names = getattr(page.metadata.detail, "names", None) or ()
     return frozenset(filter(None, map(slugify, (page.metadata.title, *names))))
 
 
 def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
-    """Return the live pages that tell of authors, by each slug that they stand for. Kept in process."""
+    """Return the live pages about authors by each slug that they represent. The process caches the result."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
@@ -56,30 +56,37 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         nodes = database()[NODES]
         documents = read_with_hint(
             keys_of("by_type"),
-            lambda hint: nodes.find(wanted, fields).sort(NEWEST_FIRST).limit(MOST_PAGES).hint(hint),
+            lambda hint: nodes.find(wanted, fields).sort(NEWEST_FIRST).limit(MAX_PAGES).hint(hint),
         )
-        found: dict[str, Node] = {}
+        by_slug: dict[str, Node] = {}
         for page in readable_nodes(NODES, documents):
-            # Of two that have a name, it stays the older one's: a new page takes no address of another.
-            found |= dict.fromkeys(slugs_of(page), page)
-        return found, due.next_due(moment)
+            # If two pages share a name, the older one wins, so that a new page doesn't take over the URL of another.
+            by_slug |= dict.fromkeys(author_slugs(page), page)
+        return by_slug, due.next_due(moment)
 
     return version_cache.get_or_set("pages of authors", moment, read)
 
 
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
-    """Return the names, of posts and photos in any state, whose addresses end in one of these slugs. Kept in process."""
+    """Return the names of authors with one of these slugs, of posts and photos in any state.
+
+    At most MAX_NAMES are returned. The process caches the result.
+    """
 
     def read() -> tuple[dict[str, list[str]], None]:
-        found: dict[str, list[str]] = {}
-        # Of the index alone, one entry a name.
-        every = {name for one in (NODES, ASSET_FILES) for name in database()[one].distinct("metadata.author.name")}
-        for name in sorted(name for name in every if name and isinstance(name, str)):
-            found.setdefault(slugify(name), []).append(name)
-        return found, None
+        by_slug: dict[str, list[str]] = {}
+        # `distinct` reads only the index, one entry per name.
+        names = {
+            name
+            for collection in (NODES, ASSET_FILES)
+            for name in database()[collection].distinct("metadata.author.name")
+        }
+        for name in sorted(name for name in names if name and isinstance(name, str)):
+            by_slug.setdefault(slugify(name), []).append(name)
+        return by_slug, None
 
-    known = version_cache.get_or_set("names of authors", moment, read)
-    return [name for slug in sorted(slugs) for name in known.get(slug, ())][:MOST_NAMES]
+    by_slug = version_cache.get_or_set("names of authors", moment, read)
+    return [name for slug in sorted(slugs) for name in by_slug.get(slug, ())][:MAX_NAMES]
 
 
 def posts(
@@ -91,9 +98,9 @@ def posts(
     cursor: str | None = None,
     whole: bool = False,
 ) -> Listing:
-    """Return `size` live posts that are signed with one of these names, newest first, with their texts if `whole`.
+    """Return `size` live posts signed with one of these names, the newest first, with their texts if `whole`.
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     if not names:
         return Listing(())
@@ -102,21 +109,20 @@ def posts(
 
 
 def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
-    """Return the newest live photos that are signed with one of these names: PHOTOS_SHOWN at most."""
+    """Return the newest live photos signed with one of these names, at most MAX_PHOTOS."""
     if not names:
         return Listing(())
-    return listing(_signed(sections, names, moment), "by_byline", moment, PHOTOS_SHOWN, collections=(ASSET_FILES,))
+    return listing(_signed(sections, names, moment), "by_byline", moment, MAX_PHOTOS, collections=(ASSET_FILES,))
 
 
-def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
-    """Return (name, when the newest live post was published) of each author, by the slug of the name, as the newest post is
-    signed. Kept in process.
+def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
+    """Return each author by slug: the name, spelled as in the newest live post, and when that post was published.
 
-    Passes over index keys alone.
+    The query reads only index keys. The process caches the result.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
-        # None, the top level, would have the server look into documents.
+        # Without None, the top level, because for None the server would read documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         wanted = {
             "metadata.author.name": {"$gt": ""},
@@ -125,13 +131,13 @@ def bylines(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
             **live(moment),
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
-        found: dict[str, tuple[str, datetime]] = {}
+        by_slug: dict[str, tuple[str, datetime]] = {}
         pipeline = [{"$match": wanted}, {"$group": group}]
-        for one in aggregate_with_hint(database()[NODES], pipeline, keys_of("by_byline")):
-            slug = slugify(one["_id"])
-            if slug and one["at"] > found.get(slug, ("", BEGINNING))[1]:
-                found[slug] = one["_id"], one["at"]
-        return found, due.next_due(moment)
+        for author in aggregate_with_hint(database()[NODES], pipeline, keys_of("by_byline")):
+            slug = slugify(author["_id"])
+            if slug and author["at"] > by_slug.get(slug, ("", BEGINNING))[1]:
+                by_slug[slug] = author["_id"], author["at"]
+        return by_slug, due.next_due(moment)
 
     return version_cache.get_or_set("newest of authors", moment, read)
 

@@ -1,4 +1,4 @@
-"""Which tags readers meet, and on how much."""
+"""The tags that readers can see, and how often each is used."""
 
 from collections import Counter
 from datetime import datetime
@@ -13,16 +13,16 @@ from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import live
 
-# Tags that are told of: those on the most.
-MOST = 1_000
+# Maximum tags that are returned, the most used.
+MAX_TAGS = 1_000
 
 
-def counts(sections: Tree, moment: datetime) -> dict[str, int]:
-    """Return on how many live nodes and photos each tag is, the most used first, then by name. Kept in process."""
+def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
+    """Return how many live nodes and photos have each tag, the most used first, then by name. The process caches the result."""
 
     def read() -> tuple[dict[str, int], datetime | None]:
         note_tags()
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         public = {
             "metadata.parent_id": {"$in": sections.live_ids(moment)},
             "metadata.tags": {"$gt": ""},
@@ -35,11 +35,11 @@ def counts(sections: Tree, moment: datetime) -> dict[str, int]:
                 {"$unwind": "$metadata.tags"},
                 {"$group": {"_id": "$metadata.tags", "count": {"$sum": 1}}},
                 {"$sort": {"count": -1, "_id": 1}},
-                {"$limit": MOST},
+                {"$limit": MAX_TAGS},
             ]
             for group in aggregate_with_hint(database()[name], pipeline, keys_of("by_tag", name)):
-                found[group["_id"]] += group["count"]
-        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        return dict(ordered[:MOST]), due.next_due(moment)
+                counts[group["_id"]] += group["count"]
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return dict(ordered[:MAX_TAGS]), due.next_due(moment)
 
     return version_cache.get_or_set("tags of readers", moment, read)

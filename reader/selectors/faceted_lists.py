@@ -1,0 +1,95 @@
+"""Lists of a section's nodes of one type, filtered by facets and paged by keyset, and the counts of facet values."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+
+from marginalia.mongo.connection import database
+from marginalia.mongo.reading import aggregate_with_hint
+from nodes.collections import DATED, NODES, keys_of
+from nodes.content import UPCOMING, facets
+from nodes.models import tree, version_cache
+from nodes.models.dependencies import on_lists
+from nodes.selectors import due
+from nodes.selectors.listing import Listing, listing, live
+
+# (name of a field, value), each once: "course", "dessert".
+Values = Sequence[tuple[str, str]]
+
+# Maximum values of all fields that are read, and of one field that are returned: those with the most nodes. A list of free
+# words can have any number of values.
+MAX_VALUES_READ = 1_000
+MAX_VALUES_SHOWN = 20
+# Counts are cached for up to this many chosen values, because there is any number of combinations of more values.
+MAX_CHOSEN_CACHED = 2
+
+
+def filtered(
+    section_id: ObjectId, type: str, wanted: Values, moment: datetime, *, size: int, cursor: str | None = None
+) -> Listing:
+    """Return `size` live nodes of a type in a (live) section that have all wanted values, the newest first.
+
+    Raises ValueError for an invalid cursor.
+    """
+    if not _is_possible(type, wanted):
+        # A search of the index would find nothing.
+        return Listing(())
+    base, index = _query(section_id, type, wanted)
+    return listing(base, index, moment, size, cursor)
+
+
+@on_lists
+def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
+    """Return, by the name of a field and by value, how many live nodes of a section have the value and all wanted values.
+
+    Fields are in the order of the type's `facets`. Each has at most MAX_VALUES_SHOWN values, the most frequent first. The
+    process caches the result for up to MAX_CHOSEN_CACHED wanted values.
+    """
+
+    # A section that lists by date doesn't list pages without a date.
+    dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
+
+    def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
+        base, index = _query(section_id, type, wanted)
+        pipeline: list[dict[str, Any]] = [
+            {"$match": {**base, **dated, **live(moment)}},
+            {"$project": {"derived.facets": 1, "_id": 0}},
+            {"$unwind": "$derived.facets"},
+            {"$group": {"_id": "$derived.facets", "count": {"$sum": 1}}},
+            {"$sort": {"count": -1, "_id": 1}},
+            {"$limit": MAX_VALUES_READ},
+        ]
+        counts: dict[str, dict[str, int]] = {field.name: {} for field in facets.fields(type)}
+        for group in aggregate_with_hint(database()[NODES], pipeline, keys_of(index)):
+            name, value = facets.parse_facet(group["_id"])
+            if name in counts and len(counts[name]) < MAX_VALUES_SHOWN:
+                counts[name][value] = group["count"]
+        # An empty result expires at once, because strangers can request any number of values that no node has.
+        return counts, due.next_due(moment) if any(counts.values()) or not wanted else moment
+
+    if len(wanted) > MAX_CHOSEN_CACHED:
+        return read()[0]
+    return version_cache.get_or_set(("facets", section_id, type, tuple(sorted(wanted))), moment, read)
+
+
+def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, Any], str]:
+    """Return the filter, without the condition for live nodes, and the name of its index."""
+    if not wanted:
+        return {"metadata.parent_id": section_id, "metadata.type": type}, "by_section"
+    keys = sorted({facets.format_facet(type, name, value) for name, value in wanted})
+    condition = keys[0] if len(keys) == 1 else {"$all": keys}
+    return {"derived.facets": condition, "metadata.parent_id": section_id}, "by_facet"
+
+
+def _is_possible(type: str, wanted: Values) -> bool:
+    """Return whether a node can have all of these values.
+
+    A node stores at most `facets.MOST` values, and one value of a field that is not a list.
+    """
+    values = Counter(name for name, _value in set(wanted))
+    return len(wanted) <= facets.MOST and not any(
+        values[field.name] > 1 for field in facets.fields(type) if not facets.is_list(field)
+    )
