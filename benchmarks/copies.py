@@ -20,7 +20,7 @@ def _upload_photos(folder: Path) -> list[str]:
     from PIL import Image
 
     from nodes.selectors import stored_photos
-    from photos.addresses import copy
+    from photos.addresses import copy_path
     from photos.assets.limits import limits
     from photos.services.importing import upload
     from tests.support.nodes import build
@@ -34,7 +34,7 @@ def _upload_photos(folder: Path) -> list[str]:
         fields = {"published": build.PAST, "detail.alt": "Noise"}
         photo = stored_photos.get(upload(build.EDITOR, parent, path, fields=fields))
         assert photo
-        urls += [copy(photo, width, kind) for width in limits().widths[:5] for kind in ("jpg", "webp")]
+        urls += [copy_path(photo, width, kind) for width in limits().widths[:5] for kind in ("jpg", "webp")]
     return urls
 
 

@@ -164,13 +164,13 @@ def down(mb: int) -> dict[str, float]:
     """Measure reading with the site's reader, as the view uses it."""
     _connect()
     from marginalia.mongo.connection import database
-    from photos.assets.reader import read
+    from photos.assets.reader import read_range
 
     file = database()["cms.assets.files"].find_one({"filename": f"{mb}.bin"})
     assert file
 
     def work() -> None:
-        assert sum(map(len, read("cms.assets", file["_id"], file["chunkSize"], 0, file["length"]))) == mb * MIB
+        assert sum(map(len, read_range("cms.assets", file["_id"], file["chunkSize"], 0, file["length"]))) == mb * MIB
 
     return _measure(work)
 
@@ -203,7 +203,7 @@ def picture(megapixels: int) -> dict[str, float]:
     from django.urls import reverse
 
     from nodes.selectors import stored_photos
-    from photos.addresses import copy, square
+    from photos.addresses import copy_path, square_path
     from photos.assets.limits import limits
     from tests.support.nodes.photo_build import gallery
 
@@ -222,7 +222,7 @@ def picture(megapixels: int) -> dict[str, float]:
         assert result["ok"], result
         photo = stored_photos.get(result["id"])
         assert photo
-        for address in (copy(photo, max(limits().widths), "webp"), square(photo, max(limits().squares))):
+        for address in (copy_path(photo, max(limits().widths), "webp"), square_path(photo, max(limits().squares))):
             assert client.get(address).status_code == 200
 
     try:

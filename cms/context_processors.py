@@ -52,7 +52,13 @@ def _look() -> dict[str, Any]:
     light, dark = pictures.logos()
     icons = {name.replace("-", "_"): addresses.icon_path(light, name) for name in addresses.ICONS} if light else {}
     files = {"sheet": look.stylesheet_url(settings), "fonts": fonts(settings)}
-    return {**files, "logo": light, "logo_dark": dark, "icons": icons, "social": menus.resolve_links(settings.social, now())}
+    return {
+        **files,
+        "logo": light,
+        "logo_dark": dark,
+        "icons": icons,
+        "social": menus.resolve_links(settings.social, now()),
+    }
 
 
 def _links_at_top() -> list[MenuLink]:
@@ -72,7 +78,9 @@ def _menu(request: HttpRequest) -> dict[str, Any]:
     sections = tree.current()
     moment = now()
     menu = stored_site.current().settings.menu
-    entries = _mark_current(menus.resolve_links(menu, moment) if menu else sections.live_children(None, moment), request)
+    entries = _mark_current(
+        menus.resolve_links(menu, moment) if menu else sections.live_children(None, moment), request
+    )
     current = next((entry for entry in entries if entry["current"]), None)
     inside = _mark_current(sections.live_children(current["id"], moment), request) if current and current["id"] else []
     return {"entries": entries, "inside": inside}

@@ -92,7 +92,7 @@ def choice(node: Node | Photo) -> Choice:
         kind=str(node.type_label),
         path=path,
         note="" if is_live else str(texts.REASONS[State.HIDDEN]),
-        thumbnail=addresses.square(node, 160) if isinstance(node, Photo) else "",
+        thumbnail=addresses.square_path(node, 160) if isinstance(node, Photo) else "",
     )
 
 

@@ -171,7 +171,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     shown = found.node if request.GET.get("version") == "live" else found.drafted()
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
-    return previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
+    return previews.show(request, shown, texts.render_for_editor(shown, sees_photos=sees_photos, sees_all=sees_all))
 
 
 @require_POST

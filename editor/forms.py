@@ -261,7 +261,7 @@ class NodeForm(forms.Form):
         sees_photos = access.may_see_photos(self.user)
         sees_all = access.sees_all(self.user)
         render = partial(rendering.to_html, source, format)
-        return texts.broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
+        return texts.find_broken(source, render, sees_photos=sees_photos, sees_all=sees_all)
 
 
 def _initial(data: Any, initial: Any) -> Any:

@@ -192,7 +192,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
             _refuse(form, error)
         else:
             is_photo = found.node.content_type.is_file
-            page_of = addresses.in_admin(node_id) if is_photo else admin_url("change", node_id)
+            page_of = addresses.admin_path(node_id) if is_photo else admin_url("change", node_id)
             link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
             told = format_html(_("Restored: {}."), link)
             if was_due:

@@ -86,10 +86,10 @@ def _warn(request: HttpRequest, node: Node, said: Version) -> None:
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
     render = partial(rendering.to_html, text, format)
-    found = texts.broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
+    found = texts.find_broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
     if not found:
         return
-    named = [_("“%(words)s” (%(reason)s)") % {"words": one.called, "reason": one.reason} for one in found[:NAMED]]
+    named = [_("“%(words)s” (%(reason)s)") % {"words": one.label, "reason": one.reason} for one in found[:NAMED]]
     told = _("Readers cannot see what these lead to: %(links)s.")
     if len(found) > NAMED:
         told = _("Readers cannot see what these lead to: %(links)s, and more.")

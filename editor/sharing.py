@@ -40,8 +40,8 @@ def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
     host = links.origin(request).partition("//")[2]
     html = rendering.to_html(newlines(said("text")[:BEGINNING]), said("format") or MARKDOWN)
     excerpt = text.excerpt(Inserts(html).plain(), EXCERPT_WORDS)
-    photo = (pictures.usual(node) if node else None) or pictures.of_site()
-    usual = addresses.square(photo, 160) if photo else ""
+    photo = (pictures.default(node) if node else None) or pictures.site_default()
+    usual = addresses.square_path(photo, 160) if photo else ""
     chosen = form.fields["picture"].widget.chosen(said("picture")) if "picture" in form.fields else None
     return Preview(
         title=said("seo_title") or said("title"),

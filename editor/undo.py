@@ -70,7 +70,7 @@ def undo(request: HttpRequest) -> HttpResponse:
     if done:
         told = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
         messages.success(request, format_html("{} {}", told, DUE) if was_due else told)
-    return HttpResponseRedirect(addresses.library() if was_photo else admin_url("changelist"))
+    return HttpResponseRedirect(addresses.library_path() if was_photo else admin_url("changelist"))
 
 
 def _items(text: str) -> list[tuple[ObjectId, ObjectId]]:

@@ -200,7 +200,7 @@ def _unsaved(user: Any, copy: WorkingCopy) -> Unsaved:
 def _form_url(copy: WorkingCopy) -> str:
     if copy.node_id is None:
         return admin_url("add", type=copy.type)
-    return addresses.in_admin(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
+    return addresses.admin_path(copy.node_id) if content.get(copy.type).is_file else admin_url("change", copy.node_id)
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:

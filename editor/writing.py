@@ -51,10 +51,10 @@ def show_typed(request: HttpRequest) -> JsonResponse:
     shown = _typed(request, type, node_id)
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
-    page = previews.show(request, shown, texts.marked(shown, sees_photos=sees_photos, sees_all=sees_all))
+    page = previews.show(request, shown, texts.render_for_editor(shown, sees_photos=sees_photos, sees_all=sees_all))
     text = getattr(shown.metadata.detail, "text", "")
     nonce = shown.metadata.nonce
-    broken = texts.broken(
+    broken = texts.find_broken(
         text,
         lambda: rendering.saved(nonce, text, shown.metadata.detail.format),
         sees_photos=sees_photos,
@@ -132,7 +132,7 @@ def _choice(photo: Any) -> dict[str, Any]:
         "title": photo.metadata.title,
         "alt": photo.metadata.detail.alt,
         "public": is_public(photo, tree.current(), now()),
-        "thumbnail": addresses.square(photo, 160),
+        "thumbnail": addresses.square_path(photo, 160),
         "markdown": addresses.markdown(photo),
     }
 

@@ -1,1 +1,1 @@
-"""Photos: their bytes in GridFS, copies in other sizes, uploads, and their addresses for readers."""
+"""Photos: their bytes in GridFS, copies in other sizes, uploads, and URLs for readers."""

@@ -6,4 +6,4 @@ class PhotosConfig(AppConfig):
 
     def ready(self) -> None:
         from photos import checks, integrity  # noqa: F401 - register themselves
-        from photos.services import copies, deletion  # noqa: F401 - register what the worker does, and what a deletion takes along
+        from photos.services import copies, deletion  # noqa: F401 - register a job of the worker, and a signal receiver

@@ -1,4 +1,4 @@
-"""System checks: what is set for photos."""
+"""System checks of the setting PHOTOS."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from photos.assets.limits import limits
 
 @register()
 def check_photos(**kwargs: Any) -> list[CheckMessage]:
-    """nodes.E001: the setting PHOTOS has a key that nothing reads; nodes.E002: there is no width to make copies in."""
+    """Return nodes.E001 if PHOTOS has an unknown key, and nodes.E002 if it contains no width for copies."""
     try:
-        found = limits()
+        configured = limits()
     except ImproperlyConfigured as error:
         return [Error(str(error), hint="photos.assets.limits lists the keys.", id="nodes.E001")]
-    if not found.widths or not found.squares:
+    if not configured.widths or not configured.squares:
         hint = "Set PHOTOS['WIDTHS'] and PHOTOS['SQUARES'] to at least one number of pixels each."
         return [Error("PHOTOS leaves no size to show photos in.", hint=hint, id="nodes.E002")]
     return []

@@ -1,4 +1,4 @@
-"""Photos and copies whose bytes are not whole: chunks that are missing or short, contents that are not there."""
+"""Detection of damaged photos and copies: missing or short chunks, and missing contents."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,66 +9,69 @@ from marginalia.mongo.connection import Document, batched
 from nodes.collections import ASSET_FILES, ASSETS, RENDITION_FILES
 from nodes.content import PHOTO
 
-# Files whose chunks are asked about at once.
+# Files whose chunks are counted with one query.
 BATCH = 50
-FIELDS = {"length": 1, "chunkSize": 1, "filename": 1, "uploadDate": 1} | {
+PROJECTION = {"length": 1, "chunkSize": 1, "filename": 1, "uploadDate": 1} | {
     f"metadata.{name}": 1 for name in ("type", "locked", "content_id", "source", "spec", "doomed")
 }
 CHUNKS_OF = {name: f"{name.removesuffix('.files')}.chunks" for name in (ASSET_FILES, RENDITION_FILES)}
 
 
-def damaged(
+def find_damaged(
     db: Database[Document], documents: Iterable[Document], chunks: str = f"{ASSETS}.chunks"
 ) -> Iterator[tuple[Document, str]]:
-    """Yield of files documents, read with FIELDS, those that cannot be shown, and why. Uploads under way are passed over."""
+    """Yield (document, reason) of the files documents that cannot be shown. Uploads under way are skipped.
+
+    `documents` are read with PROJECTION. `chunks` is the collection of their chunks.
+    """
     for batch in batched(documents, BATCH):
-        stored = _stored(db, [document["_id"] for document in batch], chunks)
-        shown = _shown(db, batch)
+        totals = _chunk_totals(db, [document["_id"] for document in batch], chunks)
+        existing = _existing_contents(db, batch)
         for document in batch:
-            why = _malformed(document) or _dangling(document, shown)
-            if not why and document["metadata"].get("locked") is None:
-                why = _lacking(document, stored.get(document["_id"], {"count": 0, "bytes": 0}))
-            if why:
-                yield document, why
+            reason = _missing_fields(document) or _missing_content(document, existing)
+            if not reason and document["metadata"].get("locked") is None:
+                reason = _missing_chunks(document, totals.get(document["_id"], {"count": 0, "bytes": 0}))
+            if reason:
+                yield document, reason
 
 
-def _stored(db: Database[Document], ids: list[Any], chunks: str) -> dict[Any, Document]:
+def _chunk_totals(db: Database[Document], ids: list[Any], chunks: str) -> dict[Any, Document]:
+    """Return the number and the total bytes of the chunks of some files, by id."""
     size = {"$cond": [{"$eq": [{"$type": "$data"}, "binData"]}, {"$binarySize": "$data"}, 0]}
     group = {"_id": "$files_id", "count": {"$sum": 1}, "bytes": {"$sum": size}}
-    return {
-        one["_id"]: one for one in db[chunks].aggregate([{"$match": {"files_id": {"$in": ids}}}, {"$group": group}])
-    }
+    totals = db[chunks].aggregate([{"$match": {"files_id": {"$in": ids}}}, {"$group": group}])
+    return {total["_id"]: total for total in totals}
 
 
-def _shown(db: Database[Document], batch: Iterable[Document]) -> set[Any]:
-    """Return which of the later contents that photos of the batch show are there."""
+def _existing_contents(db: Database[Document], batch: Iterable[Document]) -> set[Any]:
+    """Return the ids of the contents that photos of the batch show and that exist."""
     ids = [document.get("metadata", {}).get("content_id") for document in batch]
-    later = {"_id": {"$in": [one for one in ids if one is not None]}, "length": {"$gt": 0}}
-    return {found["_id"] for found in db[ASSET_FILES].find(later, {"_id": 1})} if any(ids) else set()
+    wanted = {"_id": {"$in": [id for id in ids if id is not None]}, "length": {"$gt": 0}}
+    return {content["_id"] for content in db[ASSET_FILES].find(wanted, {"_id": 1})} if any(ids) else set()
 
 
-def _malformed(document: Document) -> str:
+def _missing_fields(document: Document) -> str:
     metadata = document.get("metadata")
-    lacking = [name for name in ("filename", "uploadDate") if not document.get(name)]
-    lacking += [name for name in ("length", "chunkSize") if not isinstance(document.get(name), int)]
-    lacking += [] if isinstance(metadata, dict) and metadata else ["metadata"]
-    return f"has no {', '.join(lacking)}" if lacking else ""
+    missing = [name for name in ("filename", "uploadDate") if not document.get(name)]
+    missing += [name for name in ("length", "chunkSize") if not isinstance(document.get(name), int)]
+    missing += [] if isinstance(metadata, dict) and metadata else ["metadata"]
+    return f"has no {', '.join(missing)}" if missing else ""
 
 
-def _dangling(document: Document, shown: set[Any]) -> str:
+def _missing_content(document: Document, existing: set[Any]) -> str:
     metadata = document["metadata"]
     content_id = metadata.get("content_id")
-    # In the trash a photo's own content lies with it.
-    is_there = content_id in shown or (content_id == document["_id"] and document["length"] > 0)
-    if metadata.get("type") == PHOTO and content_id is not None and not is_there:
+    # The document of a photo in the trash is not in the collection that was searched, so its own length decides.
+    exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
+    if metadata.get("type") == PHOTO and content_id is not None and not exists:
         return f"shows {content_id}, which is not there"
     return ""
 
 
-def _lacking(document: Document, stored: Document) -> str:
+def _missing_chunks(document: Document, total: Document) -> str:
     chunks = -(-document["length"] // max(document["chunkSize"], 1))
-    if document["length"] and stored["count"] != chunks:
-        return f"has {stored['count']} of {chunks} chunks"
-    if document["length"] and stored["bytes"] != document["length"]:
-        return f"has {stored['bytes']} of {document['length']} bytes"
+    if document["length"] and total["count"] != chunks:
+        return f"has {total['count']} of {chunks} chunks"
+    if document["length"] and total["bytes"] != document["length"]:
+        return f"has {total['bytes']} of {document['length']} bytes"
     return ""

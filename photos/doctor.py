@@ -1,4 +1,4 @@
-"""What the doctor asks of photos: uploads that stopped, bytes that nothing refers to or that are not whole."""
+"""Doctor checks of photos: stalled uploads, orphan chunks, and damaged files."""
 
 from collections.abc import Iterator
 
@@ -7,50 +7,54 @@ from marginalia.mongo.connection import Document
 from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
 from photos import damage
-from photos.assets.locks import stale
+from photos.assets.locks import stale_filter
 
-NAMED = 3
-# Chunks looked at in a large bucket.
-CHUNKS = 2_000
-# Files whose bytes are read.
-FILES = 100
+# Maximum ids that a finding lists.
+MAX_LISTED = 3
+# Sample size for chunks of a large bucket.
+SAMPLED_CHUNKS = 2_000
+# Sample size for files whose bytes are counted.
+SAMPLED_FILES = 100
 
 
 @check
 def stalled_uploads(examination: Examination) -> Iterator[Finding]:
-    """Uploads, replacements and copies whose process died."""
+    """Report uploads, replacements and copies whose process died."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
-        for found in examination.db[name].find(stale(now()), {"filename": 1}).limit(NAMED):
-            message = f"The upload of {found.get('filename')} ({found['_id']}) has stopped."
+        for file in examination.db[name].find(stale_filter(now()), {"filename": 1}).limit(MAX_LISTED):
+            message = f"The upload of {file.get('filename')} ({file['_id']}) has stopped."
             yield Finding(WARNING, "stalled-upload", name, message, "manage.py sweep_uploads")
 
 
 @check
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
-    """Chunks of files that are not there: of all, or of a random sample where there are many."""
+    """Report chunks of missing files, in a random sample if there are many chunks."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         if not examination.declared(files):
             continue
-        grouped: list[Document] = [*examination.sample_stages(chunks, CHUNKS), {"$group": {"_id": "$files_id"}}]
-        ids = {found["_id"] for found in examination.db[chunks].aggregate(grouped)}
-        # What goes to the trash, or comes from it in between, is seen in one of three looks.
+        pipeline: list[Document] = [
+            *examination.sample_stages(chunks, SAMPLED_CHUNKS),
+            {"$group": {"_id": "$files_id"}},
+        ]
+        ids = {group["_id"] for group in examination.db[chunks].aggregate(pipeline)}
+        # A file that is moved to or from the trash meanwhile is found by one of the three queries.
         for name in (files, TRASH, files):
             ids -= examination.present(name, ids)
         if ids:
-            some = ", ".join(str(files_id) for files_id in sorted(ids, key=str)[:NAMED])
+            some = ", ".join(str(files_id) for files_id in sorted(ids, key=str)[:MAX_LISTED])
             message = f"There are chunks of {len(ids)} files that are not there: {some}."
             yield Finding(WARNING, "orphan-chunk", chunks, message, "manage.py sweep_uploads")
 
 
 @check
 def photo_files(examination: Examination) -> Iterator[Finding]:
-    """Photos and copies have the bytes that they say; a random sample is read of many."""
+    """Report photos and copies that lack bytes, in a random sample of SAMPLED_FILES."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
-        looked: list[Document] = [{"$sample": {"size": FILES}}, {"$project": damage.FIELDS}]
-        documents = examination.db[name].aggregate(looked)
-        bad = list(damage.damaged(examination.db, documents, damage.CHUNKS_OF[name]))
-        if bad:
-            some = "; ".join(f"{document['_id']} {why}" for document, why in bad[:NAMED])
-            message = f"{len(bad)} files cannot be shown as they are: {some}."
+        pipeline: list[Document] = [{"$sample": {"size": SAMPLED_FILES}}, {"$project": damage.PROJECTION}]
+        documents = examination.db[name].aggregate(pipeline)
+        damaged = list(damage.find_damaged(examination.db, documents, damage.CHUNKS_OF[name]))
+        if damaged:
+            some = "; ".join(f"{document['_id']} {reason}" for document, reason in damaged[:MAX_LISTED])
+            message = f"{len(damaged)} files cannot be shown as they are: {some}."
             fix = "manage.py check_nodes --files lists all; --fix drops damaged copies, photos come from a backup."
             yield Finding(ERROR, "photo-damaged", name, message, fix)

@@ -1,4 +1,4 @@
-"""What `check_nodes --files` finds in the bytes of photos and of their copies."""
+"""Checks of the bytes of photos and their copies, for `check_nodes --files`."""
 
 from collections.abc import Iterator
 
@@ -10,21 +10,21 @@ from photos import damage
 
 
 def damaged_files(fix: bool) -> Iterator[Defect]:
-    """Yield photos, in the trash too, and contents whose bytes are not whole."""
+    """Yield a defect for each damaged photo, also in the trash, and each damaged content. Nothing is fixed."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
-        documents = database()[collection].find(query, damage.FIELDS)
-        for document, why in damage.damaged(database(), documents):
-            yield Defect(FILE, f"{document['_id']} ({document.get('filename')}) {why}", False)
+        documents = database()[collection].find(query, damage.PROJECTION)
+        for document, reason in damage.find_damaged(database(), documents):
+            yield Defect(FILE, f"{document['_id']} ({document.get('filename')}) {reason}", False)
 
 
 def damaged_copies(fix: bool) -> Iterator[Defect]:
-    """Yield copies whose bytes are not whole; they go, and are made anew when they are asked for."""
-    documents = database()[RENDITION_FILES].find({}, damage.FIELDS)
-    for document, why in damage.damaged(database(), documents, RENDITION_CHUNKS):
+    """Yield a defect for each damaged copy. With `fix` delete the copy; the next request makes it again."""
+    documents = database()[RENDITION_FILES].find({}, damage.PROJECTION)
+    for document, reason in damage.find_damaged(database(), documents, RENDITION_CHUNKS):
         if fix:
             database()[RENDITION_CHUNKS].delete_many({"files_id": document["_id"]})
             database()[RENDITION_FILES].delete_one({"_id": document["_id"]})
-        yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {why}", fix)
+        yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {reason}", fix)
 
 
 FILE_LOOKS += [damaged_files, damaged_copies]

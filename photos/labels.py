@@ -1,4 +1,4 @@
-"""What cameras write into files, in words."""
+"""Labels for the properties that cameras write into files, and queries by these properties."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,32 +31,32 @@ def _length(text: str) -> float:
 
 
 def _year(text: str) -> int:
-    # Four digits: a number of any length would not fit into a query.
+    # Exactly four digits, because MongoDB cannot store integers of any length.
     if not re.fullmatch("[0-9]{4}", text):
         raise ValueError(text)
     return int(text)
 
 
-# In millimetres: more than any lens has, and no infinity.
+# In millimetres, longer than any lens. The limit also excludes infinity.
 LONGEST_LENS = 100_000
-# What photos can be found by, and how an address says it.
-FOUND_BY: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
+# Properties that photos can be found by, with the function that converts the URL parameter.
+SEARCHABLE: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 
 def facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """Return (label, value, query) of those of a photo's properties that it has; a query where others can be found by it."""
-    found = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
+    """Return (label, value, query) of the photo's properties. `query` finds photos with the same value; "" if none can."""
+    values = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
     return [
-        (label, found[name], urlencode({name: found[name]}) if name in FOUND_BY else "")
+        (label, values[name], urlencode({name: values[name]}) if name in SEARCHABLE else "")
         for name, label in LABELS.items()
-        if name in found
+        if name in values
     ]
 
 
-def asked(query: Mapping[str, str]) -> list[tuple[str, Any]]:
-    """Return the properties, (name, value), that an address asks for; what cannot be one is left out."""
+def parse_query(query: Mapping[str, str]) -> list[tuple[str, Any]]:
+    """Return the properties in the query of a URL as (name, value). Invalid values are ignored."""
     wanted = []
-    for name, convert in FOUND_BY.items():
+    for name, convert in SEARCHABLE.items():
         try:
             if value := convert(query.get(name, "")[:200]):
                 wanted.append((name, value))

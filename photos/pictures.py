@@ -1,6 +1,6 @@
-"""The picture that stands for a node: in lists, above its text, and where it is shared. Of what is not public it is none.
+"""The photo that represents a node in lists, above its text, and in link previews. It is always a public photo.
 
-Editors choose it (`detail.picture`); none is required.
+Editors can choose one (`detail.picture`), but don't have to.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,64 +14,70 @@ from nodes.models import BaseNode, Photo, stored_site
 from photos import texts
 
 
-def read(nodes: Iterable[BaseNode]) -> None:
-    """Give the rows of a list their pictures, as `node.picture`: one query for all of them, kept in process."""
+def attach(nodes: Iterable[BaseNode]) -> None:
+    """Set `node.picture` of all nodes of a list, with one query. The process caches its result."""
     rows = list(nodes)
-    found = _public([row.picture_id for row in rows if row.picture_id])
+    photos = _public_photos([row.picture_id for row in rows if row.picture_id])
     for row in rows:
-        row.picture = row if isinstance(row, Photo) else found.get(row.picture_id)
+        row.picture = row if isinstance(row, Photo) else photos.get(row.picture_id)
 
 
 def chosen(node: BaseNode) -> Photo | None:
-    """Return the picture that editors chose for a node, if readers may see it."""
-    named = getattr(node.metadata.detail, "picture", None)
-    return _public([named]).get(named) if isinstance(named, ObjectId) else None
+    """Return the photo that editors chose for a node; None without one, or if readers cannot see it."""
+    photo_id = getattr(node.metadata.detail, "picture", None)
+    return _public_photos([photo_id]).get(photo_id) if isinstance(photo_id, ObjectId) else None
 
 
 def lead(node: BaseNode) -> Photo | None:
-    """Return the picture to show above a node's text: the chosen one, unless the text shows it too."""
+    """Return the photo to show above a node's text: the chosen one, unless the text also shows it."""
     photo = chosen(node)
-    if photo is None or not (html := texts.saved(node)):
+    if photo is None or not (html := texts.clean_html(node)):
         return photo
-    names = texts.named(Inserts(html))
-    found = texts.readable(names).photos if names.shown else {}
-    return None if any(found[name].pk == photo.pk for name in names.shown if name in found) else photo
+    names = texts.find_names(Inserts(html))
+    photos = texts.public_targets(names).photos if names.shown else {}
+    return None if any(photos[name].pk == photo.pk for name in names.shown if name in photos) else photo
 
 
-def shared(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
-    """Return the photo that stands for a node where it is linked to: itself, the one that editors chose, the first of those
-    that it lists, the first that another field of its type names, or the first that its text shows readers."""
+def share_photo(node: BaseNode, listed: Sequence[Photo] = ()) -> Photo | None:
+    """Return the photo that represents a node in link previews.
+
+    It is the first of: the node itself, the chosen photo, the first of the `listed` photos, and the default.
+    """
     if isinstance(node, Photo):
         return node
-    return chosen(node) or next(iter(listed), None) or usual(node)
+    return chosen(node) or next(iter(listed), None) or default(node)
 
 
-def usual(node: BaseNode) -> Photo | None:
-    """Return the photo that stands for a node for which editors chose none: of another field of its type, or of its text."""
+def default(node: BaseNode) -> Photo | None:
+    """Return the photo of a node for which editors chose none: the first of another field of its type, or of its text."""
     detail = node.metadata.detail
     fields = (field for _path, field in declared_fields.own_fields(node.metadata.type))
-    named = [getattr(detail, one.attname, None) for one in fields if isinstance(one, PhotoField)]
-    ids = [one for one in named if one and one != getattr(detail, "picture", None)]
-    found = _public(ids)
-    return next((found[one] for one in ids if one in found), None) or texts.first(texts.saved(node))
+    values = [getattr(detail, field.attname, None) for field in fields if isinstance(field, PhotoField)]
+    ids = [photo_id for photo_id in values if photo_id and photo_id != getattr(detail, "picture", None)]
+    photos = _public_photos(ids)
+    from_field = next((photos[photo_id] for photo_id in ids if photo_id in photos), None)
+    return from_field or texts.first_photo(texts.clean_html(node))
 
 
-def of_site() -> Photo | None:
-    """Return the picture that the settings name for pages without one, if readers may see it."""
-    named = stored_site.current().settings.share_picture
-    return _public([named]).get(named) if named else None
+def site_default() -> Photo | None:
+    """Return the site's photo for link previews of pages without one; None if it is not set or readers cannot see it."""
+    photo_id = stored_site.current().settings.share_picture
+    return _public_photos([photo_id]).get(photo_id) if photo_id else None
 
 
 def logos() -> tuple[Photo | None, Photo | None]:
-    """Return the logos that the settings name for light and for dark colours, as far as readers may see them."""
-    named = stored_site.current().settings
-    wanted = [one for one in (named.logo, named.logo_dark) if one]
-    found = _public(wanted) if wanted else {}
-    light = found.get(named.logo) if named.logo else None
-    return light, (found.get(named.logo_dark) if named.logo_dark and light else None)
+    """Return the site's logos for light and for dark colours, each None if it is not set or readers cannot see it.
+
+    Without a logo for light colours there is none for dark colours.
+    """
+    settings = stored_site.current().settings
+    ids = [photo_id for photo_id in (settings.logo, settings.logo_dark) if photo_id]
+    photos = _public_photos(ids) if ids else {}
+    light = photos.get(settings.logo) if settings.logo else None
+    return light, (photos.get(settings.logo_dark) if settings.logo_dark and light else None)
 
 
-def _public(ids: Sequence[ObjectId]) -> dict[ObjectId | None, Photo]:
-    names = tuple(sorted({str(one) for one in ids}))
-    photos = texts.readable(Names(names, (), ())).photos if names else {}
+def _public_photos(ids: Sequence[ObjectId]) -> dict[ObjectId | None, Photo]:
+    names = tuple(sorted({str(photo_id) for photo_id in ids}))
+    photos = texts.public_targets(Names(names, (), ())).photos if names else {}
     return {photo.pk: photo for photo in photos.values()}

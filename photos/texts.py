@@ -1,7 +1,8 @@
-"""Texts as they are shown: with inserts, photos where they are named, `![alt](photo:…)`, and links to where nodes stand now.
+"""Texts as readers see them: with inserts, photos (`![alt](photo:…)`), and links with the current URLs of nodes.
 
-A photo is named by its id, its slug, or "gallery/slug"; a node by its id: `[words](node:…)`. All that a text names is looked
-up by one query of nodes and one of photos (one more where it names slugs), and kept under the site's `lists`.
+A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id: `[words](node:…)`. These are the
+names in a text. All names are looked up with one query for nodes and one for photos (two if there are slugs). The process
+caches the results under the site's version `lists`.
 """
 
 import re
@@ -30,7 +31,7 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
 from photos import addresses
 
-# Why a reference shows words alone, for editors.
+# Why readers see only the words of a reference, for editors.
 REASONS = {
     State.HIDDEN: gettext_lazy("not public"),
     State.TRASHED: gettext_lazy("in the trash"),
@@ -40,9 +41,9 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Targets:
-    """What a text names, by name: photos, and the paths of nodes. What is not in it stays words.
+    """The targets of the references in a text, by name: photos, and the paths of nodes.
 
-    `marks`: for editors, why readers do not see it.
+    Readers see only the words of a reference without a target. `marks`: the reason why, for editors.
     """
 
     photos: Mapping[str, Photo]
@@ -50,75 +51,81 @@ class Targets:
     marks: Mapping[str, str] = field(default_factory=dict)
 
 
-NONE = Targets({}, {})
-# Broken references of one text that are listed.
-MOST_BROKEN = 50
-# As a source spells a reference: in a link, a picture, an attribute.
+NO_TARGETS = Targets({}, {})
+# Maximum broken references listed for one text.
+MAX_BROKEN = 50
+# A reference in the source of a text: in a link, a photo or an attribute.
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
 
 
 def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
-    """Return the node's text as clean HTML, with the photos and inserts that readers may see now.
+    """Return the node's text as HTML, with the photos and inserts that readers can see now.
 
-    On pages its footnotes stand in the margin, in feeds at the end, and its headings have links to themselves."""
-    return shown(saved(node), is_feed=is_feed, is_page=not is_feed)
-
-
-def frames(node: BaseNode) -> list[str]:
-    """Return the origins of other sites whose pages the node's texts may show in frames."""
-    return sorted(frozenset().union(*(one.frames for one in (Inserts(saved(node)), *_of_fields(node)))))
+    On pages, footnotes are in the margin and headings have links to themselves. In feeds, footnotes are at the end.
+    """
+    return render_for_readers(clean_html(node), is_feed=is_feed, is_page=not is_feed)
 
 
-def in_fields(node: BaseNode) -> frozenset[str]:
-    """Return the names of the inserts in the texts of the node's fields."""
-    return frozenset().union(*(one.names for one in _of_fields(node)))
+def iframe_origins(node: BaseNode) -> list[str]:
+    """Return the origins of other sites that the node's texts can show in iframes."""
+    return sorted(
+        frozenset().union(*(inserts.frames for inserts in (Inserts(clean_html(node)), *_field_inserts(node))))
+    )
 
 
-def _of_fields(node: BaseNode) -> Iterator[Inserts]:
+def field_insert_names(node: BaseNode) -> frozenset[str]:
+    """Return the names of the inserts in the Markdown fields of the node's type."""
+    return frozenset().union(*(inserts.names for inserts in _field_inserts(node)))
+
+
+def _field_inserts(node: BaseNode) -> Iterator[Inserts]:
     fields = declared_fields.markdown_texts(node.metadata.type, node.metadata.detail)
-    return (Inserts(rendering.of_field(one.text)) for one in fields if may_have_any(one.text))
+    return (Inserts(rendering.of_field(field.text)) for field in fields if may_have_any(field.text))
 
 
-def saved(node: BaseNode) -> str:
-    """Return a node's text as clean HTML, as it is kept by nonce: "" where there is none."""
+def clean_html(node: BaseNode) -> str:
+    """Return a node's text as clean HTML, with unresolved references and inserts; "" without a text. Cached by nonce."""
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
 
 
-def shown(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
-    """Return a clean text as readers see it: of what is not public, its words alone. Kept in process."""
+def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = False) -> SafeString:
+    """Return a clean text with references and inserts resolved. References to hidden nodes and photos show only their words.
+
+    The process caches the lookups.
+    """
     inserts = Inserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
-    names = named(inserts)
-    targets = readable(names) if names else NONE
-    return SafeString(_resolved(inserts.shown(Readers(targets.photos), is_feed=is_feed), targets))
+    names = find_names(inserts)
+    targets = public_targets(names) if names else NO_TARGETS
+    return SafeString(_resolve(inserts.shown(InsertSource(targets.photos), is_feed=is_feed), targets))
 
 
-def first(html: str) -> Photo | None:
-    """Return the first photo that a clean text shows to readers; None if it shows none. Kept in process."""
-    names = named(Inserts(html))
-    public = readable(names).photos if names.shown else {}
-    return next((public[name] for name in names.shown if name in public), None)
+def first_photo(html: str) -> Photo | None:
+    """Return the first photo in a clean text that readers can see; None without one. The process caches the lookups."""
+    names = find_names(Inserts(html))
+    photos = public_targets(names).photos if names.shown else {}
+    return next((photos[name] for name in names.shown if name in photos), None)
 
 
-def named(inserts: Inserts) -> Names:
-    """Return what a clean text names, that of its inserts last, as far as it is looked up."""
-    most = reference_selectors.MOST_NAMED
-    named = references.names(inserts.html, most)
-    used = inserts.references
-    if not used:
-        return named
-    photos = sorted(map(str, used.photos))
-    nodes = sorted(map(str, used.nodes))
+def find_names(inserts: Inserts) -> Names:
+    """Return the names in a clean text, those of inserts last, at most as many as are looked up."""
+    limit = reference_selectors.MOST_NAMED
+    in_text = references.names(inserts.html, limit)
+    in_inserts = inserts.references
+    if not in_inserts:
+        return in_text
+    photos = sorted(map(str, in_inserts.photos))
+    nodes = sorted(map(str, in_inserts.nodes))
     return Names(
-        tuple(dict.fromkeys((*named.photos, *photos)))[:most],
-        tuple(dict.fromkeys((*named.nodes, *nodes)))[:most],
-        tuple(dict.fromkeys((*named.shown, *photos)))[:most],
+        tuple(dict.fromkeys((*in_text.photos, *photos)))[:limit],
+        tuple(dict.fromkeys((*in_text.nodes, *nodes)))[:limit],
+        tuple(dict.fromkeys((*in_text.shown, *photos)))[:limit],
     )
 
 
-def readable(names: Names) -> Targets:
-    """Return what readers may see now of what these names stand for. Kept in process."""
+def public_targets(names: Names) -> Targets:
+    """Return the targets of these names that readers can see now. The process caches the result."""
     moment = now()
     sections = tree.current()
 
@@ -130,33 +137,35 @@ def readable(names: Names) -> Targets:
     return version_cache.get_or_set(("references", names), moment, read)
 
 
-def marked(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
-    """Return the node's text for its editor: what readers do not see, photos and links, is marked, as is what is wrong with
-    its inserts.
+def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
+    """Return the node's text for its editor. Photos and links that readers cannot see, and faulty inserts, are marked.
 
-    `sees_photos`, `sees_all`: whether the editor may see all photos, and may know why something is not public.
+    `sees_photos`: whether the editor can see all photos. `sees_all`: whether the editor can know why something is not public.
     """
-    inserts = Inserts(rendering.for_readers(saved(node), get_language() or "en", is_page=True))
-    names = named(inserts)
-    public = readable(names) if names else NONE
+    inserts = Inserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
+    names = find_names(inserts)
+    public = public_targets(names) if names else NO_TARGETS
     photos = stored_photos.named(names.photos) if sees_photos else public.photos
     targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
-    return SafeString(_resolved(inserts.shown(Readers(photos), faults=True), targets))
+    return SafeString(_resolve(inserts.shown(InsertSource(photos), faults=True), targets))
 
 
 def _marks(names: Names, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
+    """Return why readers cannot see a target, by name. Targets that readers can see are omitted."""
     ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
     ids |= {name: photo.pk for name, photo in photos.items()}
-    found = reference_selectors.states(tree.current(), set(ids.values()), now())
-    every = {name: found[ids[name]] if name in ids else State.GONE for name in (*names.nodes, *names.photos)}
-    told = {name: state for name, state in every.items() if state is not State.LIVE}
-    return {name: str(REASONS[state if sees_all else State.HIDDEN]) for name, state in told.items()}
+    by_id = reference_selectors.states(tree.current(), set(ids.values()), now())
+    states = {name: by_id[ids[name]] if name in ids else State.GONE for name in (*names.nodes, *names.photos)}
+    not_live = {name: state for name, state in states.items() if state is not State.LIVE}
+    return {name: str(REASONS[state if sees_all else State.HIDDEN]) for name, state in not_live.items()}
 
 
 @dataclass(frozen=True)
 class BrokenReference:
-    """A place of a text where readers meet words alone, or less. `line`: from 1, 0 where it is not known; `title`: of what it
-    names, "" for editors who may not know it."""
+    """A reference of which readers see only the words, or nothing.
+
+    `line`: from 1; 0 if it is unknown. `title`: of the target; "" if the editor has no permission to know it.
+    """
 
     name: str
     words: str
@@ -165,25 +174,26 @@ class BrokenReference:
     reason: str
 
     @property
-    def called(self) -> str:
-        """Return what editors know it by: its words, else the title of what it names, else how it is named."""
+    def label(self) -> str:
+        """Return the label for editors: the words, else the title of the target, else the name."""
         return self.words or self.title or self.name
 
 
-def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
-    """Return what a text and its inserts name that readers cannot see, at most MOST_BROKEN places, by line.
+def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
+    """Return the references in a text and its inserts whose targets readers cannot see, at most MAX_BROKEN, by line.
 
-    `render`: returns the text as clean HTML, asked only if it names anything; `sees_photos` and `sees_all` as for `marked`.
+    `render`: returns the text as clean HTML. It is only called if the source contains references. `sees_photos` and
+    `sees_all`: as for `render_for_editor`.
     """
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(source.split("\n"), 1):
-        for typed in _REFERENCE.findall(line):
-            lines.setdefault(unquote(typed), []).append(number)
+        for name in _REFERENCE.findall(line):
+            lines.setdefault(unquote(name), []).append(number)
     if not lines:
         return []
     inserts = Inserts(render())
-    names = named(inserts)
-    photos = stored_photos.named(names.photos) if sees_photos else readable(names).photos
+    names = find_names(inserts)
+    photos = stored_photos.named(names.photos) if sees_photos else public_targets(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
     ids = {
         name: photos[name].pk if name in photos else ObjectId(name)
@@ -194,75 +204,79 @@ def broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_al
     words: dict[str, list[str]] = {}
     for mention in references.mentions(inserts.html):
         words.setdefault(mention.name, []).append(mention.words)
-    found = []
+    broken = []
     for name, reason in marks.items():
-        at = lines.get(name) or [0]
-        said = words.get(name, [])
-        # An insert has no words. Of words more often than lines the last are on the last line.
-        places = [(at[min(number, len(at) - 1)], one) for number, one in enumerate(said)] or [(line, "") for line in at]
+        own_lines = lines.get(name) or [0]
+        # An insert has no words. If the name has more words than lines, the last words are on the last line.
+        places = [
+            (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
+        ] or [(line, "") for line in own_lines]
         title = titles.get(ids[name], "") if name in ids else ""
-        found += [BrokenReference(name, one, line, title, reason) for line, one in places]
-    return sorted(found, key=lambda one: one.line)[:MOST_BROKEN]
+        broken += [BrokenReference(name, phrase, line, title, reason) for line, phrase in places]
+    return sorted(broken, key=lambda reference: reference.line)[:MAX_BROKEN]
 
 
 @dataclass(frozen=True)
-class Readers:
-    """What inserts read (`marginalia.markup.inserts.base.Site`), kept in process. `photos`: those that the text names."""
+class InsertSource:
+    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`).
+
+    The process caches the lists. `photos`: the photos to which the text refers.
+    """
 
     photos: Mapping[str, Photo]
 
     def photo(self, photo_id: ObjectId) -> Photo | None:
-        """Return a photo that the text names."""
+        """Return a photo to which the text refers; None for other ids."""
         return self.photos.get(str(photo_id))
 
     def node(self, node_id: ObjectId) -> BaseNode | None:
-        """Return a page, post, section or photo with all its fields; None where readers do not see it. Reads it each time."""
+        """Return a page, post, section or photo with all its fields; None if readers cannot see it. Queries each time."""
         note_texts()
         return stored_nodes.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return the newest photos of a gallery, none if that is not live."""
+        """Return the newest photos of a gallery, at most `most`; none if the gallery is not live."""
         moment = now()
 
         def read() -> tuple[Sequence[Any], datetime | None]:
             is_live = tree.current().is_live(gallery_id, moment)
-            found = stored_nodes.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
-            return found, due.next_due(moment)
+            photos = stored_nodes.photos_of(gallery_id, moment, size=most).nodes if is_live else ()
+            return photos, due.next_due(moment)
 
         return version_cache.get_or_set(("inserted photos", gallery_id, most), moment, read)
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return what is newest with a tag, of all posts without one."""
+        """Return the newest posts and photos with a tag or, if `tag` is empty, the newest posts; at most `most`."""
         moment = now()
-        wanted = tags.normalized(tag)
+        normalized = tags.normalized(tag)
 
         def read() -> tuple[Sequence[Any], datetime | None]:
             sections = tree.current()
-            if wanted:
-                found = stored_nodes.tagged(sections, wanted, moment, size=most)
+            if normalized:
+                listing = stored_nodes.tagged(sections, normalized, moment, size=most)
             else:
-                found = stored_nodes.newest_entries(sections, moment, size=most)
-            return found.nodes, due.next_due(moment)
+                listing = stored_nodes.newest_entries(sections, moment, size=most)
+            return listing.nodes, due.next_due(moment)
 
-        return version_cache.get_or_set(("inserted posts", wanted, most), moment, read)
+        return version_cache.get_or_set(("inserted posts", normalized, most), moment, read)
 
 
-def _resolved(html: str, targets: Targets) -> str:
+def _resolve(html: str, targets: Targets) -> str:
     def image(ref: ImageRef) -> str | None:
         photo = targets.photos.get(ref.slug)
         return None if photo is None else _picture(ref, photo, targets.marks.get(ref.slug, ""))
 
     def link(ref: LinkRef) -> tuple[str, str]:
-        address = _address(ref, targets)
+        url = _url(ref, targets)
         mark = targets.marks.get(ref.name)
         if mark:
             return '<span class="broken-link">', format_html(" <small>({})</small></span>", mark)
-        return ref.to(address) if address else WORDS_ALONE
+        return ref.to(url) if url else WORDS_ALONE
 
     return references.resolve(html, image, link)
 
 
-def _address(ref: LinkRef, targets: Targets) -> str:
+def _url(ref: LinkRef, targets: Targets) -> str:
     if ref.scheme == references.NODE:
         return targets.nodes.get(ref.name, "")
     photo = targets.photos.get(ref.name)
@@ -273,8 +287,8 @@ def _picture(ref: ImageRef, photo: Photo, mark: str) -> str:
     picture = addresses.picture(photo, alt=ref.alt or photo.metadata.detail.alt)
     if not ref.linked:
         picture = format_html('<a href="{}">{}</a>', photo.get_absolute_url(), picture)
-    told = format_html(' <small class="not-public">({})</small>', mark) if mark else ""
+    note = format_html(' <small class="not-public">({})</small>', mark) if mark else ""
     if not ref.block:
-        return format_html("{}{}", picture, told)
-    caption = format_html("<figcaption>{}{}</figcaption>", ref.title, told) if ref.title or told else ""
+        return format_html("{}{}", picture, note)
+    caption = format_html("<figcaption>{}{}</figcaption>", ref.title, note) if ref.title or note else ""
     return format_html('<figure class="photo">{}{}</figure>', picture, caption)

@@ -1,4 +1,4 @@
-"""Files of photos: whether this visitor may have them, and then the bytes."""
+"""The view that sends files of photos to visitors with permission to see them."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -16,68 +16,68 @@ from photos.addresses import FORMER, ORIGINAL
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
-from photos.assets.responses import FOR_EVER, FOR_NOW, NOT_KEPT, File, FileRequest, answer
+from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, File, FileRequest, plan_response
 
-# While no copy is made yet, a picture of at most so many bytes is sent itself: a page just published shows its pictures.
-IN_PLACE_OF_COPIES = 2 * 2**20
-SHOWN_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
+# Until copies are made, files up to this many bytes are sent instead, so that a page shows its photos right after publishing.
+MAX_INSTEAD_OF_COPY = 2 * 2**20
+SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
 
 @require_safe
 def file(
     request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
 ) -> HttpResponseBase:
-    """Send a photo's file or a copy of it to those who may see the photo; to others there is none."""
+    """Send a photo's file or a copy to users who can see the photo. Others get a 404."""
     photo = stored_photos.get(photo_id, gallery_id)
-    for_all = photo is not None and is_public(photo, tree.current(), now())
-    # Who asks is looked at also where there is no photo: the refusal of a hidden one differs from that in no header.
-    if not for_all and (not may_see_photos(request.user) or photo is None):
+    public = photo is not None and is_public(photo, tree.current(), now())
+    # The user is read even if there is no photo, so that a hidden photo and a missing one get the same headers.
+    if not public and (not may_see_photos(request.user) or photo is None):
         raise Http404
     assert photo is not None
-    shown = _shown(photo, spec)
-    is_present = (photo.metadata.content_id, shown) == (content_id, spec)
-    if not is_present and not (request.GET.get(FORMER) and may_see_photos(request.user)):
-        # Replaced or cut since the page was made: what it shows now.
-        response = HttpResponseRedirect(addresses.file_path(photo, shown))
-        response["Cache-Control"] = NOT_KEPT
+    current_spec = _current_spec(photo, spec)
+    is_current = (photo.metadata.content_id, current_spec) == (content_id, spec)
+    if not is_current and not (request.GET.get(FORMER) and may_see_photos(request.user)):
+        # The photo was replaced or cropped since the page was rendered.
+        response = HttpResponseRedirect(addresses.file_path(photo, current_spec))
+        response["Cache-Control"] = NO_STORE
         return response
     try:
-        stored, named, is_exact = _found(photo, content_id, spec, addresses.cut(photo) if is_present else WHOLE)
+        stored, served, is_exact = _find_file(photo, content_id, spec, addresses.cut(photo) if is_current else WHOLE)
     except TooBusy:
-        return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NOT_KEPT})
-    except (BadPicture, reader.Missing) as error:
+        return HttpResponse(status=503, headers={"Retry-After": "5", "Cache-Control": NO_STORE})
+    except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
-    # What was replaced or cut away is for editors alone, however public the photo is.
-    cache = (FOR_EVER if is_exact else FOR_NOW) if for_all and is_present else NOT_KEPT
-    return send(request, stored, named, cache=cache)
+    # Only editors get replaced files and parts that were cropped away, even if the photo is public.
+    cache = (FOR_EVER if is_exact else FOR_NOW) if public and is_current else NO_STORE
+    return send(request, stored, served, cache=cache)
 
 
-def send_shown(request: HttpRequest, photo: Photo, *, cache: str) -> HttpResponseBase:
-    """Answer a request with what a photo shows now: its file, or of one that was cut the largest copy of that part.
+def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpResponseBase:
+    """Send the current file of a photo or, if it was cropped, the largest copy of the part that is shown.
 
-    Raises Http404 where there is no such file, TooBusy while a copy is not made yet.
+    Raises Http404 if there is no such file, and TooBusy if a copy isn't made yet.
     """
     try:
-        stored, named, _is_exact = _found(
+        stored, served, _is_exact = _find_file(
             photo, photo.metadata.content_id, addresses.original_name(photo), addresses.cut(photo)
         )
-    except (BadPicture, reader.Missing) as error:
+    except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
-    return send(request, stored, named, cache=cache)
+    return send(request, stored, served, cache=cache)
 
 
-def _shown(photo: Photo, spec: str) -> str:
-    """Return what shows the present part of a photo in the place of a copy of another part, or of the whole file."""
+def _current_spec(photo: Photo, spec: str) -> str:
+    """Return the spec that replaces `spec` if that shows another part of the photo, or the whole of a cropped photo."""
     if spec == ORIGINAL:
         return addresses.original_name(photo)
-    present = renditions.present(spec, addresses.focal(photo), addresses.cut(photo))
-    return str(present) if present else spec
+    current = renditions.current_spec(spec, addresses.focal(photo), addresses.cut(photo))
+    return str(current) if current else spec
 
 
-def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.Stored, File, bool]:
-    """Return the file asked for, what to say of it, and whether it is that one, not the nearest that is there.
+def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
+    """Return the stored file, its description, and whether it is the requested one instead of the nearest existing copy.
 
-    Raises Http404, and what renditions.get raises.
+    Raises Http404, and the exceptions of renditions.get_or_make.
     """
     source = contents.find(photo.pk, content_id, photo.parent_id)
     detail = photo.metadata.detail
@@ -90,35 +90,39 @@ def _found(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[con
     if wanted is None:
         raise Http404
     try:
-        made = renditions.get(source, detail.content_type, wanted)
-        shown = wanted
+        copy = renditions.get_or_make(source, detail.content_type, wanted)
+        copy_spec = wanted
     except TooBusy:
-        nearest = renditions.nearest(source, wanted)
-        is_light = source.length <= IN_PLACE_OF_COPIES and detail.content_type in SHOWN_EVERYWHERE
-        if nearest is None and is_light and cut == WHOLE:
+        nearest = renditions.find_nearest(source, wanted)
+        is_small = source.length <= MAX_INSTEAD_OF_COPY and detail.content_type in SUPPORTED_EVERYWHERE
+        if nearest is None and is_small and cut == WHOLE:
             return source, original, False
         if nearest is None:
             raise
-        made, shown = nearest
-    name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{shown.width}.{shown.extension}"
-    return made, File(made.length, str(made.id), made.uploaded, shown.content_type, name), shown == wanted
+        copy, copy_spec = nearest
+    name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{copy_spec.width}.{copy_spec.extension}"
+    served = File(copy.length, str(copy.id), copy.uploaded, copy_spec.content_type, name)
+    return copy, served, copy_spec == wanted
 
 
-def send(request: HttpRequest, stored: contents.Stored, named: File, *, cache: str) -> HttpResponseBase:
-    """Answer a request for a stored file, a few chunks in memory at a time. Raises Http404 where its chunks are missing."""
+def send(request: HttpRequest, stored: contents.StoredFile, served: File, *, cache: str) -> HttpResponseBase:
+    """Return a response that streams a stored file, with a few chunks in memory. `served` describes it.
+
+    Raises Http404 if chunks are missing.
+    """
     headers = {name.lower(): value for name, value in request.headers.items()}
-    given = answer(
-        FileRequest(request.method or "GET", headers), named, cache=cache, download="download" in request.GET
+    plan = plan_response(
+        FileRequest(request.method or "GET", headers), served, cache=cache, download="download" in request.GET
     )
-    if given.start == given.stop:
-        response: HttpResponseBase = HttpResponse(status=given.status)
+    if plan.start == plan.stop:
+        response: HttpResponseBase = HttpResponse(status=plan.status)
         del response.headers["Content-Type"]
     else:
         try:
-            parts = reader.opened(stored.bucket, stored.id, stored.chunk_size, given.start, given.stop)
-        except reader.Missing as error:
+            parts = reader.open_range(stored.bucket, stored.id, stored.chunk_size, plan.start, plan.stop)
+        except reader.MissingChunk as error:
             raise Http404 from error
-        response = StreamingHttpResponse(parts, status=given.status)
-    for name, value in given.headers.items():
+        response = StreamingHttpResponse(parts, status=plan.status)
+    for name, value in plan.headers.items():
         response.headers[name] = value
     return response

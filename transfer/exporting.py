@@ -19,7 +19,7 @@ from marginalia.mongo.clock import now
 from nodes.content import CONTENT
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import StoredSettings
-from photos.assets.reader import Missing
+from photos.assets.reader import MissingChunk
 from transfer import exported, importing_photos
 from transfer.archive import (
     DISCUSSIONS,
@@ -128,7 +128,7 @@ class Export:
             if record["length"]:
                 try:
                     sha256 = self.writer.picture(record["_id"], importing_photos.pieces(record["_id"]))
-                except Missing:
+                except MissingChunk:
                     self.lost.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
                     continue
             if not is_content and record["metadata"]["content_id"] != record["_id"]:

@@ -23,9 +23,9 @@ from nodes.services.write import check_place, check_ready, writable
 from photos.assets import contents, images, reader
 from photos.assets.cleaning import Cleaning
 from photos.assets.errors import DecoderBusy
-from photos.assets.writer import Incoming, Received, Writer
+from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer
 from photos.services import copies
-from photos.services.photos import file_name
+from photos.services.photos import clean_filename
 from transfer import exported
 from transfer.importing_nodes import (
     Arrival,
@@ -101,17 +101,17 @@ def is_whole(record: Mapping[str, Any]) -> bool:
         for piece in pieces(record["_id"]):
             sha256.update(piece)
             length += len(piece)
-    except reader.Missing:
+    except reader.MissingChunk:
         return False
     return length == record["length"] and (not length or sha256.hexdigest() == record["sha256"])
 
 
 def pieces(file_id: ObjectId) -> Iterator[bytes]:
     """Yield the bytes of a stored photo or content. Raises Missing."""
-    found = database()[ASSET_FILES].find_one({"_id": file_id}, contents.FILE)
+    found = database()[ASSET_FILES].find_one({"_id": file_id}, contents.PROJECTION)
     if found is None:
-        raise reader.Missing(file_id)
-    yield from reader.read(ASSETS, file_id, found["chunkSize"], 0, found["length"])
+        raise reader.MissingChunk(file_id)
+    yield from reader.read_range(ASSETS, file_id, found["chunkSize"], 0, found["length"])
 
 
 def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
@@ -156,10 +156,10 @@ def _check(record: Mapping[str, Any], coming: Coming) -> None:
         raise Refused("it is no photo")
     if any(database()[home].find_one({"_id": id}, {"_id": 1}) for home in (NODES, TRASH)):
         raise Refused("a page here has its id")
-    if file_name(record["filename"]) != record["filename"]:
+    if clean_filename(record["filename"]) != record["filename"]:
         raise Refused("its file has a name that none can have")
     if metadata["type"] == CONTENT:
-        place = {"type": CONTENT, **contents.place(metadata["parent_id"], id)}
+        place = {"type": CONTENT, **contents.place_filter(metadata["parent_id"], id)}
         if metadata != {name.removeprefix("metadata."): value for name, value in place.items()}:
             raise Refused("it is no picture of a photo")
         photo_id = metadata["parent_id"]
@@ -197,7 +197,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         # A first picture that was replaced long ago: its photo's document is all that is left of it.
         writer.finish(changes)
         return
-    coming = Incoming(writer, record["filename"])
+    coming = IncomingPhoto(writer, record["filename"])
     try:
         for piece in pieces:
             coming.feed(piece)
@@ -206,10 +206,10 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     finally:
         coming.abort()
     if is_photo and record["metadata"]["content_id"] == record["_id"]:
-        copies.put(record["_id"], record["_id"])
+        copies.enqueue(record["_id"], record["_id"])
 
 
-def _check_received(record: Mapping[str, Any], received: Received) -> None:
+def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
     """Raise Refused for bytes that are not those of the picture which the document tells of."""
     if received.sha256 != record["sha256"]:
         raise Refused("an upload here would leave something of its file out: upload that, it is in the export")
@@ -220,16 +220,16 @@ def _check_received(record: Mapping[str, Any], received: Received) -> None:
         _check_detail(shown["metadata"]["detail"], received)
 
 
-def _check_detail(detail: Mapping[str, Any], received: Received) -> None:
+def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
     """Raise InvalidField for what is said of a picture, and is not what was read from it."""
-    picture = received.picture
-    read = picture.content_type, list(picture.size), received.length, received.sha256
+    properties = received.properties
+    read = properties.content_type, list(properties.size), received.length, received.sha256
     for name, value in zip(_OF_PICTURE, read, strict=True):
         if detail[name] != value:
             raise InvalidField(f"detail.{name}", "its file is another picture")
 
 
-def _received(photo_id: ObjectId, content_id: ObjectId) -> Received:
+def _received(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
     """Return what a stored content is, read anew. Raises Refused if it is not here, BadPicture, DecoderBusy."""
     if (stored := contents.find(photo_id, content_id)) is None:
         raise Refused("the picture that it shows is not here")
@@ -239,8 +239,8 @@ def _received(photo_id: ObjectId, content_id: ObjectId) -> Received:
     deque(cleaning.end(), maxlen=0)
     assert cleaning.format
     with stored.open() as file:
-        picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
-    return Received(picture, cleaning.sha256, stored.length)
+        picture = images.inspect(file, cleaning.format, cleaning.facts, cleaning.limits)
+    return ReceivedPhoto(picture, cleaning.sha256, stored.length)
 
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:

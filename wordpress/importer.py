@@ -351,7 +351,7 @@ class Importer:
         for url in body.missing:
             why = "they are not in the media library"
             if file := export.old.find_file(url):
-                is_picture = file.url.lower().endswith(tuple(importing.ENDINGS))
+                is_picture = file.url.lower().endswith(tuple(importing.EXTENSIONS))
                 why = "their files are missing" if is_picture else "they are not pictures"
             self.report.note(f"Shown as links because {why}", f"{url} in {entry.label}")
         for url in view.stayed:

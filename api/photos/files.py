@@ -17,7 +17,7 @@ from nodes.errors import TooBusy
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
-from photos.views import send_shown
+from photos.views import send_current
 
 router = Router(tags=["Photos"])
 
@@ -56,7 +56,7 @@ def file(request: HttpRequest, photo_id: Id) -> HttpResponseBase:
     # The router has called HEAD a GET; nothing is read for a body that is not sent.
     request.method = request.META["REQUEST_METHOD"]
     try:
-        response = send_shown(request, photo, cache=FOR_ALL if for_all else FOR_SOME)
+        response = send_current(request, photo, cache=FOR_ALL if for_all else FOR_SOME)
     except TooBusy as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
     if not for_all:

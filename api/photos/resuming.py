@@ -24,7 +24,7 @@ from nodes.models import Photo
 from nodes.selectors import stored_photos
 from photos.assets.errors import BadPicture
 from photos.assets.writer import new_id
-from photos.services.photos import file_name
+from photos.services.photos import clean_filename
 
 router = uploading.router
 
@@ -85,7 +85,7 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
 def _begun(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
     if photo := _made(principal, upload_id):
         # A request that is sent again, after all that it began: its words may have been changed since.
-        if photo.filename != file_name(announced.filename):
+        if photo.filename != clean_filename(announced.filename):
             raise Problem("key-reused")
         return {"id": upload_id, "received": announced.length, "length": announced.length}
     arriving.check_place_of(announced)

@@ -51,7 +51,7 @@ class Row:
     @property
     def picture(self) -> str:
         """The path of all of the picture, for the focal point."""
-        return addresses.uncut(self.photo, 320)
+        return addresses.uncut_path(self.photo, 320)
 
     @property
     def state(self) -> tuple[str, Any]:
@@ -89,7 +89,7 @@ def describe(request: HttpRequest) -> HttpResponse:
         told = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
     messages.success(request, told)
     galleries = {row.photo.metadata.parent_id for row in rows}
-    return HttpResponseRedirect(addresses.library(galleries.pop() if len(galleries) == 1 else None))
+    return HttpResponseRedirect(addresses.library_path(galleries.pop() if len(galleries) == 1 else None))
 
 
 def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:

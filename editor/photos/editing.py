@@ -78,7 +78,7 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
     working_copies.saved(request)
-    link = format_html("<a href='{}'>{}</a>", addresses.in_admin(photo_id), form.cleaned_data["title"])
+    link = format_html("<a href='{}'>{}</a>", addresses.admin_path(photo_id), form.cleaned_data["title"])
     told = _("Saved: {}.")
     if "_publish" in request.POST:
         told = _("Published: {}.")
@@ -86,7 +86,9 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
         told = _("Saved: {}, merged with another editor's changes.")
     messages.success(request, format_html(told, link))
     stays = "_continue" in request.POST
-    return HttpResponseRedirect(addresses.in_admin(photo_id) if stays else addresses.library(fields["parent_id"]))
+    return HttpResponseRedirect(
+        addresses.admin_path(photo_id) if stays else addresses.library_path(fields["parent_id"])
+    )
 
 
 def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make: Any) -> list[Clash]:
@@ -122,8 +124,8 @@ def _show(
         "fields": [field for field in form.visible_fields() if field.name not in names],
         "photo": photo,
         "picture": addresses.picture(photo, sizes="(min-width: 60rem) 40rem, 100vw"),
-        "original": addresses.uncut(photo),
-        "whole": addresses.uncut(photo, addresses.MIDDLE),
+        "original": addresses.uncut_path(photo),
+        "whole": addresses.uncut_path(photo, addresses.DEFAULT_WIDTH),
         "exif": labels.facts(photo),
         "uses": uses.of(request.user, [photo.pk]),
         "twins": [stored_photos.get(i) for i in stored_photos.same_bytes(detail.sha256, photo.pk)],
@@ -153,11 +155,11 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not ObjectId.is_valid(content_id):
         raise Http404
     try:
-        photos.go_back(actor(request), photo_id, ObjectId(content_id))
+        photos.restore_content(actor(request), photo_id, ObjectId(content_id))
         messages.success(request, _("The former picture is shown again."))
     except NodeError as error:
         messages.error(request, str(error))
-    return HttpResponseRedirect(addresses.in_admin(photo_id))
+    return HttpResponseRedirect(addresses.admin_path(photo_id))
 
 
 @require_POST
@@ -170,15 +172,15 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     used = uses.of(request.user, [photo_id])
     if used.is_used and uses.CONFIRMED not in request.POST:
         chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
-        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=addresses.in_admin(photo_id))
+        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=addresses.admin_path(photo_id))
     try:
-        photos.throw_away(actor(request), photo_id, ObjectId(nonce))
+        photos.move_to_trash(actor(request), photo_id, ObjectId(nonce))
         told = format_html(_("“{}” is in the trash."), photo.metadata.title)
         messages.success(request, format_html("{} {}", told, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
-        return HttpResponseRedirect(addresses.in_admin(photo_id))
-    return HttpResponseRedirect(addresses.library(photo.metadata.parent_id))
+        return HttpResponseRedirect(addresses.admin_path(photo_id))
+    return HttpResponseRedirect(addresses.library_path(photo.metadata.parent_id))
 
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:

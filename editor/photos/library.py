@@ -208,7 +208,7 @@ def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> 
     messages.success(request, told)
     if outcome.refused:
         links = (
-            (format_html("<a href='{}'>{}</a>", addresses.in_admin(r.chosen.id), r.chosen.title), r.reason)
+            (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.chosen.id), r.chosen.title), r.reason)
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)

@@ -11,7 +11,7 @@ from editor.differences import section_name
 from editor.photos.site import page
 from marginalia.mongo.clock import now
 from nodes import access
-from photos import stalled as uploads
+from photos import stalled_uploads
 from photos.services import sweeping
 
 
@@ -26,5 +26,7 @@ def stalled(request: HttpRequest) -> HttpResponse:
         told = ngettext("%(n)d upload was cleared away.", "%(n)d uploads were cleared away.", gone) % {"n": gone}
         messages.success(request, told)
         return HttpResponseRedirect(request.path)
-    rows = [{"upload": one, "gallery": section_name(one.gallery_id)} for one in uploads.stalled(now())]
+    rows = [
+        {"upload": upload, "gallery": section_name(upload.gallery_id)} for upload in stalled_uploads.list_stalled(now())
+    ]
     return page(request, "stalled", _("Stalled uploads"), rows=rows)

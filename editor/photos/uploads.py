@@ -26,8 +26,7 @@ from nodes.errors import NodeError
 from nodes.selectors import stored_photos
 from nodes.types import Saved
 from photos import addresses
-from photos.services.photos import Replacement, Upload, Uploaded
-from photos.services.photos import file_name as clean_name
+from photos.services.photos import Replacement, Upload, Uploaded, clean_filename
 
 Coming = Upload | Replacement
 Results = list[dict[str, Any]]
@@ -63,7 +62,7 @@ class PictureUploadHandler(FileUploadHandler):
 
     def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
         super().new_file(field_name, file_name, *args, **kwargs)
-        self._present = present = Arrived(clean_name(file_name))
+        self._present = present = Arrived(clean_filename(file_name))
         self.arrived.append(present)
         try:
             present.coming = self._begin(file_name)
@@ -112,7 +111,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     who = actor(request)
 
     def then(arrived: list[str]) -> str:
-        return describing.address(arrived) if arrived else addresses.library(gallery_id)
+        return describing.address(arrived) if arrived else addresses.library_path(gallery_id)
 
     return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, then)
 
@@ -124,7 +123,7 @@ def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     who = actor(request)
-    page = addresses.in_admin(photo_id)
+    page = addresses.admin_path(photo_id)
     return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, lambda _arrived: page)
 
 
@@ -175,9 +174,9 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "ok": True,
         "id": str(photo.pk),
         "title": photo.metadata.title,
-        "url": addresses.in_admin(photo.pk),
+        "url": addresses.admin_path(photo.pk),
         "describe": describing.address([photo.pk]),
-        "thumbnail": addresses.square(photo, 160),
+        "thumbnail": addresses.square_path(photo, 160),
         "markdown": addresses.markdown(photo),
     }
     if isinstance(done, Uploaded) and done.duplicates:

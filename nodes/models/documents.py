@@ -147,7 +147,7 @@ class BaseNode(ReadOnlyModel):
     is_pinned = False
     # In how many minutes its text is read; 0 where that is not known.
     minutes = 0
-    # The photo that lists show of it, where photos.pictures.read looked for it.
+    # The photo that lists show of it, if photos.pictures.attach has set it.
     picture: "Photo | None" = None
 
     class Meta:

@@ -1,1 +1,1 @@
-"""Files in GridFS: written in a stream under a visible lock, read by range, judged and cleaned by what their bytes say."""
+"""Files in GridFS: written as streams under a visible lock, read by range, and checked and cleaned by their bytes."""

@@ -1,7 +1,7 @@
 """AVIF in a stream (AVIF 1.1, ISO/IEC 23008-12): what says more than the picture is overwritten in place, so that all places
 stay true.
 
-Kept are the items of the picture that is shown: its coded data, its grid and cells, its alpha, its EXIF as `exif.cleaned`
+Kept are the items of the picture that is shown: its coded data, its grid and cells, its alpha, its EXIF as `exif.clean`
 leaves it. Each coded item is one still frame of the size that its container says, or is refused: a decoder that believes
 the container allocates no more, and decodes no frames that are not shown.
 """
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from photos.assets import exif, icc, lengths
 from photos.assets.boxes import Box, Meta, damaged, meta
 from photos.assets.errors import BadPicture
-from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, Taking, refuse_code, truncated
+from photos.assets.stream import MAX_PIECE, ImageFacts, Parser, Reading, Source, refuse_code, truncated
 
 LONGEST_HEAD = 256
 LONGEST_META = 1 << 20
@@ -58,22 +58,22 @@ class Segment:
     in_idat: bool = False
 
 
-def parse(source: Source, found: Found, keep: bool) -> Parser:
+def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
     """Yield the picture with everything that is not it as zeros. `keep` leaves EXIF, XMP and colour profiles as they are."""
-    head = yield from source.take(12)
+    head = yield from source.read(12)
     at = int.from_bytes(head[:4], "big")
     if not 16 <= at <= LONGEST_HEAD:
         raise damaged()
     if head[8:] == b"avis":
         raise _animated()
-    yield head + (yield from source.take(at - 12))
+    yield head + (yield from source.read(at - 12))
     segments: list[Segment] | None = None
-    while first := (yield from source.some(1)):
-        head = first + (yield from source.take(7))
+    while first := (yield from source.read_some(1)):
+        head = first + (yield from source.read(7))
         size = int.from_bytes(head[:4], "big")
         name = head[4:]
         if size == 1:
-            head += yield from source.take(8)
+            head += yield from source.read(8)
             size = int.from_bytes(head[8:], "big")
         at = at + len(head)
         size = size - len(head)
@@ -84,14 +84,14 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         if name == b"meta":
             if size > LONGEST_META:
                 raise damaged()
-            body = bytearray((yield from source.take(size)))
-            segments = _cleaned(body, found, keep)
+            body = bytearray((yield from source.read(size)))
+            segments = _cleaned(body, facts, keep)
             yield head + body
         elif name == b"mdat" and segments is not None:
             # Pillow reads the whole of it, in pieces.
-            found.extra_memory += 2 * size
+            facts.extra_memory += 2 * size
             yield head
-            yield from _data(source, found, keep, segments, at, at + size)
+            yield from _data(source, facts, keep, segments, at, at + size)
         else:
             yield head[:4] + b"free" + head[8:]
             yield from _zeros(source, size)
@@ -100,7 +100,7 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
         raise truncated()
 
 
-def _cleaned(body: bytearray, found: Found, keep: bool) -> list[Segment]:
+def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
     """Overwrite in a meta box what says more than the picture; return what is to be kept of the data, by place."""
     refuse_code(bytes(body))
     known = meta(body)
@@ -110,14 +110,14 @@ def _cleaned(body: bytearray, found: Found, keep: bool) -> list[Segment]:
     sizes = {_size(body, known.property(item, b"ispe")) for item in shown}
     if len(sizes) != 1:
         raise damaged()
-    found.size = sizes.pop()
+    facts.size = sizes.pop()
     # With alpha, Pillow copies the colours once more.
-    found.extra_memory += 4 * found.size[0] * found.size[1] * (len(shown) - 1)
+    facts.extra_memory += 4 * facts.size[0] * facts.size[1] * (len(shown) - 1)
     notes = _notes(known, keep)
     segments = {_segment(known, item) for item in (*grids, *notes)}
     for item in (*(one for one in shown if one not in grids), *cells):
         coded = _coded(body, known, item)
-        found.extra_memory += coded.memory
+        facts.extra_memory += coded.memory
         segments.add(_segment(known, item, coded))
     _blank_boxes(body, known, {one for one in segments if one.in_idat})
     _blank_items(body, known, {*shown, *cells, *notes})
@@ -170,7 +170,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 def _notes(known: Meta, keep: bool) -> list[int]:
     """Return the item of EXIF, and where it is kept that of XMP, as far as they are where they are looked for."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
-    fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= LONGEST_PIECE]
+    fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
     words = [item for item in fitting if item in known.items and known.items[item].type == b"mime"][:1]
     return block + words if keep else block
@@ -213,7 +213,7 @@ def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
     length = box.stop - box.body
     if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
         profile = bytes(body[box.body + 4 : box.stop])
-        profile = profile if keep else icc.cleaned(profile)
+        profile = profile if keep else icc.clean(profile)
         body[box.body + 4 : box.stop] = profile.ljust(length - 4, b"\0")
         return bool(profile)
     if box.name == b"auxC":
@@ -231,7 +231,7 @@ def _free(body: bytearray, box: Box) -> None:
     _zero(body, box.body, box.stop)
 
 
-def _data(source: Source, found: Found, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
+def _data(source: Source, facts: ImageFacts, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
     """Yield a box of data, with zeros for all but the segments in it, which are taken from the list."""
     while segments and segments[0].start < stop:
         one = segments.pop(0)
@@ -243,18 +243,18 @@ def _data(source: Source, found: Found, keep: bool, segments: list[Segment], at:
         if one.coded:
             yield from _frame(source, length, one.coded)
         elif one.type == b"Exif":
-            yield (yield from _exif(source, length, found, keep))
+            yield (yield from _exif(source, length, facts, keep))
         else:
-            piece = yield from source.take(length)
+            piece = yield from source.read(length)
             refuse_code(piece)
             yield piece
     yield from _zeros(source, stop - at)
 
 
-def _exif(source: Source, length: int, found: Found, keep: bool) -> Taking:
-    body = yield from source.take(length)
+def _exif(source: Source, length: int, facts: ImageFacts, keep: bool) -> Reading:
+    body = yield from source.read(length)
     start = BEFORE + int.from_bytes(body[:BEFORE], "big")
-    block = found.exif = exif.stored(body[start:], keep)
+    block = facts.exif = exif.to_store(body[start:], keep)
     if keep and block:
         return body
     block = block if 0 < len(block) <= length - BEFORE else NO_EXIF
@@ -266,10 +266,10 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
     is_known = False
     frames = 0
     while length:
-        head = yield from source.take(1)
+        head = yield from source.read(1)
         kind = head[0] >> 3 & 15
         if head[0] & 0x04:
-            head += yield from source.take(1)
+            head += yield from source.read(1)
         size = length - len(head)
         if head[0] & 0x02:
             number, size = yield from _leb128(source)
@@ -278,7 +278,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
         if length < 0 or size < 0:
             raise damaged()
         if kind == SEQUENCE and size <= LONGEST_HEAD:
-            body = yield from source.take(size)
+            body = yield from source.read(size)
             _check_sequence(body, coded)
             is_known = True
             yield head + body
@@ -303,7 +303,7 @@ def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
     taken = b""
     value = 0
     while len(taken) < 4:
-        taken += yield from source.take(1)
+        taken += yield from source.read(1)
         value |= (taken[-1] & 0x7F) << 7 * (len(taken) - 1)
         if taken[-1] < 0x80:
             return taken, value
@@ -337,7 +337,7 @@ def _check_sequence(body: bytes, coded: Coded) -> None:
 
 def _pass(source: Source, length: int) -> Parser:
     while length:
-        part = yield from source.some(min(length, PIECE))
+        part = yield from source.read_some(min(length, PIECE))
         if not part:
             raise truncated()
         length -= len(part)
@@ -347,7 +347,7 @@ def _pass(source: Source, length: int) -> Parser:
 def _zeros(source: Source, length: int, last: bytes = b"\0") -> Parser:
     """Yield zeros for as many bytes, the last one another."""
     while length:
-        part = yield from source.some(min(length, PIECE))
+        part = yield from source.read_some(min(length, PIECE))
         if not part:
             raise truncated()
         length -= len(part)

@@ -1,4 +1,4 @@
-"""One picture on its way in: recognized, cleaned and hashed as it comes."""
+"""Recognition, cleaning and hashing of a photo while its bytes arrive."""
 
 import hashlib
 import logging
@@ -9,19 +9,19 @@ from django.utils.translation import gettext as _
 from photos.assets import formats, images
 from photos.assets.errors import BROKEN, BadPicture
 from photos.assets.limits import Limits, limits
-from photos.assets.stream import Cleaner, Found, Source
+from photos.assets.stream import Cleaner, ImageFacts, Source
 
 logger = logging.getLogger(__name__)
-# Bytes by which a cleaned picture may exceed what came: EXIF and colour profiles are written again, a little longer at most.
+# Bytes by which a cleaned photo can exceed the received one, because rewritten EXIF and colour profiles can be slightly longer.
 SLACK = 4096
 
 
 class Cleaning:
-    """The bytes of one file as they are to be stored, and their hash. Nothing is written."""
+    """A cleaner of the bytes of one file, which also computes their hash. It writes nothing."""
 
     def __init__(self, filename: str, allowed: Limits | None = None) -> None:
         self.limits = allowed or limits()
-        self.found = Found()
+        self.facts = ImageFacts()
         self.format: formats.Format | None = None
         self._filename = filename
         self._received = 0
@@ -31,7 +31,7 @@ class Cleaning:
         self._hash = hashlib.sha256()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next bytes, yield what to store. Raises BadPicture as soon as anything is wrong."""
+        """Process the next bytes and yield the bytes to store. Raises BadPicture as soon as anything is wrong."""
         self._received += len(data)
         if self._received > self.limits.max_bytes:
             raise BadPicture(
@@ -39,38 +39,38 @@ class Cleaning:
             )
         if self._cleaner is None:
             self._head += data
-            if len(self._head) < formats.HEAD:
+            if len(self._head) < formats.HEAD_SIZE:
                 return
             data = self._begin()
         assert self._cleaner
-        yield from self._hashed(self._cleaner.feed(data))
-        self._check()
+        yield from self._check_and_hash(self._cleaner.feed(data))
+        self._check_size()
 
     def end(self) -> Iterator[bytes]:
-        """Say that there is no more, yield what is left to store. Raises BadPicture for a picture that is not whole."""
+        """Mark the end of the file and yield the last bytes to store. Raises BadPicture if the file is incomplete."""
         if self._cleaner is None:
             data = self._begin()
             assert self._cleaner
-            yield from self._hashed(self._cleaner.feed(data))
-        yield from self._hashed(self._cleaner.end())
-        self._check()
+            yield from self._check_and_hash(self._cleaner.feed(data))
+        yield from self._check_and_hash(self._cleaner.end())
+        self._check_size()
 
     @property
     def sha256(self) -> str:
-        """The hash of all that was yielded."""
+        """Return the hash of all bytes that were yielded."""
         return self._hash.hexdigest()
 
     def _begin(self) -> bytes:
         head = bytes(self._head)
-        self.format = formats.of(head, self._filename)
+        self.format = formats.detect(head, self._filename)
         source = Source()
-        self._cleaner = Cleaner(source, self.format.parse(source, self.found, self.limits.keep_location))
+        self._cleaner = Cleaner(source, self.format.parse(source, self.facts, self.limits.keep_location))
         return head
 
-    def _hashed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
-        for part in self._parsed(parts):
-            # Before more is read of what may be too large.
-            self._check()
+    def _check_and_hash(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+        for part in self._parse(parts):
+            # The size is checked before more of a photo that may be too large is read.
+            self._check_size()
             self._yielded += len(part)
             if self._yielded > self._received + SLACK:
                 raise BadPicture(_("The picture is damaged and cannot be shown."))
@@ -78,14 +78,14 @@ class Cleaning:
             yield part
 
     @staticmethod
-    def _parsed(parts: Iterator[bytes]) -> Iterator[bytes]:
+    def _parse(parts: Iterator[bytes]) -> Iterator[bytes]:
         try:
             yield from parts
         except BROKEN as error:
-            # A fault of the parser, which is the site's: its sender gets an answer, and the log the cause.
+            # This is a bug of the parser. The sender gets an error message, and the log gets the cause.
             logger.exception("A picture could not be parsed.")
             raise BadPicture(_("The picture is damaged and cannot be shown.")) from error
 
-    def _check(self) -> None:
-        if self.found.size[0] and self.format:
-            images.check_size(self.found, self.format, self.limits)
+    def _check_size(self) -> None:
+        if self.facts.size[0] and self.format:
+            images.check_size(self.facts, self.format, self.limits)

@@ -1,4 +1,4 @@
-"""Why bytes were not taken. The messages are meant for their sender."""
+"""Errors of uploads. Their messages are for the user who sent the file."""
 
 import struct
 import zlib
@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError, TooBusy
 
-# Raised by decoders for broken data. Errors of the database are none of these.
+# Exceptions that decoders raise for broken data. The driver's exceptions are no subclasses of these.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -28,18 +28,18 @@ BROKEN = (
 
 
 class BadPicture(NodeError):
-    """The bytes are no picture that the site takes; the message says why. Nothing of them is kept."""
+    """The file is no photo that the site accepts; the message contains the reason. Nothing of the file is stored."""
 
 
 class DecoderBusy(TooBusy):
-    """Other pictures kept the decoder of this process for too long; trying again is safe."""
+    """Other photos used the decoder of this process for too long. Sending the file again is safe."""
 
     def __init__(self) -> None:
         NodeError.__init__(self, _("The site is busy with other pictures right now. Please send this one again."))
 
 
 class UploadLost(NodeError):
-    """The upload was taken for dead and swept, or another one holds the photo now."""
+    """The upload was swept as stalled, or another upload has the photo's lock now."""
 
     def __init__(self) -> None:
         super().__init__(_("The upload was interrupted for too long and has been cleared away. Please send it again."))

@@ -1,7 +1,7 @@
-"""EXIF: what is kept in the file, and what is noted beside it as properties that can be searched.
+"""EXIF: the values that stay in the file, and the searchable properties stored in the photo's document.
 
-Kept is what a list names. Where a picture was taken, serial numbers, owners, makers' notes (which repeat both) and
-thumbnails (which may show what was cropped away) are in none.
+Only listed values stay. The lists don't contain places, serial numbers, owners, makers' notes (which repeat both), and
+thumbnails (which may show a part that was cropped away).
 """
 
 import math
@@ -15,11 +15,11 @@ from photos.assets import lengths
 from photos.assets.errors import BROKEN
 
 Base = ExifTags.Base
-KEPT_ROOT = frozenset(
+ROOT_TAGS = frozenset(
     {Base.Make, Base.Model, Base.Orientation, Base.XResolution, Base.YResolution, Base.ResolutionUnit, Base.Software}
     | {Base.DateTime, Base.Artist, Base.Copyright, Base.ImageDescription, Base.YCbCrPositioning}
 )
-KEPT_EXIF = frozenset(
+EXIF_TAGS = frozenset(
     {
         Base.ExposureTime,
         Base.FNumber,
@@ -40,14 +40,16 @@ KEPT_EXIF = frozenset(
     | {Base.WhiteBalance, Base.DigitalZoomRatio, Base.FocalLengthIn35mmFilm, Base.SceneCaptureType, Base.LensMake}
     | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
 )
-LONGEST_VALUE = 200
-# Bytes by which a cleaned block may be longer than it was: Pillow writes some values in wider types.
-WIDER = 512
+MAX_VALUE_LENGTH = 200
+# Bytes by which a cleaned block can be longer than the received one, because Pillow writes some values in wider types.
+MAX_GROWTH = 512
 
 
 def load(block: bytes) -> Image.Exif | None:
-    """Return a TIFF block as Pillow reads it; None if it cannot be read, or is too long: Pillow copies each value, and
-    thousands may say that they are the same bytes."""
+    """Return a TIFF block as Pillow reads it; None if it cannot be read or is too long.
+
+    The length is limited because Pillow copies each value, and thousands of values can refer to the same bytes.
+    """
     if len(block) not in lengths.EXIF:
         return None
     exif = Image.Exif()
@@ -58,40 +60,40 @@ def load(block: bytes) -> Image.Exif | None:
     return exif
 
 
-def cleaned(block: bytes) -> bytes:
-    """Return the block with nothing but what is kept; b"" if that is nothing, or the block cannot be read.
+def clean(block: bytes) -> bytes:
+    """Return the block with only the listed values; b"" if none is left, or the block cannot be read.
 
-    A value that cannot be read or written is left out alone.
+    If a value cannot be read or written, only this value is omitted.
     """
     before = load(block)
     if before is None:
         return b""
-    inner = _inner(before)
+    inner = _exif_ifd(before)
     after = Image.Exif()
-    for tag in KEPT_ROOT:
+    for tag in ROOT_TAGS:
         if _is_writable(tag, value := _value(before, tag)):
             after[tag] = value
-    kept: dict[int, Any] = {tag: value for tag in KEPT_EXIF if _is_writable(tag, value := _value(inner, tag))}
-    if kept:
-        after.get_ifd(ExifTags.IFD.Exif).update(kept)
-    if not len(after) and not kept:
+    exif_values: dict[int, Any] = {tag: value for tag in EXIF_TAGS if _is_writable(tag, value := _value(inner, tag))}
+    if exif_values:
+        after.get_ifd(ExifTags.IFD.Exif).update(exif_values)
+    if not len(after) and not exif_values:
         return b""
     try:
         written = after.tobytes()[6:]
     except BROKEN:
         return b""
-    return written if len(written) <= len(block) + WIDER and len(written) in lengths.EXIF else b""
+    return written if len(written) <= len(block) + MAX_GROWTH and len(written) in lengths.EXIF else b""
 
 
-def stored(block: bytes, keep: bool) -> bytes:
-    """Return the block as it is stored; b"" for one that no reader could read, also where all is to be kept."""
-    if not keep:
-        return cleaned(block)
-    return block if (exif := load(block)) and _can_turn(exif) else b""
+def to_store(block: bytes, keep_metadata: bool) -> bytes:
+    """Return the block to store: cleaned or, with `keep_metadata`, unchanged; always b"" for an unreadable block."""
+    if not keep_metadata:
+        return clean(block)
+    return block if (exif := load(block)) and _has_readable_orientation(exif) else b""
 
 
-def _can_turn(exif: Image.Exif) -> bool:
-    """Return whether readers learn how the picture is to be turned, without an error."""
+def _has_readable_orientation(exif: Image.Exif) -> bool:
+    """Return whether reading the orientation raises no error."""
     try:
         exif.get(Base.Orientation)
     except BROKEN:
@@ -100,15 +102,15 @@ def _can_turn(exif: Image.Exif) -> bool:
 
 
 def _value(values: Mapping[int, Any], tag: int) -> Any:
-    """Return a value; None where there is none, or none that can be read."""
+    """Return a value; None if it is missing or cannot be read."""
     try:
         return values.get(tag)
     except BROKEN:
         return None
 
 
-def _inner(exif: Image.Exif) -> Mapping[int, Any]:
-    """Return the values about how the picture was taken; none if they cannot be read."""
+def _exif_ifd(exif: Image.Exif) -> Mapping[int, Any]:
+    """Return the values of the Exif IFD, which describe how the picture was taken; {} if they cannot be read."""
     try:
         return exif.get_ifd(ExifTags.IFD.Exif)
     except BROKEN:
@@ -118,34 +120,37 @@ def _inner(exif: Image.Exif) -> Mapping[int, Any]:
 def _is_writable(tag: int, value: Any) -> bool:
     if value is None:
         return False
-    alone = Image.Exif()
-    alone[tag] = value
+    only_this = Image.Exif()
+    only_this[tag] = value
     try:
-        return bool(alone.tobytes())
+        return bool(only_this.tobytes())
     except BROKEN:
         return False
 
 
 def orientation(block: bytes) -> int:
-    """Return how the stored pixels are to be turned, 1 (not at all) to 8."""
+    """Return the EXIF orientation of the stored pixels, from 1 (upright) to 8; 1 if it is missing or invalid."""
     exif = load(block)
     value = _value(exif, Base.Orientation) if exif else 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def description(block: bytes) -> str:
-    """Return what the camera or an editor wrote as the picture's description; "" for none."""
+    """Return the description that the camera or a program wrote; "" without one."""
     exif = load(block)
     return _text(_value(exif, Base.ImageDescription)) if exif else ""
 
 
 def properties(block: bytes) -> list[dict[str, Any]]:
-    """Return camera, lens, focal_length (mm), aperture, exposure, iso, taken and year as far as the block has them."""
+    """Return the searchable properties of the block as {n: name, v: value}.
+
+    The names are camera, lens, focal_length (mm), aperture, exposure, iso, artist, copyright, taken and year.
+    """
     exif = load(block)
     if exif is None:
         return []
-    found = _properties(exif, _inner(exif))
-    return [{"n": name, "v": value} for name, value in found.items() if value]
+    values = _properties(exif, _exif_ifd(exif))
+    return [{"n": name, "v": value} for name, value in values.items() if value]
 
 
 def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
@@ -161,7 +166,7 @@ def _properties(exif: Image.Exif, inner: Mapping[int, Any]) -> dict[str, Any]:
         "iso": _number(_first(_value(inner, Base.ISOSpeedRatings))),
         "artist": _text(_value(exif, Base.Artist)),
         "copyright": _text(_value(exif, Base.Copyright)),
-        # Local time at the place, as the camera had it: its zone is not known.
+        # The camera's local time, because its time zone is unknown.
         "taken": taken.isoformat(sep=" ") if taken else None,
         "year": taken.year if taken else None,
     }
@@ -172,7 +177,7 @@ def _text(value: Any) -> str:
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str):
         return ""
-    return "".join(c for c in value if c.isprintable()).strip()[:LONGEST_VALUE]
+    return "".join(c for c in value if c.isprintable()).strip()[:MAX_VALUE_LENGTH]
 
 
 def _first(value: Any) -> Any:
@@ -180,7 +185,7 @@ def _first(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | int | None:
-    """Return a rational as a number with one decimal, whole where it is whole."""
+    """Return a rational as a number with one decimal, an int if it is whole; None if it is out of range."""
     number = round(_real(value), 1)
     if not 0 < number < 1e6:
         return None
@@ -188,7 +193,7 @@ def _number(value: Any) -> float | int | None:
 
 
 def _real(value: Any) -> float:
-    """Return a rational as a float; 0 for what is none."""
+    """Return a rational as a float; 0 if it is invalid."""
     try:
         number = float(value)
     except BROKEN:
@@ -197,7 +202,7 @@ def _real(value: Any) -> float:
 
 
 def _exposure(value: Any) -> str | None:
-    """Return an exposure time as photographers say it: "1/250", "2"."""
+    """Return an exposure time as photographers write it: "1/250", "2"; None if it is out of range."""
     seconds = _real(value)
     if not 1e-6 < seconds < 1e5:
         return None

@@ -1,4 +1,4 @@
-"""Which format a file is, from its first bytes; what its name and sender say about it is only held against it."""
+"""Detection of a file's format from its first bytes. The extension only has to match, and the client's type is ignored."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from PIL import features
 
 from photos.assets import avif, gif, jpeg, png, webp
 from photos.assets.errors import BadPicture
-from photos.assets.stream import Found, Parser, Source
+from photos.assets.stream import ImageFacts, Parser, Source
 
 _BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC"}
-# As many bytes as tell all of them apart.
-HEAD = 64
+# Number of bytes that distinguish all formats.
+HEAD_SIZE = 64
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of picture that is taken. `name` is Pillow's for it."""
+    """An accepted image format. `name` is Pillow's name for it."""
 
     name: str
     content_type: str
     extensions: tuple[str, ...]
-    parse: Callable[[Source, Found, bool], Parser]
+    parse: Callable[[Source, ImageFacts, bool], Parser]
 
 
 JPEG = Format("JPEG", "image/jpeg", ("jpg", "jpeg", "jpe", "jfif"), jpeg.parse)
@@ -50,21 +50,24 @@ _OTHERS = (
 )
 
 
-def of(head: bytes, filename: str) -> Format:
-    """Return the format of a file that begins with `head`. Raises BadPicture, saying what it is, or what is wrong."""
-    found = _recognized(head)
-    if found is None:
+def detect(head: bytes, filename: str) -> Format:
+    """Return the format of a file that begins with `head`.
+
+    Raises BadPicture, with the reason, for other formats and for an extension of another format.
+    """
+    format = _recognize(head)
+    if format is None:
         raise BadPicture(_reason(head))
     extension = PurePath(filename).suffix[1:].lower()
-    if extension and extension not in found.extensions:
+    if extension and extension not in format.extensions:
         raise BadPicture(
             _("The name ends in .%(extension)s, but this is a %(format)s picture. Rename it if it is what you meant.")
-            % {"extension": extension, "format": found.name}
+            % {"extension": extension, "format": format.name}
         )
-    return found
+    return format
 
 
-def _recognized(head: bytes) -> Format | None:
+def _recognize(head: bytes) -> Format | None:
     if head.startswith(b"\xff\xd8\xff"):
         return JPEG
     if head.startswith(png.SIGNATURE):
@@ -83,9 +86,10 @@ def _recognized(head: bytes) -> Format | None:
 
 
 def _brands(head: bytes) -> set[bytes]:
-    """Return the formats that a file in ISO's container names: the first, and those that it is compatible with."""
-    named = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
-    return {named[at : at + 4] for at in range(0, len(named), 4) if at != 4}
+    """Return the brands of a file in the ISO container: its major brand, and the compatible ones."""
+    brands = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
+    # The four bytes after the major brand are its version.
+    return {brands[start : start + 4] for start in range(0, len(brands), 4) if start != 4}
 
 
 def _reason(head: bytes) -> str:

@@ -1,4 +1,4 @@
-"""GIF in a stream: its blocks without comments, plain text and applications' data, loops excepted (GIF89a)."""
+"""The GIF parser (GIF89a). It removes comments, plain text, and the data of applications, except loop counts."""
 
 import struct
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from photos.assets import lengths
 from photos.assets.errors import BadPicture
-from photos.assets.stream import Found, Parser, Source, Taking, refuse_code
+from photos.assets.stream import ImageFacts, Parser, Reading, Source, refuse_code
 
 LOOPS = frozenset({b"NETSCAPE2.0", b"ANIMEXTS1.0"})
 EXTENSION = 0x21
@@ -16,37 +16,37 @@ CONTROL = 0xF9
 APPLICATION = 0xFF
 
 
-def parse(source: Source, found: Found, keep: bool) -> Parser:
-    """Yield the pictures and how they are shown. `keep` keeps nothing more: what GIF may say has no standard place."""
-    head = yield from source.take(13)
-    found.size = int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
-    if not all(found.size):
+def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
+    """Yield the frames and their control blocks. `keep_metadata` is ignored: GIF has no standard block for metadata."""
+    head = yield from source.read(13)
+    facts.size = int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    if not all(facts.size):
         raise damaged()
     yield head
-    yield (yield from source.take(_table(head[10])))
-    # How the next picture is shown, until it comes; how often all are.
+    yield (yield from source.read(_table(head[10])))
+    # `control`: the control block of the next frame, until the frame arrives. `loop`: the loop count of the animation.
     control = loop = b""
     frames = 0
     while True:
-        block = (yield from source.take(1))[0]
+        block = (yield from source.read(1))[0]
         if block == TRAILER:
             break
         if block == IMAGE:
             frames += 1
-            head = yield from source.take(9)
+            head = yield from source.read(9)
             left, top, width, height = struct.unpack("<HHHH", head[:8])
-            if left + width > found.size[0] or top + height > found.size[1]:
-                # A decoder would make the whole picture as large: more than was counted.
+            if left + width > facts.size[0] or top + height > facts.size[1]:
+                # A decoder would enlarge the whole picture to more pixels than were checked.
                 raise damaged()
             yield control + b"\x2c" + head
             control = b""
-            yield (yield from source.take(_table(head[8])))
-            yield (yield from source.take(1))
+            yield (yield from source.read(_table(head[8])))
+            yield (yield from source.read(1))
             while data := (yield from _block(source)):
                 yield bytes((len(data),)) + data
             yield b"\0"
         elif block == EXTENSION:
-            label = (yield from source.take(1))[0]
+            label = (yield from source.read(1))[0]
             first = yield from _block(source)
             if label == CONTROL and len(first) == lengths.GIF_CONTROL:
                 control = _extension(label, first)
@@ -61,23 +61,23 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             raise damaged()
     if not frames:
         raise BadPicture(_("The GIF holds no picture."))
-    found.frames = frames
+    facts.frames = frames
     yield b"\x3b"
-    yield from source.drop_rest()
+    yield from source.skip_rest()
 
 
 def _extension(label: int, *blocks: bytes) -> bytes:
     return bytes((EXTENSION, label)) + b"".join(bytes((len(block),)) + block for block in blocks) + b"\0"
 
 
-def _block(source: Source) -> Taking:
-    """Return the next data block, of up to 255 bytes; an empty one ends them."""
-    size = (yield from source.take(1))[0]
-    return (yield from source.take(size))
+def _block(source: Source) -> Reading:
+    """Return the next data block, of up to 255 bytes. An empty block is the last."""
+    size = (yield from source.read(1))[0]
+    return (yield from source.read(size))
 
 
 def _table(flags: int) -> int:
-    """Return how many bytes of colours follow."""
+    """Return the length in bytes of the colour table that follows."""
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 

@@ -1,34 +1,34 @@
-"""Colour profiles (ICC.1:2022) without words: names, descriptions and dates say who worked where, and change no colour."""
+"""Colour profiles (ICC.1:2022) without texts. Names, descriptions and dates reveal who worked where, and change no colour."""
 
 import struct
 
 HEADER = 128
-# What the colours are made of. Other tags say something in words, or about devices.
+# Tags that determine the colours. Other tags contain texts, or describe devices.
 COLOURS = frozenset(
     b"rXYZ gXYZ bXYZ rTRC gTRC bTRC kTRC wtpt bkpt chad cicp gamt A2B0 A2B1 A2B2 B2A0 B2A1 B2A2 D2B0 D2B1 D2B2 D2B3 B2D0"
     b" B2D1 B2D2 B2D3 rig0 rig2".split()
 )
 TYPES = frozenset((b"XYZ ", b"curv", b"para", b"sf32", b"mft1", b"mft2", b"mAB ", b"mBA ", b"cicp", b"mpet", b"sig "))
-# Readers may want these to be there. Each by its type: what follows the type's name when it says nothing.
+# Some programs require these tags. EMPTY contains an empty value for each of their types, without the type's name.
 REQUIRED = frozenset((b"desc", b"cprt"))
 EMPTY = {b"desc": bytes(4) + b"\0\0\0\1" + bytes(79), b"mluc": bytes(4) + struct.pack(">II", 0, 12), b"text": bytes(5)}
-# Of the header: date, manufacturer, model, creator, the hash over the whole.
+# Ranges of the header: date, manufacturer and model, creator, and the hash of the whole profile.
 PERSONAL = ((24, 36), (48, 56), (80, 100), (100, 128))
-MOST_TAGS = 100
+MAX_TAGS = 100
 
 
-def cleaned(profile: bytes) -> bytes:
-    """Return the profile, of the same length, with its colours alone; b"" for what is none."""
+def clean(profile: bytes) -> bytes:
+    """Return the profile with only its colours, of the same length; b"" for an invalid profile."""
     if len(profile) < HEADER + 4 or profile[36:40] != b"acsp":
         return b""
     count = int.from_bytes(profile[HEADER : HEADER + 4], "big")
     table = profile[HEADER + 4 : HEADER + 4 + 12 * count]
-    if count > MOST_TAGS or len(table) != 12 * count:
+    if count > MAX_TAGS or len(table) != 12 * count:
         return b""
-    kept = bytearray(len(profile))
-    kept[:HEADER] = profile[:HEADER]
+    result = bytearray(len(profile))
+    result[:HEADER] = profile[:HEADER]
     for start, stop in PERSONAL:
-        kept[start:stop] = bytes(stop - start)
+        result[start:stop] = bytes(stop - start)
     tags = []
     for name, start, length in struct.iter_unpack(">4sII", table):
         data = profile[start : start + length]
@@ -36,13 +36,13 @@ def cleaned(profile: bytes) -> bytes:
             return b""
         type = data[:4]
         if name in COLOURS and type in TYPES:
-            kept[start : start + length] = data
+            result[start : start + length] = data
         elif name in REQUIRED and type in EMPTY and length >= 4 + len(EMPTY[type]):
-            kept[start : start + length] = (type + EMPTY[type]).ljust(length, b"\0")
+            result[start : start + length] = (type + EMPTY[type]).ljust(length, b"\0")
         else:
             continue
         tags.append(struct.pack(">4sII", name, start, length))
-    kept[HEADER : HEADER + 4] = len(tags).to_bytes(4, "big")
-    kept[HEADER + 4 : HEADER + 4 + len(table)] = b"".join(tags).ljust(len(table), b"\0")
-    kept[:4] = len(kept).to_bytes(4, "big")
-    return bytes(kept)
+    result[HEADER : HEADER + 4] = len(tags).to_bytes(4, "big")
+    result[HEADER + 4 : HEADER + 4 + len(table)] = b"".join(tags).ljust(len(table), b"\0")
+    result[:4] = len(result).to_bytes(4, "big")
+    return bytes(result)

@@ -1,4 +1,4 @@
-"""Pictures by Pillow: whether they are whole, how they look, and copies of another size, in bounded memory."""
+"""Image processing with Pillow in bounded memory: checks of uploaded files, their properties, and copies in other sizes."""
 
 import io
 import math
@@ -16,35 +16,35 @@ from photos.assets.errors import BROKEN, BadPicture, DecoderBusy
 from photos.assets.formats import Format
 from photos.assets.framing import EVERYTHING, WHOLE, Crop, Cut, Focal, Size, scaled
 from photos.assets.limits import Limits
-from photos.assets.stream import Found
+from photos.assets.stream import ImageFacts
 
-# One picture is decoded at a time in a process, so that its memory is that of one.
-one_at_a_time = threading.BoundedSemaphore(1)
-# Seconds to wait for one's turn: longer than the largest picture that is allowed takes.
-PATIENCE = 10
-# A picture that has arrived would have to be sent again: it waits while several others have theirs.
-UPLOAD_PATIENCE = 50
-# All frames of an animation together may have so many times the pixels of one picture: readers' browsers decode them all.
-FRAMES = 4
-# All scans of a progressive JPEG together may cover so many times the pixels of the largest picture: each takes time.
-SCANS = 12
-# Pixels along a side of a WebP (RFC 9649, section 2.5.2: 14 bits).
-LONGEST_WEBP = 16_383
-# A copy from an eighth of a JPEG's pixels needs no more than these beside the file.
-DRAFT = 8
-# Pixels that are converted and scaled at once: beside the decoded picture only a band of it is in memory.
-BAND = 2_000_000
-# Filters, and how many pixels of the coarser picture each looks at beyond the one that it makes.
+# A process decodes one picture at a time, so that it needs the memory for only one.
+decoder_slot = threading.BoundedSemaphore(1)
+# Seconds to wait for the decoder, longer than the largest allowed picture needs.
+DECODER_TIMEOUT = 10
+# An upload waits longer, while several other pictures are decoded, because otherwise the user would have to send it again.
+UPLOAD_DECODER_TIMEOUT = 50
+# All frames of an animation together can have this many times the pixels of one picture, because browsers decode all of them.
+MAX_FRAMES_FACTOR = 4
+# All scans of a progressive JPEG together can cover this many times the pixels of the largest picture. Each scan takes time.
+MAX_SCANS_FACTOR = 12
+# Maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
+MAX_WEBP_SIDE = 16_383
+# Pillow can decode a JPEG at up to an eighth of its width and height, which needs little memory.
+MAX_DRAFT_DIVISOR = 8
+# Pixels that are converted and scaled at once, so that only a band of the picture is in memory twice.
+BAND_PIXELS = 2_000_000
+# Filters, each with the number of pixels of the smaller picture that it reads on each side of a pixel.
 LANCZOS = (Image.Resampling.LANCZOS, 3)
 BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
 # Left, top, right, bottom, in pixels.
 Box = tuple[float, float, float, float]
-# Across and down: what a picture looks like from afar.
-FIELDS = (9, 8)
+# Columns and rows of the tiny picture from which hash and average colour are computed.
+GRID = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
-# How to turn a picture that says of itself how it lies (EXIF 2.32, tag 0x0112).
-_TURNS = {
+# The transposition that makes a picture upright, by its orientation (EXIF 2.32, tag 0x0112).
+_TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -53,8 +53,8 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Where a point of a picture that lies so is stored: of parts (across, down) as seen, those in the file.
-_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
+# Conversion of a point (across, down) of the upright picture to the point in the file, by orientation.
+_TO_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     2: lambda across, down: (1 - across, down),
     3: lambda across, down: (1 - across, 1 - down),
     4: lambda across, down: (across, 1 - down),
@@ -63,15 +63,15 @@ _STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     7: lambda across, down: (1 - down, 1 - across),
     8: lambda across, down: (1 - down, across),
 }
-# How editors turn pictures, in degrees clockwise; Pillow counts the other way.
+# Rotations by editors, in degrees clockwise. Pillow counts counterclockwise.
 _ROTATIONS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
 
 @dataclass(frozen=True)
-class Picture:
-    """What is known of a picture that was found good. `size` is as seen, after turning; `exif` are searchable properties.
+class ImageProperties:
+    """The properties of a valid picture. `size`: of the upright picture. `exif`: searchable properties.
 
-    `colour` is its average, "#rrggbb", for its place until it has come; "" if something shines through it.
+    `colour`: the average, "#rrggbb", which pages show until the picture has loaded; "" if the picture has transparency.
     """
 
     content_type: str
@@ -83,13 +83,15 @@ class Picture:
 
 
 @contextmanager
-def opened(file: BinaryIO, format_name: str, limits: Limits, *, patience: float | None = None) -> Iterator[Image.Image]:
-    """Open a picture as that format and no other, after waiting for `patience` seconds at most (None: PATIENCE).
+def open_image(
+    file: BinaryIO, format_name: str, limits: Limits, *, timeout: float | None = None
+) -> Iterator[Image.Image]:
+    """Open a picture only as the given format, after waiting at most `timeout` seconds (default DECODER_TIMEOUT).
 
-    Raises BadPicture for what cannot be read, here or in the block; DecoderBusy where other pictures take long.
+    Raises BadPicture if it cannot be read, here or in the block, and DecoderBusy if other pictures take too long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
-    if not one_at_a_time.acquire(timeout=PATIENCE if patience is None else patience):
+    if not decoder_slot.acquire(timeout=DECODER_TIMEOUT if timeout is None else timeout):
         raise DecoderBusy
     try:
         with Image.open(file, formats=[format_name]) as image:
@@ -99,33 +101,37 @@ def opened(file: BinaryIO, format_name: str, limits: Limits, *, patience: float 
     except Image.DecompressionBombError as error:
         raise too_many_pixels(limits) from error
     finally:
-        one_at_a_time.release()
+        decoder_slot.release()
 
 
-def check_size(found: Found, format: Format, limits: Limits) -> None:
-    """Raise BadPicture if decoding the picture would take more pixels, frames or memory than allowed."""
-    pixels = found.size[0] * found.size[1]
-    if pixels > limits.max_pixels or max(found.size) > 65_500:
+def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
+    """Raise BadPicture if decoding the picture would need more pixels, frames or memory than allowed."""
+    pixels = facts.size[0] * facts.size[1]
+    if pixels > limits.max_pixels or max(facts.size) > 65_500:
         raise too_many_pixels(limits)
-    if found.frames > limits.max_frames:
+    if facts.frames > limits.max_frames:
         raise BadPicture(_("The picture has %(count)d frames; %(most)d are allowed.") % {
-            "count": found.frames, "most": limits.max_frames
+            "count": facts.frames, "most": limits.max_frames
         })  # fmt: skip
-    if found.frames > 1 and pixels * found.frames > FRAMES * limits.max_pixels:
-        told = {"have": pixels * found.frames // 1_000_000, "most": FRAMES * limits.max_pixels // 1_000_000}
+    if facts.frames > 1 and pixels * facts.frames > MAX_FRAMES_FACTOR * limits.max_pixels:
+        megapixels = {
+            "have": pixels * facts.frames // 1_000_000,
+            "most": MAX_FRAMES_FACTOR * limits.max_pixels // 1_000_000,
+        }
         raise BadPicture(
-            _("The frames together have %(have)d megapixels; %(most)d are allowed. Make it smaller or shorter.") % told
+            _("The frames together have %(have)d megapixels; %(most)d are allowed. Make it smaller or shorter.")
+            % megapixels
         )
-    if pixels * found.scans > SCANS * limits.max_pixels:
+    if pixels * facts.scans > MAX_SCANS_FACTOR * limits.max_pixels:
         raise BadPicture(_("This progressive JPEG has too many passes for its size. Save it as a baseline JPEG."))
-    # A JPEG is never decoded larger than the copies that are made of it; the others come whole, with one frame to blend.
+    # A JPEG is never decoded larger than its copies need. Other formats are decoded whole, with another frame for blending.
     if format.name == "JPEG":
-        memory = found.extra_memory + (4 * pixels // DRAFT**2)
+        memory = facts.extra_memory + (4 * pixels // MAX_DRAFT_DIVISOR**2)
     elif format.name == "AVIF":
-        # Colours as libavif makes them from the planes, and as Pillow takes them.
-        memory = found.extra_memory + 8 * pixels
+        # The colours that libavif makes from the planes, and the same colours in Pillow.
+        memory = facts.extra_memory + 8 * pixels
     else:
-        memory = found.extra_memory + 4 * pixels * (1 if format.name == "PNG" and found.frames == 1 else 3)
+        memory = facts.extra_memory + 4 * pixels * (1 if format.name == "PNG" and facts.frames == 1 else 3)
     if memory > limits.max_memory:
         raise BadPicture(
             _(
@@ -142,48 +148,52 @@ def too_many_pixels(limits: Limits) -> BadPicture:
     )
 
 
-def judge(file: BinaryIO, format: Format, found: Found, limits: Limits) -> Picture:
-    """Decode the picture and return what it is. Raises BadPicture if it is damaged or not what its header says, DecoderBusy.
+def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -> ImageProperties:
+    """Decode the picture and return its properties.
 
-    Of an animation no more pixels are decoded than one picture may have: a frame of a few bytes costs a whole picture.
+    Of an animation, at most the pixels of one picture are decoded, because a frame of a few bytes can be as large as the whole
+    picture. Raises BadPicture if the picture is damaged or differs from its header, and DecoderBusy.
     """
-    with opened(file, format.name, limits, patience=UPLOAD_PATIENCE) as image:
-        if image.size != found.size:
+    with open_image(file, format.name, limits, timeout=UPLOAD_DECODER_TIMEOUT) as image:
+        if image.size != facts.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
-        image.draft("RGB", (max(found.size[0] // DRAFT, 1), max(found.size[1] // DRAFT, 1)))
-        # What a camera put behind a JPEG was dropped, whatever the picture says of it still.
+        image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
+        # The parser has removed further pictures behind a JPEG, even if its metadata still refers to them.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
-        for frame in range(min(frames, limits.max_pixels // (found.size[0] * found.size[1]))):
+        for frame in range(min(frames, limits.max_pixels // (facts.size[0] * facts.size[1]))):
             if frame:
                 image.seek(frame)
             image.load()
         image.seek(0)
-        # The container of an AVIF turns it, whatever its EXIF says; Pillow says how.
+        # The container of an AVIF sets the orientation, not its EXIF. Pillow returns the container's.
         is_avif = format.name == "AVIF"
-        turned = _turned(image) if is_avif else exif.orientation(found.exif)
-        small = _resized(image, (0, 0, *image.size), FIELDS, BOX)
-    size = found.size[::-1] if turned >= 5 else found.size
-    words = exif.description(found.exif)
-    return Picture(format.content_type, size, exif.properties(found.exif), words, _dhash(small), _colour(small))
+        orientation = _orientation(image) if is_avif else exif.orientation(facts.exif)
+        tiny = _scale(image, (0, 0, *image.size), GRID, BOX)
+    size = facts.size[::-1] if orientation >= 5 else facts.size
+    description = exif.description(facts.exif)
+    properties = exif.properties(facts.exif)
+    return ImageProperties(format.content_type, size, properties, description, _dhash(tiny), _colour(tiny))
 
 
-def _dhash(small: Image.Image) -> str:
-    """Return 64 bits, as hexadecimal digits, that hardly differ for pictures that hardly differ: whether the brightness
-    rises from each of FIELDS to the next (N. Krawetz's "difference hash")."""
-    grey = ImageOps.grayscale(small)
+def _dhash(tiny: Image.Image) -> str:
+    """Return a perceptual hash of 64 bits as hexadecimal digits. Similar pictures have similar hashes.
+
+    Each bit tells whether the brightness rises from one field of GRID to the next (N. Krawetz's "difference hash").
+    """
+    grey = ImageOps.grayscale(tiny)
     rows = [grey.crop((0, y, 9, y + 1)).tobytes() for y in range(8)]
     bits = "".join("1" if row[x] < row[x + 1] else "0" for row in rows for x in range(8))
     return f"{int(bits, 2):016x}"
 
 
-def _colour(small: Image.Image) -> str:
-    """Return the average of a picture's FIELDS, "#rrggbb"; "" where one is not opaque."""
-    if small.mode == "RGBA" and small.getchannel("A").getextrema() != (255, 255):
+def _colour(tiny: Image.Image) -> str:
+    """Return the average colour of the fields of GRID, "#rrggbb"; "" if a field is not opaque."""
+    if tiny.mode == "RGBA" and tiny.getchannel("A").getextrema() != (255, 255):
         return ""
-    return f"#{small.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
+    return f"#{tiny.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
 
 
-def resized(
+def resize(
     file: BinaryIO,
     format_name: str,
     limits: Limits,
@@ -194,52 +204,56 @@ def resized(
     to: str,
     cut: Cut = WHOLE,
 ) -> bytes:
-    """Return what `cut` shows of the picture, upright, `width` pixels wide as a "WEBP" or "JPEG"; never larger than it is.
+    """Return the shown part of the picture, upright, as a "WEBP" or "JPEG" that is `width` pixels wide.
 
-    With a `height` it is cut to that shape around the `focal` point (parts of width and height of what is shown).
-    Raises BadPicture, DecoderBusy.
+    The copy is never larger than the picture. With a `height` it is cropped to that shape around the `focal` point, a fraction
+    of width and height of the shown part. Raises BadPicture, DecoderBusy.
     """
-    with opened(file, format_name, limits) as image:
-        turned = _turned(image)
-        upright = image.size[::-1] if turned >= 5 else image.size
-        shown = cut.size(upright)
-        # A square is filled also by smaller pictures, so that a grid is even.
-        size = (width, height) if height else scaled(shown, width)
-        if to == "WEBP" and max(size) > LONGEST_WEBP:
+    with open_image(file, format_name, limits) as image:
+        orientation = _orientation(image)
+        upright_size = image.size[::-1] if orientation >= 5 else image.size
+        shown_size = cut.size(upright_size)
+        # Smaller pictures are enlarged to fill a square, so that grids are even.
+        size = (width, height) if height else scaled(shown_size, width)
+        if to == "WEBP" and max(size) > MAX_WEBP_SIDE:
             raise BadPicture("No page offers a WebP that long.")
-        part = cut.within(_largest(size, shown, focal)) if height else cut.crop or EVERYTHING
-        stored_size = size[::-1] if (turned >= 5) != cut.lies else size
-        _draft(image, _stored_box(part, turned, image.size), stored_size, limits)
+        part = cut.within(_largest_part(size, shown_size, focal)) if height else cut.crop or EVERYTHING
+        stored_size = size[::-1] if (orientation >= 5) != cut.swaps_sides else size
+        _set_draft_size(image, _stored_box(part, orientation, image.size), stored_size, limits)
         image.load()
         profile = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
-        seen = _resized(image, _stored_box(part, turned, image.size), stored_size, on_white=to == "JPEG")
-        if turned in _TURNS:
-            seen = seen.transpose(_TURNS[turned])
+        copy = _scale(image, _stored_box(part, orientation, image.size), stored_size, on_white=to == "JPEG")
+        if orientation in _TRANSPOSITIONS:
+            copy = copy.transpose(_TRANSPOSITIONS[orientation])
         if cut.rotation:
-            seen = seen.transpose(_ROTATIONS[cut.rotation])
+            copy = copy.transpose(_ROTATIONS[cut.rotation])
         options = {"icc_profile": profile} if profile else {}
-        return _encoded(seen, to, quality=limits.quality, **options)
+        return _encode(copy, to, quality=limits.quality, **options)
 
 
-def icon(file: BinaryIO, format_name: str, limits: Limits, *, width: int, on: tuple[int, int, int] | None) -> bytes:
-    """Return the whole picture in the middle of a square PNG, on nothing or, with a margin, `on` a colour.
+def render_icon(
+    file: BinaryIO, format_name: str, limits: Limits, *, width: int, background: tuple[int, int, int] | None
+) -> bytes:
+    """Return the whole picture in the middle of a square PNG: transparent or, with a margin, on a `background` colour.
 
     Raises BadPicture, DecoderBusy.
     """
-    with opened(file, format_name, limits) as image:
-        inside = round(width * 0.8) if on else width
-        across, down = (max(round(side * inside / max(image.size)), 1) for side in image.size)
-        drawn = _resized(image, (0, 0, *image.size), (across, down)).convert("RGBA")
-        square = Image.new("RGBA", (width, width), (*on, 255) if on else (0, 0, 0, 0))
-        square.alpha_composite(drawn, ((width - drawn.width) // 2, (width - drawn.height) // 2))
+    with open_image(file, format_name, limits) as image:
+        inner_width = round(width * 0.8) if background else width
+        size = (
+            max(round(image.width * inner_width / max(image.size)), 1),
+            max(round(image.height * inner_width / max(image.size)), 1),
+        )
+        copy = _scale(image, (0, 0, *image.size), size).convert("RGBA")
+        square = Image.new("RGBA", (width, width), (*background, 255) if background else (0, 0, 0, 0))
+        square.alpha_composite(copy, ((width - copy.width) // 2, (width - copy.height) // 2))
         target = io.BytesIO()
-        (square.convert("RGB") if on else square).save(target, "PNG", optimize=True)
+        (square.convert("RGB") if background else square).save(target, "PNG", optimize=True)
         return target.getvalue()
 
 
-def _turned(image: Image.Image) -> int:
-    """Return how the picture says that it is to be turned, 1 (not at all) to 8; 1 if it does not say so, or nothing that can
-    be read."""
+def _orientation(image: Image.Image) -> int:
+    """Return the orientation of the picture, from 1 (upright) to 8; 1 if it is missing or cannot be read."""
     try:
         value = image.getexif().get(exif.Base.Orientation, 1)
     except BROKEN:
@@ -247,20 +261,20 @@ def _turned(image: Image.Image) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _largest(shape: Size, within: Size, focal: Focal) -> Crop:
-    """Return the largest part of a picture (its size: `within`) that has this shape, around a point."""
+def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
+    """Return the largest part with this shape of a picture with size `within`, around the focal point."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
     width = pixels * shape[0] / within[0]
     height = pixels * shape[1] / within[1]
     return (1 - width) * focal[0], (1 - height) * focal[1], width, height
 
 
-def _stored_box(part: Crop, turned: int, size: Size) -> Box:
-    """Return a part of the picture as seen as a box of the pixels in the file, at least one across and down."""
+def _stored_box(part: Crop, orientation: int, size: Size) -> Box:
+    """Return a part of the upright picture as a box of pixels in the file, at least one pixel wide and high."""
     left, top, width, height = part
     corners = [(left, top), (left + width, top + height)]
-    if turned in _STORED:
-        corners = [_STORED[turned](*corner) for corner in corners]
+    if orientation in _TO_STORED:
+        corners = [_TO_STORED[orientation](*corner) for corner in corners]
     (left, right), (top, bottom) = (sorted(ends) for ends in zip(*corners, strict=True))
     left, right = _pixels(left, right, size[0])
     top, bottom = _pixels(top, bottom, size[1])
@@ -268,53 +282,59 @@ def _stored_box(part: Crop, turned: int, size: Size) -> Box:
 
 
 def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
-    """Return a part of a side of so many pixels: its first and its last, of at least one."""
+    """Return start and stop, in pixels, of a part of a side with `length` pixels. The part has at least one pixel."""
     first = min(max(start * length, 0), length - 1)
     return first, min(max(stop * length, first + 1), length)
 
 
-def _draft(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
-    """Tell Pillow to decode a JPEG at a half, a quarter or an eighth of its size (pixels), if a smaller copy is needed.
+def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
+    """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is smaller.
 
-    It is twice the size of the copy, so that scaling looks good, or less if that would take too much memory.
+    The decoded picture is at least twice as wide as the copy, so that scaling looks good, or smaller if it would need too much
+    memory.
     """
-    wanted = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
-    # A small part is decoded no larger than for the largest copy.
-    coarsest = max(wanted, max(image.size) / max(limits.widths))
+    scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
+    # If memory is short, a small part is decoded at the size for the largest copy.
+    max_scale = max(scale, max(image.size) / max(limits.widths))
     divisor = 1
-    while divisor < DRAFT and (
-        2 * divisor <= wanted / 2
-        or (2 * divisor <= coarsest and 4 * image.width * image.height > limits.max_memory * divisor**2)
+    while divisor < MAX_DRAFT_DIVISOR and (
+        2 * divisor <= scale / 2
+        or (2 * divisor <= max_scale and 4 * image.width * image.height > limits.max_memory * divisor**2)
     ):
         divisor *= 2
     image.draft(None, (max(image.width // divisor, 1), max(image.height // divisor, 1)))
 
 
-def _resized(
-    image: Image.Image, box: Box, size: Size, by: tuple[Image.Resampling, int] = LANCZOS, *, on_white: bool = False
+def _scale(
+    image: Image.Image,
+    box: Box,
+    size: Size,
+    resampling: tuple[Image.Resampling, int] = LANCZOS,
+    *,
+    on_white: bool = False,
 ) -> Image.Image:
-    """Return a box of a decoded picture in another size (pixels), in RGB, or RGBA if something may shine through it.
+    """Return a box of a decoded picture scaled to `size` (pixels), in RGB, or in RGBA if it may have transparency.
 
-    Nothing beyond the box is looked at: it may have been cut away.
+    Pixels outside of the box have no influence, because an editor may have cropped them away.
     """
     left, top, right, bottom = box
     first = math.floor(left)
     last = math.ceil(right)
-    highest = math.floor(top)
-    lowest = math.ceil(bottom)
-    filter, reach = by
-    # Pixels of the picture for one of the copy.
-    down = (bottom - top) / size[1]
-    margin = math.ceil(reach * max(down, 1))
-    rows = max(int(BAND / (last - first) / down), 1)
+    first_row = math.floor(top)
+    last_row = math.ceil(bottom)
+    filter, reach = resampling
+    # Rows of the picture for one row of the copy.
+    scale = (bottom - top) / size[1]
+    margin = math.ceil(reach * max(scale, 1))
+    rows = max(int(BAND_PIXELS / (last - first) / scale), 1)
     copy: Image.Image | None = None
     for row in range(0, size[1], rows):
         height = min(rows, size[1] - row)
-        upper = top + row * down
-        lower = min(top + (row + height) * down, bottom)
-        start = max(math.floor(upper) - margin, highest)
-        stop = min(math.ceil(lower) + margin, lowest)
-        band = _in_colour(image.crop((first, start, last, stop)))
+        upper = top + row * scale
+        lower = min(top + (row + height) * scale, bottom)
+        start = max(math.floor(upper) - margin, first_row)
+        stop = min(math.ceil(lower) + margin, last_row)
+        band = _to_rgb(image.crop((first, start, last, stop)))
         part = band.resize((size[0], height), filter, box=(left - first, upper - start, right - first, lower - start))
         part = _on_white(part) if on_white else part
         copy = copy or Image.new(part.mode, size)
@@ -323,21 +343,21 @@ def _resized(
     return copy
 
 
-def _in_colour(image: Image.Image) -> Image.Image:
+def _to_rgb(image: Image.Image) -> Image.Image:
     """Return the picture in RGB or RGBA, without metadata."""
-    image = _eight_bits(image)
+    image = _to_eight_bits(image)
     has_alpha = "A" in image.getbands() or "transparency" in image.info
-    shown = image.convert("RGBA" if has_alpha else "RGB")
-    shown.info = {}
-    return shown
+    converted = image.convert("RGBA" if has_alpha else "RGB")
+    converted.info = {}
+    return converted
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """Return 16 bits of grey as 8: Pillow would cut instead of scaling, and measures such pictures in no way."""
+def _to_eight_bits(image: Image.Image) -> Image.Image:
+    """Return a picture with 16 bits of grey in 8 bits. Pillow would clip the values and doesn't support such pictures well."""
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")
-    # One of 256 greys was transparent. They are one grey now.
+    # The transparent grey is now the same as 255 other greys, so there is no transparency.
     grey.info.pop("transparency", None)
     return grey
 
@@ -350,14 +370,14 @@ def _on_white(image: Image.Image) -> Image.Image:
     return page
 
 
-def _encoded(picture: Image.Image, format_name: str, **options: Any) -> bytes:
+def _encode(picture: Image.Image, format_name: str, **options: Any) -> bytes:
     target = io.BytesIO()
     if format_name == "JPEG":
         try:
             picture.save(target, format_name, progressive=True, **options)
             return target.getvalue()
         except OSError:
-            # Pillow's buffer is too small for all passes over a picture that is narrow or noise.
+            # Pillow's buffer is too small for a progressive JPEG of a very narrow or noisy picture, so save a baseline JPEG.
             target = io.BytesIO()
     picture.save(target, format_name, **options)
     return target.getvalue()

@@ -1,4 +1,4 @@
-"""JPEG in a stream: its segments without those that say more than the picture (ISO/IEC 10918-1, annex B)."""
+"""The JPEG parser (ISO/IEC 10918-1, annex B). It removes the segments that don't change how the picture looks."""
 
 import re
 from collections.abc import Generator
@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from photos.assets import exif, icc, lengths
 from photos.assets.errors import BadPicture
-from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
+from photos.assets.stream import MAX_PIECE, ImageFacts, Parser, Source, refuse_code, truncated
 
 SOI = 0xD8
 EOI = 0xD9
@@ -20,28 +20,28 @@ COMMENT = 0xFE
 # Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
-# Ends coded data: a marker that is neither a stuffed zero nor a restart. 0xFF may be repeated as a filler.
+# The marker that ends coded data. Stuffed zeros and restarts don't end it. 0xFF can be repeated as a filler.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
-# Bytes of a profile in one segment.
+# Bytes of a colour profile in one segment.
 PART = 65_000
-# A progressive picture has about ten; thousands keep a decoder busy for hours.
-MOST_SCANS = 100
-# Bytes of tables before a scan: more of them are replaced before they are used.
-MOST_TABLES = 4096
+# A progressive picture has about ten scans. Thousands of scans would keep a decoder busy for hours.
+MAX_SCANS = 100
+# Maximum bytes of tables before a scan. A picture with more would replace tables before using them.
+MAX_TABLES = 4096
 
 
-def parse(source: Source, found: Found, keep: bool) -> Parser:
-    """Yield the picture without comments, XMP, IPTC, thumbnails and previews, with EXIF as `exif.cleaned` leaves it.
+def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
+    """Yield the picture with clean EXIF (`exif.clean`) and without comments, XMP, IPTC, thumbnails and previews.
 
-    `keep` leaves all of it in. What follows the end is dropped.
+    With `keep_metadata`, all of these stay. Bytes after the end of the picture are always removed.
     """
-    yield from source.take(2)
+    yield from source.read(2)
     yield b"\xff\xd8"
     scans = tables = 0
     seen: set[int] = set()
-    # Tables behind the first scan, until another scan uses them.
-    held = b""
+    # Tables after the first scan, until another scan uses them.
+    pending_tables = b""
     frame = _Frame()
     profile = _Profile()
     while True:
@@ -50,34 +50,34 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
             break
         if code == SOI or code == 0x01 or 0xD0 <= code <= 0xD7 or code == 0:
             raise damaged()
-        length = int.from_bytes((yield from source.take(2)), "big")
+        length = int.from_bytes((yield from source.read(2)), "big")
         if length < 2:
             raise damaged()
-        body = yield from source.take(length - 2)
+        body = yield from source.read(length - 2)
         if code in FRAMES:
-            frame.begin(code, body, found)
+            frame.begin(code, body, facts)
         elif code == SOS:
             scans += 1
-            found.scans = scans
-            frame.check_scan(body, found)
-            yield held + _segment(code, body)
-            held = b""
+            facts.scans = scans
+            frame.check_scan(body, facts)
+            yield pending_tables + _segment(code, body)
+            pending_tables = b""
             tables = 0
-            yield from _coded(source)
+            yield from _coded_data(source)
             continue
         elif code in lengths.JPEG:
             tables += len(body)
-            if (body and len(body) not in lengths.JPEG[code]) or tables > MOST_TABLES:
+            if (body and len(body) not in lengths.JPEG[code]) or tables > MAX_TABLES:
                 raise damaged()
             if scans and body:
-                held += _segment(code, body)
+                pending_tables += _segment(code, body)
                 continue
-        elif code == APP2 and body.startswith(ICC) and not keep:
-            yield profile.part(body)
+        elif code == APP2 and body.startswith(ICC) and not keep_metadata:
+            yield profile.add_part(body)
             continue
         else:
-            body = _metadata(code, body, found, keep)
-            if body and code in (APP0, APP14) and not keep:
+            body = _metadata(code, body, facts, keep_metadata)
+            if body and code in (APP0, APP14) and not keep_metadata:
                 if code in seen:
                     continue
                 seen.add(code)
@@ -86,16 +86,16 @@ def parse(source: Source, found: Found, keep: bool) -> Parser:
     if not scans:
         raise BadPicture(_("The JPEG holds no picture."))
     yield b"\xff\xd9"
-    yield from source.drop_rest()
+    yield from source.skip_rest()
 
 
 def _marker(source: Source) -> Generator[bytes | None, None, int]:
-    first = yield from source.take(1)
+    first = yield from source.read(1)
     if first != b"\xff":
         raise damaged()
     code = b"\xff"
     while code == b"\xff":
-        code = yield from source.take(1)
+        code = yield from source.read(1)
     return code[0]
 
 
@@ -104,92 +104,92 @@ def _segment(code: int, body: bytes) -> bytes:
 
 
 class _Frame:
-    """The header of the picture, and what its scans have coded of it so far."""
+    """The header of the picture, and the components that its scans have coded so far."""
 
     def __init__(self) -> None:
         self._components = self._coded = 0
         self._is_progressive = False
-        # Bytes of all coefficients, which a decoder keeps until the last scan has come.
+        # Bytes of all coefficients. A decoder keeps them in memory until the last scan has arrived.
         self._coefficients = 0
 
-    def begin(self, code: int, body: bytes, found: Found) -> None:
-        """Note the size, and the memory that a picture in several scans needs."""
+    def begin(self, code: int, body: bytes, facts: ImageFacts) -> None:
+        """Store the size of the picture, and the memory that a picture with several scans needs. Raises BadPicture."""
         if len(body) < 6 or self._components or len(body) != 6 + 3 * body[5]:
             raise damaged()
         self._components = body[5]
         self._is_progressive = code in PROGRESSIVE
-        found.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
-        if not all(found.size):
+        facts.size = int.from_bytes(body[3:5], "big"), int.from_bytes(body[1:3], "big")
+        if not all(facts.size):
             raise BadPicture(_("The JPEG does not say how large it is."))
         sampling = [body[7 + 3 * i] for i in range(body[5])]
         areas = [(s >> 4) * (s & 15) for s in sampling]
         if not areas or not all(areas):
             raise damaged()
-        self._coefficients = 2 * found.size[0] * found.size[1] * sum(areas) // max(areas)
+        self._coefficients = 2 * facts.size[0] * facts.size[1] * sum(areas) // max(areas)
 
-    def check_scan(self, body: bytes, found: Found) -> None:
-        """Raise BadPicture for a scan before the header, or one that a decoder would not look at."""
-        if not self._components or found.scans > MOST_SCANS or not body or len(body) != 4 + 2 * body[0]:
+    def check_scan(self, body: bytes, facts: ImageFacts) -> None:
+        """Raise BadPicture for a scan before the header, and for one that a decoder would ignore."""
+        if not self._components or facts.scans > MAX_SCANS or not body or len(body) != 4 + 2 * body[0]:
             raise damaged()
         self._coded += body[0]
         if self._is_progressive or body[0] < self._components:
-            found.extra_memory = self._coefficients
+            facts.extra_memory = self._coefficients
         if not self._is_progressive and self._coded > self._components:
             raise damaged()
 
 
 class _Profile:
-    """A colour profile, which may come in parts: all of them, without what they say in words, once the last is there."""
+    """A colour profile, which can arrive in several parts. Its clean segments are returned with the last part."""
 
     def __init__(self) -> None:
         self._parts: dict[int, bytes] = {}
         self._length = 0
         self._is_whole = False
 
-    def part(self, body: bytes) -> bytes:
-        """Take a part; return all segments when it was the last, else b"". Raises BadPicture for more than is taken."""
+    def add_part(self, body: bytes) -> bytes:
+        """Add a part. Return all clean segments if it was the last part, else b"". Raises BadPicture for too many parts."""
         if len(body) < len(ICC) + 2:
             return b""
         number = body[len(ICC)]
         count = body[len(ICC) + 1]
         self._length += len(body)
-        if self._is_whole or self._length > LONGEST_PIECE:
+        if self._is_whole or self._length > MAX_PIECE:
             raise damaged()
         self._parts.setdefault(number, body[len(ICC) + 2 :])
         if sorted(self._parts) != list(range(1, count + 1)):
             return b""
         self._is_whole = True
-        kept = icc.cleaned(b"".join(self._parts[n] for n in range(1, count + 1)))
-        parts = [kept[start : start + PART] for start in range(0, len(kept), PART)]
+        profile = icc.clean(b"".join(self._parts[n] for n in range(1, count + 1)))
+        parts = [profile[start : start + PART] for start in range(0, len(profile), PART)]
         return b"".join(_segment(APP2, ICC + bytes((n, len(parts))) + part) for n, part in enumerate(parts, 1))
 
 
-def _metadata(code: int, body: bytes, found: Found, keep: bool) -> bytes:
-    """Return what is kept of a segment that is no part of the pixels; b"" for nothing."""
+def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
+    """Return the body to store of a segment without pixels; b"" to remove the segment."""
     if code == APP1 and body.startswith(b"Exif\0\0"):
-        if found.exif:
+        if facts.exif:
             return b""
-        found.exif = exif.stored(body[6:], keep)
-        return b"Exif\0\0" + found.exif if found.exif else b""
+        facts.exif = exif.to_store(body[6:], keep_metadata)
+        return b"Exif\0\0" + facts.exif if facts.exif else b""
     # The transform flag of Adobe and the colour profile change how the pixels look.
     if code == APP14 and body.startswith(b"Adobe") and len(body) >= lengths.ADOBE:
-        return body if keep else body[: lengths.ADOBE]
+        return body if keep_metadata else body[: lengths.ADOBE]
     if code == APP2 and body.startswith(ICC):
         return body
     if code == APP0 and body.startswith(b"JFIF\0") and len(body) >= lengths.JFIF:
-        # Without the thumbnail.
-        return body if keep else body[: lengths.JFIF - 2] + b"\0\0"
+        # The thumbnail is removed, because it may show a part that was cropped away.
+        return body if keep_metadata else body[: lengths.JFIF - 2] + b"\0\0"
     refuse_code(body)
-    return body if keep and (APP0 <= code <= 0xEF or code == COMMENT) else b""
+    return body if keep_metadata and (APP0 <= code <= 0xEF or code == COMMENT) else b""
 
 
-def _coded(source: Source) -> Parser:
+def _coded_data(source: Source) -> Parser:
     """Yield coded data up to the next marker, which stays in the source."""
     while True:
         if match := _MARKER.search(source.buffer):
             end = match.start()
         else:
-            # A last 0xFF may be the first half of a marker.
+            # A final 0xFF may be the first half of a marker.
             end = len(source.buffer) - source.buffer.endswith(b"\xff")
         yield bytes(memoryview(source.buffer)[:end])
         del source.buffer[:end]

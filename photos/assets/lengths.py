@@ -1,9 +1,9 @@
-"""The specified length of each part of a picture file: a longer part tells more than how the picture looks.
+"""The specified length of each part of an image file. A longer part may contain more than how the picture looks.
 
-A part that isn't listed here, and carries no pixels, is left out.
+A part that isn't listed here and has no pixels is removed.
 """
 
-# What one segment of a JPEG has room for.
+# Maximum length that fits into one segment of a JPEG.
 EXIF = range(65_520)
 
 
@@ -11,15 +11,16 @@ def _exactly(length: int) -> range:
     return range(length, length + 1)
 
 
-# ISO/IEC 10918-1, annex B: the body of a segment, by its marker. Tables come several in one segment.
+# ISO/IEC 10918-1, annex B: the body of a segment, by its marker. One segment can contain several tables.
 DQT = 0xDB
 DHT = 0xC4
 DAC = 0xCC
 DRI = 0xDD
 JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 65), DRI: _exactly(2)}
-# Without its thumbnail (JFIF 1.02), with its transform flag (Adobe technical note 5116).
-JFIF, ADOBE = 14, 12
-# Chunks of PNG (third edition). Suggested palettes and histograms change no pixel, and have room for words.
+# JFIF 1.02 without its thumbnail, and Adobe technical note 5116 with its transform flag.
+JFIF = 14
+ADOBE = 12
+# Chunks of PNG (third edition). Suggested palettes and histograms are removed: they change no pixel and can contain texts.
 PNG = {
     b"IHDR": _exactly(13),
     b"PLTE": range(3, 769, 3),
@@ -37,12 +38,13 @@ PNG = {
     b"acTL": _exactly(8),
     b"fcTL": _exactly(26),
 }
-# Data blocks of GIF89a: how a picture is shown, and how often an animation is.
-GIF_CONTROL, GIF_LOOP = 4, 3
-# Chunks of WebP (RFC 9649), and what stands before the chunks of a frame.
+# Data blocks of GIF89a: the control block of a frame, and the loop count of an animation.
+GIF_CONTROL = 4
+GIF_LOOP = 3
+# Chunks of WebP (RFC 9649), and the header before the chunks of a frame.
 WEBP = {b"VP8X": 10, b"ANIM": 6}
 WEBP_FRAME = 16
-# Properties of AVIF that say how a still picture looks (ISO/IEC 23008-12), each without its head.
+# Properties of AVIF that determine how a still picture looks (ISO/IEC 23008-12), each without its header.
 AVIF = {
     b"ispe": 12,
     b"irot": 1,

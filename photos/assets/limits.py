@@ -1,4 +1,4 @@
-"""Limits of uploads and sizes of renditions: defaults that the setting PHOTOS overrides."""
+"""Limits of uploads, and sizes of copies. The setting PHOTOS overrides the defaults."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,8 +11,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """`max_bytes`, `max_pixels`: of one picture. `max_memory`: bytes that decoding one may take. `widths`, `squares`: the
-    renditions that are made, in pixels. `keep_location`: store where and with which camera body a picture was taken.
+    """The limits of photos. `max_bytes` and `max_pixels`: of one photo. `max_memory`: bytes for decoding one photo.
+
+    `widths` and `squares`: the sizes of copies in pixels. `keep_location`: store where a photo was taken, and the serial number
+    of its camera. `grace_hours`: how long a replaced content is kept.
     """
 
     max_bytes: int = 200 * MIB
@@ -27,9 +29,9 @@ class Limits:
 
 
 def limits() -> Limits:
-    """Return the limits in force. Raises ImproperlyConfigured for a key of PHOTOS that nothing reads."""
-    given: dict[str, Any] = {name.lower(): value for name, value in getattr(settings, "PHOTOS", {}).items()}
-    unknown = sorted(given.keys() - {field.name for field in fields(Limits)})
+    """Return the configured limits. Raises ImproperlyConfigured for an unknown key of PHOTOS."""
+    overrides: dict[str, Any] = {name.lower(): value for name, value in getattr(settings, "PHOTOS", {}).items()}
+    unknown = sorted(overrides.keys() - {field.name for field in fields(Limits)})
     if unknown:
         raise ImproperlyConfigured(f"PHOTOS has unknown keys: {', '.join(unknown).upper()}.")
-    return Limits(**given)
+    return Limits(**overrides)

@@ -1,6 +1,6 @@
-"""Locks on files documents: `metadata.locked` says since when a process writes, and is renewed while it does.
+"""Locks on files documents. `metadata.locked` is a time, which the owner of the lock renews while it writes.
 
-The lock is in the filter of every write that relies on it: a writer that lost it changes nothing.
+Every write that relies on the lock has it in its filter, so a writer that has lost its lock changes nothing.
 """
 
 import threading
@@ -14,23 +14,26 @@ from pymongo.errors import PyMongoError
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document
 
-RENEW = timedelta(seconds=30)
-# Not renewed for so long: its holder is dead. The processes' clocks may differ by as much less RENEW.
-STALE = timedelta(minutes=5)
+RENEW_INTERVAL = timedelta(seconds=30)
+# If a lock wasn't renewed for this time, its owner is dead. The clocks of processes can differ by STALE_AFTER - RENEW_INTERVAL.
+STALE_AFTER = timedelta(minutes=5)
 
 
-def free_or_stale(moment: datetime) -> dict[str, Any]:
-    """Return the filter of documents that no living process writes to at `moment`."""
-    return {"$or": [{"metadata.locked": None}, {"metadata.locked": {"$lt": moment - STALE}}]}
+def free_or_stale_filter(moment: datetime) -> dict[str, Any]:
+    """Return the filter of documents that no living process is writing at `moment`."""
+    return {"$or": [{"metadata.locked": None}, {"metadata.locked": {"$lt": moment - STALE_AFTER}}]}
 
 
-def stale(moment: datetime) -> dict[str, Any]:
-    """Return the filter of documents whose writer is dead at `moment`. $type: the index holds locked documents only."""
-    return {"metadata.locked": {"$lt": moment - STALE, "$type": "date"}}
+def stale_filter(moment: datetime) -> dict[str, Any]:
+    """Return the filter of documents whose writer is dead at `moment`.
+
+    It contains $type because the partial index contains only locked documents.
+    """
+    return {"metadata.locked": {"$lt": moment - STALE_AFTER, "$type": "date"}}
 
 
 class Lock:
-    """The lock on one files document that this process holds; `moment` is what is stored."""
+    """The lock of this process on a files document. `moment` is the stored time."""
 
     def __init__(self, collection: Collection[Document], selector: Mapping[str, Any], moment: datetime) -> None:
         self._collection = collection
@@ -39,34 +42,34 @@ class Lock:
         self._renewing = threading.Lock()
 
     def as_filter(self) -> dict[str, Any]:
-        """Return the filter that matches the document only while the lock is ours."""
+        """Return the filter that matches the document only while we own the lock."""
         return {**self._selector, "metadata.locked": self.moment}
 
     def renew(self) -> bool:
-        """Store the present time; return whether the lock was still ours."""
+        """Store the current time. Return whether we still owned the lock."""
         with self._renewing:
             moment = max(now(), self.moment)
-            done = self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": moment}})
-            if done.matched_count:
+            result = self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": moment}})
+            if result.matched_count:
                 self.moment = moment
-        return bool(done.matched_count)
+        return bool(result.matched_count)
 
     def find(self, projection: Mapping[str, Any]) -> Document | None:
-        """Return what is stored while the lock is ours, None if it is not: never between a renewal and word of it."""
+        """Return the document if we own the lock, else None. The read waits for a renewal in another thread."""
         with self._renewing:
             return self._collection.find_one(self.as_filter(), projection)
 
     def release(self) -> None:
-        """Give the lock back, if it is still ours."""
+        """Release the lock, if we still own it."""
         self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": None}})
 
 
 class Heartbeat:
-    """Renews locks from a thread of its own: a sender may be slow to send, and is alive as long as its request is."""
+    """A thread that renews locks, so that a slow upload keeps them as long as its request lasts."""
 
     def __init__(self, locks: Sequence[Lock]) -> None:
         self._locks = tuple(locks)
-        self._period = RENEW.total_seconds()
+        self._period = RENEW_INTERVAL.total_seconds()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="upload-heartbeat", daemon=True)
         self.lost = False
@@ -76,7 +79,7 @@ class Heartbeat:
         return self
 
     def stop(self) -> None:
-        """Renew no more; when this returns the locks' moments are what is stored."""
+        """Stop renewing. When this returns, the `moment` of each lock is the stored one."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -88,5 +91,5 @@ class Heartbeat:
                     self.lost = True
                     return
             except PyMongoError:
-                # The next beat tries again; if the database stays away too long the last write finds the lock lost.
+                # The next beat tries again. If the database is away for too long, the last write finds that the lock is lost.
                 continue

@@ -1,4 +1,4 @@
-"""PNG in a stream: its chunks without text, times and anything unknown (PNG, third edition)."""
+"""The PNG parser (third edition). It removes texts, times, and unknown chunks."""
 
 import struct
 import zlib
@@ -7,142 +7,144 @@ from django.utils.translation import gettext as _
 
 from photos.assets import exif, icc, lengths
 from photos.assets.errors import BadPicture
-from photos.assets.stream import LONGEST_PIECE, Found, Parser, Source, refuse_code, truncated
+from photos.assets.stream import MAX_PIECE, ImageFacts, Parser, Source, refuse_code, truncated
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})
-# The one chunk of those in lengths.PNG that may come again, and those without which there is no picture.
+# The only chunk in lengths.PNG that can be repeated, and the chunks that a picture requires.
 FRAME = b"fcTL"
-NEEDED = frozenset({b"IHDR", b"PLTE", b"IEND"})
+REQUIRED = frozenset({b"IHDR", b"PLTE", b"IEND"})
 PIECE = 1 << 16
-# Bytes by which a colour profile may become longer: others may have packed theirs better.
-LONGER_PROFILE = 1024
-# Samples of a pixel, by colour type; where the passes of an interlaced picture begin, and their steps.
+# Bytes by which a colour profile can grow, because other programs may compress better.
+MAX_PROFILE_GROWTH = 1024
+# Samples per pixel by colour type, and the passes of an interlaced picture (left, top, horizontal step, vertical step).
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
-def parse(source: Source, found: Found, keep: bool) -> Parser:
-    """Yield the picture without texts (XMP and ImageMagick's EXIF are some), and its EXIF as `exif.cleaned` leaves it,
-    wherever it stands. `keep` leaves texts and EXIF in."""
-    yield (yield from source.take(8))
+def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
+    """Yield the picture with clean EXIF (`exif.clean`) and without texts, which include XMP and ImageMagick's EXIF.
+
+    With `keep_metadata`, texts and EXIF stay.
+    """
+    yield (yield from source.read(8))
     picture = _Picture()
     while True:
-        head = yield from source.take(8)
+        head = yield from source.read(8)
         length = int.from_bytes(head[:4], "big")
         name = head[4:]
-        if picture.is_unknown != (name == b"IHDR") or length > 0x7FFFFFFF:
+        if picture.needs_header != (name == b"IHDR") or length > 0x7FFFFFFF:
             raise damaged()
         if pixels := picture.pixels(name):
             yield head
-            yield from _pass(source, length, name, pixels)
+            yield from _pass_pixels(source, length, name, pixels)
             continue
-        kept = name in lengths.PNG or name in (b"eXIf", b"iCCP") or (keep and name in TEXTS)
-        if not kept:
+        is_known = name in lengths.PNG or name in (b"eXIf", b"iCCP") or (keep_metadata and name in TEXTS)
+        if not is_known:
             if not name[0] & 0x20:
                 raise damaged()
             if length <= PIECE:
-                refuse_code((yield from source.take(length)))
-                yield from source.drop(4)
+                refuse_code((yield from source.read(length)))
+                yield from source.skip(4)
             else:
-                yield from source.drop(length + 4)
+                yield from source.skip(length + 4)
             continue
-        body = yield from source.take(length)
-        check = yield from source.take(4)
+        body = yield from source.read(length)
+        check = yield from source.read(4)
         if zlib.crc32(name + body) != int.from_bytes(check, "big"):
             raise damaged()
         if name == b"IEND":
             break
         if name not in TEXTS:
-            body = picture.kept(name, body, found, keep)
+            body = picture.to_store(name, body, facts, keep_metadata)
         if body:
             yield chunk(name, body)
-    picture.check_whole()
+    picture.check_complete()
     yield chunk(b"IEND", b"")
-    yield from source.drop_rest()
+    yield from source.skip_rest()
 
 
 def chunk(name: bytes, body: bytes) -> bytes:
-    """Return a chunk with its length and check sum."""
+    """Return a chunk with its length and checksum."""
     return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
 
 
 class _Picture:
-    """The chunks that came so far, and which pixels must follow."""
+    """The chunks that have arrived so far, and the pixels that must follow."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._size = (0, 0)
         self._bits = 0
         self._is_interlaced = False
-        # Of the picture, and of the frame that is coming.
+        # The pixels of the picture, and of the current frame.
         self._still: _Pixels | None = None
         self._frame: _Pixels | None = None
         self._frames = 0
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether the header is still to come."""
+    def needs_header(self) -> bool:
+        """Return whether the header has not arrived yet."""
         return self._still is None
 
     def pixels(self, name: bytes) -> "_Pixels | None":
-        """Return where the pixels of a chunk go; None for other chunks, and for frames of what is no animation."""
+        """Return the pixels that a chunk continues; None for other chunks, and for frames without an animation."""
         if name == b"IDAT":
             self._seen.add(name)
             return self._still
         return self._frame if name == b"fdAT" else None
 
-    def kept(self, name: bytes, body: bytes, found: Found, keep: bool) -> bytes:
-        """Return what is stored of a chunk; b"" for nothing. Raises BadPicture."""
-        again = name in self._seen and name != FRAME
+    def to_store(self, name: bytes, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
+        """Return the body to store of a chunk; b"" to remove the chunk. Raises BadPicture."""
+        is_repeated = name in self._seen and name != FRAME
         self._seen.add(name)
-        if again or (name in lengths.PNG and len(body) not in lengths.PNG[name]):
-            if name in NEEDED:
+        if is_repeated or (name in lengths.PNG and len(body) not in lengths.PNG[name]):
+            if name in REQUIRED:
                 raise damaged()
             return b""
         if name == b"IHDR":
-            self._header(body, found)
+            self._read_header(body, facts)
         elif name == b"acTL":
-            found.frames = max(int.from_bytes(body[:4], "big"), found.frames)
+            facts.frames = max(int.from_bytes(body[:4], "big"), facts.frames)
         elif name == FRAME:
-            return self._begin_frame(body, found)
+            return self._begin_frame(body, facts)
         elif name == b"eXIf":
-            body = found.exif = exif.stored(body, keep)
-        elif name == b"iCCP" and not keep:
-            return _profile(body)
+            body = facts.exif = exif.to_store(body, keep_metadata)
+        elif name == b"iCCP" and not keep_metadata:
+            return _clean_profile(body)
         return body
 
-    def check_whole(self) -> None:
+    def check_complete(self) -> None:
         """Raise BadPicture if pixels are missing at the end."""
         if self._still is None or b"IDAT" not in self._seen:
             raise BadPicture(_("The PNG holds no picture."))
         for pixels in (self._still, self._frame):
-            if pixels and not pixels.is_whole:
+            if pixels and not pixels.is_complete:
                 raise damaged()
 
-    def _header(self, body: bytes, found: Found) -> None:
+    def _read_header(self, body: bytes, facts: ImageFacts) -> None:
         width, height, depth, colour, _method, _filter, interlaced = struct.unpack(">IIBBBBB", body)
-        found.size = self._size = (width, height)
+        facts.size = self._size = (width, height)
         if not all(self._size) or colour not in SAMPLES or depth not in (1, 2, 4, 8, 16) or interlaced > 1:
             raise damaged()
         if (depth, colour) == (16, 0):
-            # 16 bits of grey are made 32 before they are made 8.
-            found.extra_memory = 4 * width * height
+            # Pillow converts 16 bits of grey to 32 bits before they are converted to 8.
+            facts.extra_memory = 4 * width * height
         self._bits = depth * SAMPLES[colour]
         self._is_interlaced = bool(interlaced)
         self._still = _Pixels(self._length(width, height))
 
-    def _begin_frame(self, body: bytes, found: Found) -> bytes:
-        """Expect the pixels of a frame; the first one's may be those of the picture. Return what is stored of its chunk."""
+    def _begin_frame(self, body: bytes, facts: ImageFacts) -> bytes:
+        """Prepare for the pixels of a frame. The first frame can be the picture itself. Return the body to store."""
         if b"acTL" not in self._seen:
             return b""
         _number, width, height, left, top = struct.unpack_from(">5I", body)
         if not (width and height and left + width <= self._size[0] and top + height <= self._size[1]):
             raise damaged()
-        if self._frame and not self._frame.is_whole:
+        if self._frame and not self._frame.is_complete:
             raise damaged()
         self._frames += 1
-        found.frames = max(found.frames, self._frames)
+        facts.frames = max(facts.frames, self._frames)
         if b"IDAT" in self._seen:
             self._frame = _Pixels(self._length(width, height))
         elif self._frames > 1:
@@ -150,7 +152,7 @@ class _Picture:
         return body
 
     def _length(self, width: int, height: int) -> int:
-        """Return how many bytes the pixels are before they are packed, each line with its filter."""
+        """Return the bytes of the uncompressed pixels, each line with its filter byte."""
         total = 0
         for left, top, across, down in PASSES if self._is_interlaced else ((0, 0, 1, 1),):
             columns = -(-(width - left) // across)
@@ -161,71 +163,71 @@ class _Picture:
 
 
 class _Pixels:
-    """A packed stream of pixels, spread over chunks. Zeros replace bytes after its end, because they show nothing."""
+    """A compressed stream of pixels, spread over chunks. Zeros replace bytes after its end, because these show nothing."""
 
     def __init__(self, length: int) -> None:
-        self._left = length
-        self._unpacker = zlib.decompressobj()
+        self._missing = length
+        self._decompressor = zlib.decompressobj()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all pixels came."""
-        return not self._left
+    def is_complete(self) -> bool:
+        """Return whether all pixels have arrived."""
+        return not self._missing
 
-    def kept(self, data: bytes) -> bytes:
-        """Return the next bytes as they are stored. Raises BadPicture for more pixels than there are, and broken ones."""
-        unpacker = self._unpacker
+    def to_store(self, data: bytes) -> bytes:
+        """Return the next bytes to store. Raises BadPicture for too many pixels and for broken data."""
+        decompressor = self._decompressor
         rest = data
         more = True
-        if unpacker.eof:
+        if decompressor.eof:
             return bytes(len(data))
         try:
-            while (rest or more) and not unpacker.eof:
-                unpacked = len(unpacker.decompress(rest, PIECE))
-                rest = unpacker.unconsumed_tail
-                more = unpacked == PIECE
-                self._left -= unpacked
-                if self._left < 0:
+            while (rest or more) and not decompressor.eof:
+                length = len(decompressor.decompress(rest, PIECE))
+                rest = decompressor.unconsumed_tail
+                more = length == PIECE
+                self._missing -= length
+                if self._missing < 0:
                     raise damaged()
         except zlib.error as error:
             raise damaged() from error
-        behind = len(unpacker.unused_data)
-        return data[: len(data) - behind] + bytes(behind)
+        unused = len(decompressor.unused_data)
+        return data[: len(data) - unused] + bytes(unused)
 
 
-def _profile(body: bytes) -> bytes:
-    """Return a colour profile without what it says in words, under no name of its own; b"" for none that can be read."""
-    unpacker = zlib.decompressobj()
+def _clean_profile(body: bytes) -> bytes:
+    """Return a colour profile without texts and without its own name; b"" if it cannot be read."""
+    decompressor = zlib.decompressobj()
     try:
-        profile = unpacker.decompress(body.partition(b"\0")[2][1:], LONGEST_PIECE)
+        profile = decompressor.decompress(body.partition(b"\0")[2][1:], MAX_PIECE)
     except zlib.error:
         return b""
-    kept = icc.cleaned(profile) if unpacker.eof else b""
-    packed = b"icc\0\0" + zlib.compress(kept)
-    return packed if kept and len(packed) <= len(body) + LONGER_PROFILE else b""
+    clean = icc.clean(profile) if decompressor.eof else b""
+    compressed = b"icc\0\0" + zlib.compress(clean)
+    return compressed if clean and len(compressed) <= len(body) + MAX_PROFILE_GROWTH else b""
 
 
-def _pass(source: Source, length: int, name: bytes, pixels: _Pixels) -> Parser:
-    came = stored = zlib.crc32(name)
+def _pass_pixels(source: Source, length: int, name: bytes, pixels: _Pixels) -> Parser:
+    received_crc = stored_crc = zlib.crc32(name)
     if name == b"fdAT":
         if length < 4:
             raise damaged()
-        number = yield from source.take(4)
+        number = yield from source.read(4)
         length -= 4
-        came = stored = zlib.crc32(number, came)
+        received_crc = stored_crc = zlib.crc32(number, received_crc)
         yield number
     while length:
-        part = yield from source.some(length)
+        part = yield from source.read_some(length)
         if not part:
             raise truncated()
-        came = zlib.crc32(part, came)
+        received_crc = zlib.crc32(part, received_crc)
         length -= len(part)
-        part = pixels.kept(part)
-        stored = zlib.crc32(part, stored)
+        part = pixels.to_store(part)
+        stored_crc = zlib.crc32(part, stored_crc)
         yield part
-    if came != int.from_bytes((yield from source.take(4)), "big"):
+    if received_crc != int.from_bytes((yield from source.read(4)), "big"):
         raise damaged()
-    yield stored.to_bytes(4, "big")
+    yield stored_crc.to_bytes(4, "big")
 
 
 def damaged() -> BadPicture:

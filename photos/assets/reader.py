@@ -1,4 +1,4 @@
-"""Reading from GridFS: a range of a file as an iterator, or the whole as a seekable file, one batch of chunks in memory."""
+"""Reading from GridFS with one batch of chunks in memory: a range of a file as an iterator, or a seekable file."""
 
 import io
 from collections.abc import Iterator
@@ -8,56 +8,57 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 
-# Chunks of one answer of the server: 2 MB in flight.
+# Chunks in one response of the server, 2 MB.
 BATCH = 8
 
 
-class Missing(Exception):
-    """A chunk is not there: the content was replaced and swept while it was read, or was never whole."""
+class MissingChunk(Exception):
+    """A chunk is missing, because the content was replaced and swept meanwhile, or was never complete."""
 
 
-def read(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes from `start` up to `stop` (not included) of a file, one read of the index for all of them.
+def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from `start` up to `stop` (exclusive), with one query.
 
-    Raises Missing where a chunk is missing or short: never other bytes than those of the file.
+    Raises MissingChunk if a chunk is missing or too short. Never yields wrong bytes.
     """
     if stop <= start:
         return
-    wanted = start // chunk_size
+    number = start // chunk_size
     last = (stop - 1) // chunk_size
     chunks = database()[f"{bucket}.chunks"].find(
-        {"files_id": file_id, "n": {"$gte": wanted, "$lte": last}}, {"n": 1, "data": 1, "_id": 0}
+        {"files_id": file_id, "n": {"$gte": number, "$lte": last}}, {"n": 1, "data": 1, "_id": 0}
     )
     with chunks.sort("n", 1).batch_size(BATCH) as cursor:
         for chunk in cursor:
-            begin = max(start - wanted * chunk_size, 0)
-            end = min(stop - wanted * chunk_size, chunk_size)
-            if chunk["n"] != wanted or len(chunk["data"]) < end:
-                raise Missing(file_id)
+            begin = max(start - number * chunk_size, 0)
+            end = min(stop - number * chunk_size, chunk_size)
+            if chunk["n"] != number or len(chunk["data"]) < end:
+                raise MissingChunk(file_id)
             data: bytes = chunk["data"]
             yield data if (begin, end) == (0, len(data)) else data[begin:end]
-            wanted += 1
-    if wanted <= last:
-        raise Missing(file_id)
+            number += 1
+    if number <= last:
+        raise MissingChunk(file_id)
 
 
-def opened(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Return the bytes from `start` up to `stop` (not included) of a file, its first chunk read and the others counted.
+def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
+    """Return an iterator like `read_range`, after reading the first chunk and counting the others.
 
-    Raises Missing where one is missing, so that the answer can still say so; that a later one is short shows when it is read.
+    Raises MissingChunk now if one is missing, so that the status of the response can report it. A later chunk that is too
+    short raises MissingChunk only when it is read.
     """
-    wanted = start // chunk_size
+    first = start // chunk_size
     last = (stop - 1) // chunk_size
-    if last > wanted:
-        query = {"files_id": file_id, "n": {"$gte": wanted, "$lte": last}}
-        if database()[f"{bucket}.chunks"].count_documents(query) != last - wanted + 1:
-            raise Missing(file_id)
-    parts = read(bucket, file_id, chunk_size, start, stop)
+    if last > first:
+        query = {"files_id": file_id, "n": {"$gte": first, "$lte": last}}
+        if database()[f"{bucket}.chunks"].count_documents(query) != last - first + 1:
+            raise MissingChunk(file_id)
+    parts = read_range(bucket, file_id, chunk_size, start, stop)
     return chain([next(parts)], parts)
 
 
 class SeekableFile(io.RawIOBase):
-    """A stored file as Pillow wants one. Reads ahead in order; a seek costs a query."""
+    """A stored file with the interface that Pillow needs. It reads ahead in order. A seek costs a query."""
 
     def __init__(self, bucket: str, file_id: ObjectId, chunk_size: int, length: int) -> None:
         self._bucket = bucket
@@ -65,9 +66,9 @@ class SeekableFile(io.RawIOBase):
         self._chunk_size = chunk_size
         self._length = length
         self._position = 0
-        self._held = b""
-        self._held_from = 0
-        self._ahead: Iterator[bytes] | None = None
+        self._chunk = b""
+        self._chunk_start = 0
+        self._chunks: Iterator[bytes] | None = None
 
     def readable(self) -> bool:
         return True
@@ -86,30 +87,30 @@ class SeekableFile(io.RawIOBase):
     def readinto(self, target: "memoryview | bytearray") -> int:  # type: ignore[override]
         if self._position >= self._length:
             return 0
-        if not self._held_from <= self._position < self._held_from + len(self._held):
+        if not self._chunk_start <= self._position < self._chunk_start + len(self._chunk):
             self._load()
-        begin = self._position - self._held_from
-        part = self._held[begin : begin + len(target)]
+        begin = self._position - self._chunk_start
+        part = self._chunk[begin : begin + len(target)]
         target[: len(part)] = part
         self._position += len(part)
         return len(part)
 
     def _load(self) -> None:
-        """Hold the chunk that the position is in: the next one of the read under way, or by a new read."""
-        if self._ahead is None or self._position != self._held_from + len(self._held):
-            self._close_read()
-            self._held_from = self._position // self._chunk_size * self._chunk_size
-            self._held = b""
-            self._ahead = read(self._bucket, self._id, self._chunk_size, self._held_from, self._length)
-        self._held_from += len(self._held)
-        self._held = next(self._ahead)
+        """Load the chunk at the position: the next chunk of the current query or, after a seek, from a new query."""
+        if self._chunks is None or self._position != self._chunk_start + len(self._chunk):
+            self._close_query()
+            self._chunk_start = self._position // self._chunk_size * self._chunk_size
+            self._chunk = b""
+            self._chunks = read_range(self._bucket, self._id, self._chunk_size, self._chunk_start, self._length)
+        self._chunk_start += len(self._chunk)
+        self._chunk = next(self._chunks)
 
-    def _close_read(self) -> None:
-        close = getattr(self._ahead, "close", None)
+    def _close_query(self) -> None:
+        close = getattr(self._chunks, "close", None)
         if close:
             close()
-        self._ahead = None
+        self._chunks = None
 
     def close(self) -> None:
-        self._close_read()
+        self._close_query()
         super().close()

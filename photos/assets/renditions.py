@@ -1,7 +1,7 @@
-"""Copies of photos in other sizes: the worker makes the usual ones after the upload, a request what is not made yet.
+"""Copies of photos in other sizes. The worker makes the usual copies after an upload, and requests make missing ones.
 
-Each is made once. Only a few threads of a process make copies or wait for one; other requests get the nearest that there is.
-The sizes are set in photos/assets/limits.py, and photos/addresses.py writes their URLs into pages.
+Each copy is made once. Only a few threads of a process make copies or wait for them. Other requests get the nearest existing
+copy. The sizes are set in photos/assets/limits.py, and photos/addresses.py writes their URLs into pages.
 """
 
 import re
@@ -19,10 +19,10 @@ from marginalia.mongo.connection import Document, database
 from nodes.collections import RENDITION_CHUNKS, RENDITION_FILES, RENDITIONS
 from nodes.errors import TooBusy
 from photos.assets import images
-from photos.assets.contents import FILE, Stored
+from photos.assets.contents import PROJECTION, StoredFile
 from photos.assets.framing import CENTRE, WHOLE, Cut, Focal, Size, scaled
 from photos.assets.limits import limits
-from photos.assets.locks import STALE
+from photos.assets.locks import STALE_AFTER
 from photos.assets.writer import Writer, new_id
 
 FORMATS = {"webp": ("WEBP", "image/webp"), "jpg": ("JPEG", "image/jpeg")}
@@ -38,20 +38,21 @@ _SPEC = re.compile(
     r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
     re.ASCII,
 )
-# Seconds to wait for another process that makes the copy, and between looks.
-PATIENCE = 25
-LOOK = 0.05
-# Threads of a process that make a copy or wait for one: pages need the others.
-AT_ONCE = 2
-_turns = threading.BoundedSemaphore(AT_ONCE)
+# Seconds to wait for another process that makes the same copy, and between queries.
+TIMEOUT = 25
+POLL_INTERVAL = 0.05
+# Maximum threads of a process that make copies or wait for them. Pages need the other threads.
+MAX_MAKERS = 2
+_maker_slots = threading.BoundedSemaphore(MAX_MAKERS)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Which copy: as wide as `width`, or cut square around a point; "w640.webp", "s160-50x33.jpg" in addresses.
+    """The specification of a copy: `width` pixels wide, or a square around a point. In URLs: "w640.webp", "s160-50x33.jpg".
 
-    The point, in what is shown, and the cut are in the address, so that an address always shows the same:
-    "w640-c1000x0x5000x10000-r90.webp" is the part from a tenth of the width on, half as wide and as high as the whole, turned.
+    The URL contains the point in the shown part and the cut, so that it always returns the same picture. For example,
+    "w640-c1000x0x5000x10000-r90.webp" is a rotated part that begins at a tenth of the width, half as wide and as high as the
+    whole picture.
     """
 
     width: int
@@ -67,7 +68,7 @@ class Spec:
 
     @classmethod
     def square(cls, width: int, extension: str, focal: Focal | None, cut: Cut) -> Self:
-        """Return the spec of a square of a photo with this focal point, or none, in the whole picture."""
+        """Return the spec of a square copy. `focal`: the photo's focal point in the whole picture, or None."""
         across, down = cut.point(focal)
         return cls(width, extension, (round(across, 2), round(down, 2)), cut)
 
@@ -77,25 +78,25 @@ class Spec:
 
 
 def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec that `text` spells if the site makes such copies of a photo with this focal point and cut, else None.
+    """Return the spec in `text`; None if the site doesn't make this copy of a photo with this focal point and cut.
 
-    No request can make us store others: the sizes are a list, and a copy has the photo's own point and cut.
+    So requests cannot store arbitrary copies. Only listed sizes with the photo's own focal point and cut are made.
     """
-    spec = _sized(text, focal, cut)
+    spec = _parse_size(text, focal, cut)
     return spec if str(spec) == text else None
 
 
-def present(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec of a photo with this focal point and cut that shows what a spec with another cut showed in its size.
+def current_spec(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
+    """Return the spec with the size in `text` and with the photo's current focal point and cut.
 
-    None for what is no such spec, and for one with the photo's own cut.
+    None if `text` is invalid, or if it already has the current cut.
     """
     match = _SPEC.fullmatch(text)
-    return _sized(text, focal, cut) if match and match["cut"] != str(cut) else None
+    return _parse_size(text, focal, cut) if match and match["cut"] != str(cut) else None
 
 
-def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec in the size and format that `text` says, None if the site makes no such copies."""
+def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
+    """Return a spec with the size and format in `text`; None if the site doesn't make copies of this size."""
     allowed = limits()
     match = _SPEC.fullmatch(text)
     if match is None:
@@ -109,105 +110,113 @@ def _sized(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 
 
 def widths(size: Size, extension: str) -> tuple[int, ...]:
-    """Return the widths that are worth making of a picture of this size (pixels, as seen): those below its own, and the
-    first above; for WebP only as far as that format reaches."""
-    across, down = size
-    made = sorted(limits().widths)
-    offered = [*(width for width in made if width < across), *[width for width in made if width >= across][:1]]
+    """Return the widths of copies of a picture with this size (pixels, of the shown part), in ascending order.
+
+    These are the configured widths below its own, and the next one. For WebP, they end at the maximum size of the format.
+    """
+    width, _height = size
+    configured = sorted(limits().widths)
+    smaller = [copy_width for copy_width in configured if copy_width < width]
+    larger = [copy_width for copy_width in configured if copy_width >= width]
+    copy_widths = [*smaller, *larger[:1]]
     if extension == "webp":
-        offered = [width for width in offered if max(scaled(size, width)) <= images.LONGEST_WEBP]
-    return tuple(offered)
+        copy_widths = [
+            copy_width for copy_width in copy_widths if max(scaled(size, copy_width)) <= images.MAX_WEBP_SIDE
+        ]
+    return tuple(copy_widths)
 
 
-def usual(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:
-    """Return the copies that pages show of a picture of this size (pixels, of the whole) with this focal point and cut."""
-    shown = cut.size(size)
+def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:
+    """Return the specs of all copies that pages use. `size`: pixels of the whole picture."""
+    shown_size = cut.size(size)
     return [
-        *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown, extension)),
+        *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown_size, extension)),
         *(Spec.square(width, extension, focal, cut) for width in limits().squares for extension in FORMATS),
     ]
 
 
-def get(source: Stored, content_type: str, spec: Spec) -> Stored:
-    """Return the copy, made now if there is none. One process makes it, the others wait for that.
+def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
+    """Return the copy, and make it if it doesn't exist. One process makes it, and the others wait.
 
-    Raises BadPicture (the source cannot be read), reader.Missing (it was swept), TooBusy (the maker takes long, or AT_ONCE
-    threads of this process wait already).
+    Raises BadPicture if the source cannot be read, reader.MissingChunk if it was swept, and TooBusy if another process takes
+    too long or MAX_MAKERS threads of this process are busy.
     """
-    found = _stored_copy(source, spec)
-    if found is not None and found["metadata"]["locked"] is None:
-        return Stored.of(RENDITIONS, found)
-    if not _turns.acquire(blocking=False):
+    document = _find_copy(source, spec)
+    if document is not None and document["metadata"]["locked"] is None:
+        return StoredFile.from_document(RENDITIONS, document)
+    if not _maker_slots.acquire(blocking=False):
         raise TooBusy
     try:
-        return _wait(source, content_type, spec)
+        return _make_or_wait(source, content_type, spec)
     finally:
-        _turns.release()
+        _maker_slots.release()
 
 
-def nearest(source: Stored, spec: Spec) -> tuple[Stored, Spec] | None:
-    """Return the copy of the same shape that is nearest in size, rather larger than smaller, and what it is; None if none
-    is made. Never a WebP for a JPEG: it may be asked for because nothing else can be shown."""
-    made = database()[RENDITION_FILES].find(
-        {"metadata.source": source.id, "metadata.locked": None}, {**FILE, "metadata.spec": 1}
+def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | None:
+    """Return the existing copy of the same shape with the nearest size, preferably a larger one; None without a copy.
+
+    A JPEG is never replaced with a WebP, because the client may support only JPEG.
+    """
+    copies = database()[RENDITION_FILES].find(
+        {"metadata.source": source.id, "metadata.locked": None}, {**PROJECTION, "metadata.spec": 1}
     )
     best: tuple[tuple[bool, int, bool], Document, Spec] | None = None
-    for document in made:
+    for document in copies:
         text = document["metadata"]["spec"]
-        sized = _sized(text, None, WHOLE)
-        other = replace(spec, width=sized.width, extension=sized.extension) if sized else None
-        # Of the same shape, point and cut.
+        size = _parse_size(text, None, WHOLE)
+        other = replace(spec, width=size.width, extension=size.extension) if size else None
+        # The copy must have the same shape, focal point and cut.
         if other is None or str(other) != text or other.extension not in (spec.extension, "jpg"):
             continue
         rank = other.width < spec.width, abs(other.width - spec.width), other.extension != spec.extension
         if best is None or rank < best[0]:
             best = rank, document, other
-    return (Stored.of(RENDITIONS, best[1]), best[2]) if best else None
+    return (StoredFile.from_document(RENDITIONS, best[1]), best[2]) if best else None
 
 
-def _stored_copy(source: Stored, spec: Spec) -> Document | None:
-    return database()[RENDITION_FILES].find_one(_place(source.id, spec), {**FILE, "metadata.locked": 1})
+def _find_copy(source: StoredFile, spec: Spec) -> Document | None:
+    return database()[RENDITION_FILES].find_one(_place(source.id, spec), {**PROJECTION, "metadata.locked": 1})
 
 
-def _wait(source: Stored, content_type: str, spec: Spec) -> Stored:
+def _make_or_wait(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
     waiting = threading.Event()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
-        found = _stored_copy(source, spec)
-        if found is not None and found["metadata"]["locked"] is None:
-            return Stored.of(RENDITIONS, found)
-        if found is not None and now() - found["metadata"]["locked"] > STALE:
-            discard(found)
-        elif found is None:
-            made = _make(source, content_type, spec)
-            if made:
-                return made
+        document = _find_copy(source, spec)
+        if document is not None and document["metadata"]["locked"] is None:
+            return StoredFile.from_document(RENDITIONS, document)
+        if document is not None and now() - document["metadata"]["locked"] > STALE_AFTER:
+            discard(document)
+        elif document is None:
+            copy = _make(source, content_type, spec)
+            if copy:
+                return copy
         if time.monotonic() > deadline:
             raise TooBusy
-        waiting.wait(LOOK)
+        waiting.wait(POLL_INTERVAL)
 
 
-def _make(source: Stored, content_type: str, spec: Spec) -> Stored | None:
-    """Make the copy; None if another maker has begun to."""
+def _make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile | None:
+    """Make the copy. Return None if another process has started to make it."""
     metadata: dict[str, Any] = {"source": source.id, "spec": str(spec), "content_type": spec.content_type}
     try:
         writer = Writer(RENDITIONS, new_id(), str(spec), metadata, place=_place(source.id, spec))
     except DuplicateKeyError:
         return None
-    done = False
+    is_finished = False
     try:
-        writer.write(_resized(source, content_type, spec))
-        done = writer.finish()
+        writer.write(_resize(source, content_type, spec))
+        is_finished = writer.finish()
     finally:
-        if not done:
+        if not is_finished:
             writer.abort()
-    found = database()[RENDITION_FILES].find_one({"_id": writer.id, **_place(source.id, spec)}, FILE)
-    return Stored.of(RENDITIONS, found) if found else None
+    document = database()[RENDITION_FILES].find_one({"_id": writer.id, **_place(source.id, spec)}, PROJECTION)
+    return StoredFile.from_document(RENDITIONS, document) if document else None
 
 
-def _resized(source: Stored, content_type: str, spec: Spec) -> bytes:
+def _resize(source: StoredFile, content_type: str, spec: Spec) -> bytes:
     with source.open() as file:
-        return images.resized(
+        return images.resize(
             file,
             PILLOW_NAMES[content_type],
             limits(),
@@ -220,13 +229,13 @@ def _resized(source: Stored, content_type: str, spec: Spec) -> bytes:
 
 
 def discard(stalled: Document) -> None:
-    """Delete a copy whose maker died. Its lock is taken first, so that a maker who wakes up stores nothing."""
+    """Delete a copy whose process died while making it. Its lock is taken first, so that a resumed process stores nothing."""
     files = database()[RENDITION_FILES]
-    mine = now()
-    seen = {"_id": stalled["_id"], "metadata.locked": stalled["metadata"]["locked"]}
-    if files.update_one(seen, {"$set": {"metadata.locked": mine}}).matched_count:
+    own_lock = now()
+    unchanged = {"_id": stalled["_id"], "metadata.locked": stalled["metadata"]["locked"]}
+    if files.update_one(unchanged, {"$set": {"metadata.locked": own_lock}}).matched_count:
         database()[RENDITION_CHUNKS].delete_many({"files_id": stalled["_id"]})
-        files.delete_one({**seen, "metadata.locked": mine})
+        files.delete_one({**unchanged, "metadata.locked": own_lock})
 
 
 def _place(source_id: ObjectId, spec: Spec) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What to answer when a file is asked for: status, headers and which bytes, by RFC 9110. Knows no framework and no database."""
+"""Responses to requests for files: status, headers and range by RFC 9110, independent of framework and database."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
-# Another size, until the one that was asked for is made.
+# For another size that is sent until the requested one is made.
 FOR_NOW = "public, max-age=10"
-NOT_KEPT = "private, no-store"
-# Whatever a browser takes the bytes for, they run nothing and load nothing.
-SAFE = {
+NO_STORE = "private, no-store"
+# Even if a browser interprets the bytes as another type, they cannot run or load anything.
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
@@ -21,13 +21,13 @@ _RANGE = re.compile(
     r"bytes\s*=\s*(?:(?P<first>\d+)\s*-\s*(?P<last>\d*)|-\s*(?P<suffix>\d+))\s*", re.IGNORECASE | re.ASCII
 )
 _TAG = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
-# More digits than any file's length has; int() of thousands is slow.
-_MOST_DIGITS = 18
+# More digits than the length of any file. int() of thousands of digits is slow.
+_MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that can be asked for. `etag` without quotes: it names these bytes, and no others ever."""
+    """A file that can be requested. `etag`: without quotes; it never stands for other bytes."""
 
     length: int
     etag: str
@@ -37,8 +37,8 @@ class File:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Status, headers, and the bytes from `start` up to `stop` (not included) as the body; none where they are equal."""
+class ResponsePlan:
+    """Status, headers, and the body: the bytes from `start` up to `stop` (exclusive). Without a body they are equal."""
 
     status: int
     headers: dict[str, str]
@@ -48,74 +48,75 @@ class Answer:
 
 @dataclass(frozen=True)
 class FileRequest:
-    """What a request says: its method, and its headers by lower-case name ("if-none-match", "range"…)."""
+    """A request: its method, and its headers by lower-case name ("if-none-match", "range"…)."""
 
     method: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def answer(asked: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> Answer:
-    """Return the answer to a GET or HEAD, preconditions in the order of RFC 9110, 13.2.2.
+def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> ResponsePlan:
+    """Return the response to a GET or HEAD. Preconditions are evaluated in the order of RFC 9110, 13.2.2.
 
-    A range is served where it is one range; several, other units and what cannot be parsed get the whole file, as 14.2 allows.
+    `cache`: the value of Cache-Control. A request for one range gets the range. Several ranges, other units and invalid ranges
+    get the whole file, as 14.2 allows.
     """
     headers = {
         "ETag": f'"{file.etag}"',
         "Last-Modified": _date(file.modified),
         "Cache-Control": cache,
         "Accept-Ranges": "bytes",
-        **SAFE,
+        **SECURITY_HEADERS,
     }
-    if refused := _precondition(asked, file):
-        return Answer(refused, headers)
+    if precondition_status := _check_preconditions(request, file):
+        return ResponsePlan(precondition_status, headers)
     headers["Content-Type"] = file.content_type
     headers["Content-Disposition"] = _disposition(file.filename, download)
     start = 0
     stop = file.length
     status = 200
-    if asked.method == "GET" and (wanted := asked.headers.get("range")) and _range_holds(asked, file):
-        found = _range(wanted, file.length)
-        if found is not None:
-            start, stop = found
+    if request.method == "GET" and (range_header := request.headers.get("range")) and _if_range_matches(request, file):
+        requested = _parse_range(range_header, file.length)
+        if requested is not None:
+            start, stop = requested
             if start >= stop:
-                refusal = {k: v for k, v in headers.items() if k not in ("Content-Type", "Content-Disposition")}
-                return Answer(416, {**refusal, "Content-Range": f"bytes */{file.length}", "Content-Length": "0"})
+                common = {k: v for k, v in headers.items() if k not in ("Content-Type", "Content-Disposition")}
+                return ResponsePlan(416, {**common, "Content-Range": f"bytes */{file.length}", "Content-Length": "0"})
             status = 206
             headers["Content-Range"] = f"bytes {start}-{stop - 1}/{file.length}"
     headers["Content-Length"] = str(stop - start)
-    return Answer(status, headers, start, stop if asked.method == "GET" else start)
+    return ResponsePlan(status, headers, start, stop if request.method == "GET" else start)
 
 
-def _precondition(asked: FileRequest, file: File) -> int | None:
-    """Return 412 or 304 where a precondition decides, else None."""
-    headers = asked.headers
+def _check_preconditions(request: FileRequest, file: File) -> int | None:
+    """Return 412 or 304 if a precondition requires that status, else None."""
+    headers = request.headers
     if (tags := headers.get("if-match")) is not None:
         if not _matches(tags, file.etag, weakly=False):
             return 412
-    elif (since := _parsed(headers.get("if-unmodified-since"))) and _whole(file.modified) > since:
+    elif (since := _parse_date(headers.get("if-unmodified-since"))) and _whole_seconds(file.modified) > since:
         return 412
     if (tags := headers.get("if-none-match")) is not None:
         if _matches(tags, file.etag, weakly=True):
             return 304
-    elif (since := _parsed(headers.get("if-modified-since"))) and _whole(file.modified) <= since:
+    elif (since := _parse_date(headers.get("if-modified-since"))) and _whole_seconds(file.modified) <= since:
         return 304
     return None
 
 
-def _range_holds(asked: FileRequest, file: File) -> bool:
-    """Return whether If-Range, if there is one, names these bytes: strongly, or by the exact date (13.1.5)."""
-    condition = asked.headers.get("if-range")
+def _if_range_matches(request: FileRequest, file: File) -> bool:
+    """Return whether If-Range is absent or matches the file, by a strong tag or by the exact date (13.1.5)."""
+    condition = request.headers.get("if-range")
     if condition is None:
         return True
     if condition.strip().startswith(('"', "W/")):
         return condition.strip() == f'"{file.etag}"'
-    return _parsed(condition) == _whole(file.modified)
+    return _parse_date(condition) == _whole_seconds(file.modified)
 
 
-def _range(wanted: str, length: int) -> tuple[int, int] | None:
-    """Return start and stop of one range of bytes, empty where nothing of it is in the file; None to ignore it."""
-    match = _RANGE.fullmatch(wanted.strip())
-    if match is None or any(len(digits or "") > _MOST_DIGITS for digits in match.groups()):
+def _parse_range(header: str, length: int) -> tuple[int, int] | None:
+    """Return start and stop (exclusive) of one byte range, empty if it is outside of the file; None to ignore the header."""
+    match = _RANGE.fullmatch(header.strip())
+    if match is None or any(len(digits or "") > _MAX_DIGITS for digits in match.groups()):
         return None
     if match["suffix"] is not None:
         return max(length - int(match["suffix"]), 0), length
@@ -132,7 +133,7 @@ def _matches(tags: str, etag: str, *, weakly: bool) -> bool:
     return any(value == etag and (weakly or not weak) for weak, value in _TAG.findall(tags))
 
 
-def _parsed(date: str | None) -> datetime | None:
+def _parse_date(date: str | None) -> datetime | None:
     if date is None:
         return None
     try:
@@ -142,19 +143,19 @@ def _parsed(date: str | None) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _whole(moment: datetime) -> datetime:
-    """Return the time as an HTTP date can say it: whole seconds."""
+def _whole_seconds(moment: datetime) -> datetime:
+    """Return the time in whole seconds, the precision of HTTP dates."""
     return moment.replace(microsecond=0)
 
 
 def _date(moment: datetime) -> str:
-    return format_datetime(_whole(moment).astimezone(UTC), usegmt=True)
+    return format_datetime(_whole_seconds(moment).astimezone(UTC), usegmt=True)
 
 
 def _disposition(filename: str, download: bool) -> str:
-    """Return Content-Disposition with the name in ASCII and, where that is not all of it, in UTF-8 (RFC 6266)."""
-    kind = "attachment" if download else "inline"
-    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
-    if plain == filename:
-        return f'{kind}; filename="{plain}"'
-    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
+    """Return Content-Disposition with the name in ASCII and, if it has other characters, also in UTF-8 (RFC 6266)."""
+    disposition = "attachment" if download else "inline"
+    ascii_name = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
+    if ascii_name == filename:
+        return f'{disposition}; filename="{ascii_name}"'
+    return f"{disposition}; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(filename, safe='')}"

@@ -1,6 +1,6 @@
-"""Parsing bytes as they arrive: a parser is a generator that yields bytes to keep, and None where it needs more.
+"""Parsing of files while their bytes arrive. A parser is a generator that yields bytes to store, and None if it needs more.
 
-So each format is read top to bottom like a file, and the whole of it is never held.
+So each parser reads its format from top to bottom like a file, and the whole file is never in memory.
 """
 
 from collections.abc import Generator, Iterator
@@ -11,19 +11,20 @@ from django.utils.translation import gettext as _
 from photos.assets.errors import BadPicture
 
 Parser = Generator[bytes | None, None, None]
-Taking = Generator[bytes | None, None, bytes]
+Reading = Generator[bytes | None, None, bytes]
 
-# What is kept or thrown away as one piece: EXIF and colour profiles are far below.
-LONGEST_PIECE = 4 * 1024 * 1024
-# A file may have as many parts as its length allows, and a few more: each costs time, however short it is.
-MOST_PARTS, BYTES_A_PART = 50_000, 32
-# A page or a program in the metadata of a picture: an attacker hopes that it will be served as one.
+# Maximum bytes read at once. EXIF and colour profiles are much smaller.
+MAX_PIECE = 4 * 1024 * 1024
+# Maximum parts of a file: MAX_PARTS, and one more for each BYTES_PER_PART. Each part costs time, however short it is.
+MAX_PARTS = 50_000
+BYTES_PER_PART = 32
+# Signs of a web page or a program in metadata. An attacker would hope that the file is served as one.
 _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe", b"javascript:")
 
 
 @dataclass
-class Found:
-    """Facts that a parser found: size and EXIF as stored, frames, scans, and memory for decoding in addition to the pixels."""
+class ImageFacts:
+    """Facts from a parser: size and EXIF as stored, frames, scans, and memory that decoding needs beyond the pixels."""
 
     size: tuple[int, int] = (0, 0)
     exif: bytes = b""
@@ -34,19 +35,19 @@ class Found:
 
 
 class Source:
-    """The bytes that have arrived and were not taken yet."""
+    """The bytes that have arrived and were not read yet."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.ended = False
-        self._parts = self._taken = 0
+        self._parts = self._bytes_read = 0
 
-    def take(self, count: int) -> Taking:
+    def read(self, count: int) -> Reading:
         """Return the next `count` bytes. Raises BadPicture if the file ends before, or has too many parts for its length."""
         self._parts += 1
-        if self._parts > MOST_PARTS + self._taken // BYTES_A_PART:
+        if self._parts > MAX_PARTS + self._bytes_read // BYTES_PER_PART:
             raise BadPicture(_("The file is damaged: it consists of too many parts."))
-        if count > LONGEST_PIECE:
+        if count > MAX_PIECE:
             raise BadPicture(_("The file is damaged: it claims a block of %(size)d bytes.") % {"size": count})
         while len(self.buffer) < count:
             if self.ended:
@@ -54,46 +55,46 @@ class Source:
             yield None
         return self._next(count)
 
-    def some(self, most: int) -> Taking:
-        """Return at least one and at most `most` bytes, whatever there is; b"" at the end of the file."""
+    def read_some(self, limit: int) -> Reading:
+        """Return the available bytes, at least one and at most `limit`; b"" at the end of the file."""
         while not self.buffer and not self.ended:
             yield None
-        return self._next(most)
+        return self._next(limit)
 
-    def drop(self, count: int) -> Parser:
-        """Pass over `count` bytes, of any number."""
+    def skip(self, count: int) -> Parser:
+        """Skip `count` bytes, which can be more than MAX_PIECE."""
         while count:
-            part = yield from self.some(count)
+            part = yield from self.read_some(count)
             if not part:
                 raise truncated()
             count -= len(part)
 
-    def drop_rest(self) -> Parser:
-        """Pass over what follows the end of the picture: cameras and programs of the press leave films and notes there."""
-        while (yield from self.some(LONGEST_PIECE)):
+    def skip_rest(self) -> Parser:
+        """Skip the bytes after the end of the picture, where cameras and other programs store videos and notes."""
+        while (yield from self.read_some(MAX_PIECE)):
             continue
 
-    def _next(self, most: int) -> bytes:
-        taken = bytes(memoryview(self.buffer)[:most])
-        del self.buffer[:most]
-        self._taken += len(taken)
-        return taken
+    def _next(self, limit: int) -> bytes:
+        data = bytes(memoryview(self.buffer)[:limit])
+        del self.buffer[:limit]
+        self._bytes_read += len(data)
+        return data
 
 
 class Cleaner:
-    """Runs one parser over the bytes as they come."""
+    """A runner of one parser over the bytes that arrive."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
         self._source = source
         self._parser = parser
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next bytes; yield what is to be stored of all that has come. Raises BadPicture."""
+        """Add the next bytes and yield the bytes that can be stored now. Raises BadPicture."""
         self._source.buffer += data
         yield from self._run()
 
     def end(self) -> Iterator[bytes]:
-        """Say that there is no more; yield what is left to be stored. Raises BadPicture for a picture that is not whole."""
+        """Mark the end of the file and yield the last bytes to store. Raises BadPicture if the file is incomplete."""
         self._source.ended = True
         yield from self._run()
 
@@ -110,7 +111,7 @@ def truncated() -> BadPicture:
 
 
 def refuse_code(piece: bytes) -> None:
-    """Raise BadPicture if a piece of metadata holds a web page or a program."""
+    """Raise BadPicture if a piece of metadata contains a web page or a program."""
     lowered = piece.lower()
     if any(code in lowered for code in _CODE) or piece.startswith((b"%PDF-", b"PK\x03\x04", b"MZ\x90")):
         raise BadPicture(_("A web page or program is hidden in the picture's metadata."))

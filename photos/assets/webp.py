@@ -1,81 +1,84 @@
-"""WebP in a stream (RIFF container): what says more than the picture is overwritten in place, so that all sizes stay true."""
+"""The WebP parser (RIFF container). Metadata is overwritten in place, so that all sizes in the container stay valid."""
 
 from django.utils.translation import gettext as _
 
 from photos.assets import exif, icc, lengths
 from photos.assets.errors import BadPicture
-from photos.assets.stream import Found, Parser, Source, refuse_code, truncated
+from photos.assets.stream import ImageFacts, Parser, Source, refuse_code, truncated
 
 PIXELS = frozenset({b"VP8 ", b"VP8L"})
-# Flags of VP8X: all that are known, and that of an animation.
-FLAGS, ANIMATED = 0x3E, 0x02
-# The name of a chunk that no reader looks into.
-NOTHING = b"JUNK"
+# Flags of VP8X: all known flags, and the flag of an animation.
+FLAGS = 0x3E
+ANIMATED = 0x02
+# The name of a chunk that decoders ignore.
+JUNK = b"JUNK"
 
 
-def parse(source: Source, found: Found, keep: bool) -> Parser:
-    """Yield the picture with XMP as spaces, unknown chunks as zeros and EXIF as `exif.cleaned` leaves it, of the same
-    length; it may follow the pixels. `keep` leaves EXIF and XMP as they are."""
-    head = yield from source.take(12)
+def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
+    """Yield the picture at the same length, with XMP as spaces, unknown chunks as zeros and clean EXIF (`exif.clean`).
+
+    With `keep_metadata`, EXIF and XMP stay unchanged. EXIF can follow the pixels.
+    """
+    head = yield from source.read(12)
     yield head
-    file = _File(source, found, keep)
+    file = _File(source, facts, keep_metadata)
     yield from file.chunks(int.from_bytes(head[4:8], "little") - 4)
     if not file.has_pixels:
         raise BadPicture(_("The WebP holds no picture."))
-    yield from source.drop_rest()
+    yield from source.skip_rest()
 
 
 class _File:
-    """The chunks of a file, as they come."""
+    """The chunks of a file while they arrive."""
 
-    def __init__(self, source: Source, found: Found, keep: bool) -> None:
+    def __init__(self, source: Source, facts: ImageFacts, keep_metadata: bool) -> None:
         self._source = source
-        self._found = found
-        self._keep = keep
+        self._facts = facts
+        self._keep_metadata = keep_metadata
         self.has_pixels = self._is_animated = False
         self._seen: set[bytes] = set()
-        found.frames = 0
+        facts.frames = 0
 
-    def chunks(self, left: int, *, in_frame: bool = False) -> Parser:
-        """Yield the chunks of a file, or of one of its frames, that are so many bytes together. Raises BadPicture."""
+    def chunks(self, length: int, *, in_frame: bool = False) -> Parser:
+        """Yield the chunks, `length` bytes together, of the file or of one of its frames. Raises BadPicture."""
         has_alpha = has_pixels = False
-        while left > 0:
-            head = yield from self._source.take(8)
+        while length > 0:
+            head = yield from self._source.read(8)
             name = head[:4]
             size = int.from_bytes(head[4:], "little")
             padded = size + (size & 1)
-            left -= 8 + padded
-            if left < 0:
+            length -= 8 + padded
+            if length < 0:
                 raise damaged()
-            shown = in_frame or not self._is_animated
+            is_displayed = in_frame or not self._is_animated
             if name == b"ANMF" and self._is_animated and not in_frame:
                 yield head
                 yield from self._frame(padded)
-            elif name == b"ALPH" and shown and not (has_alpha or has_pixels):
+            elif name == b"ALPH" and is_displayed and not (has_alpha or has_pixels):
                 has_alpha = True
                 yield head
                 yield from self._pass(padded)
-            elif name in PIXELS and shown and not has_pixels:
+            elif name in PIXELS and is_displayed and not has_pixels:
                 self.has_pixels = has_pixels = True
                 yield head
                 yield from self._picture(name, padded)
             else:
-                body = yield from self._source.take(padded)
+                body = yield from self._source.read(padded)
                 name, body = self._metadata(name, body, size) if not in_frame else (name, b"")
                 yield name + head[4:] + body.ljust(padded, b"\0")
 
     def _frame(self, length: int) -> Parser:
         if length < lengths.WEBP_FRAME:
             raise damaged()
-        self._found.frames += 1
-        yield (yield from self._source.take(lengths.WEBP_FRAME))
+        self._facts.frames += 1
+        yield (yield from self._source.read(lengths.WEBP_FRAME))
         yield from self.chunks(length - lengths.WEBP_FRAME, in_frame=True)
 
     def _metadata(self, name: bytes, body: bytes, size: int) -> tuple[bytes, bytes]:
-        """Return what is stored of a chunk that carries no pixels: its name, and its content before the zeros that fill it."""
-        again = name in self._seen
+        """Return the stored name and content of a chunk without pixels. The caller pads the content with zeros."""
+        is_repeated = name in self._seen
         self._seen.add(name)
-        if not again:
+        if not is_repeated:
             if name == b"VP8X":
                 return name, self._header(body)
             if name in lengths.WEBP:
@@ -83,39 +86,39 @@ class _File:
             if name == b"EXIF":
                 return self._exif(body)
             if name == b"ICCP":
-                return name, body if self._keep else icc.cleaned(body[:size])
+                return name, body if self._keep_metadata else icc.clean(body[:size])
             if name == b"XMP ":
                 refuse_code(body)
-                return name, body if self._keep else b" " * len(body)
+                return name, body if self._keep_metadata else b" " * len(body)
         refuse_code(body)
-        return NOTHING if name == b"EXIF" else name, b""
+        return JUNK if name == b"EXIF" else name, b""
 
     def _header(self, body: bytes) -> bytes:
         if len(body) < lengths.WEBP[b"VP8X"] or self.has_pixels:
             raise damaged()
         self._is_animated = bool(body[0] & ANIMATED)
-        self._found.size = _three(body[4:7]) + 1, _three(body[7:10]) + 1
+        self._facts.size = int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
         return bytes((body[0] & FLAGS, 0, 0, 0)) + body[4 : lengths.WEBP[b"VP8X"]]
 
     def _exif(self, body: bytes) -> tuple[bytes, bytes]:
-        block = exif.stored(body.removeprefix(b"Exif\0\0"), self._keep)
-        # Pillow takes no zeros for EXIF.
+        block = exif.to_store(body.removeprefix(b"Exif\0\0"), self._keep_metadata)
+        # The chunk is renamed, because Pillow doesn't accept zeros as EXIF.
         if not 0 < len(block) <= len(body):
-            return NOTHING, b""
-        self._found.exif = block
-        return b"EXIF", body if self._keep else block
+            return JUNK, b""
+        self._facts.exif = block
+        return b"EXIF", body if self._keep_metadata else block
 
     def _picture(self, name: bytes, length: int) -> Parser:
-        if not self._found.size[0]:
-            head = yield from self._source.take(min(10, length))
+        if not self._facts.size[0]:
+            head = yield from self._source.read(min(10, length))
             length -= len(head)
-            self._found.size = _size(name, head)
+            self._facts.size = _size(name, head)
             yield head
         yield from self._pass(length)
 
     def _pass(self, length: int) -> Parser:
         while length:
-            part = yield from self._source.some(length)
+            part = yield from self._source.read_some(length)
             if not part:
                 raise truncated()
             length -= len(part)
@@ -130,10 +133,6 @@ def _size(name: bytes, head: bytes) -> tuple[int, int]:
         bits = int.from_bytes(head[1:5], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     raise damaged()
-
-
-def _three(data: bytes) -> int:
-    return int.from_bytes(data, "little")
 
 
 def damaged() -> BadPicture:

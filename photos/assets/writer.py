@@ -1,7 +1,7 @@
-"""Writing to GridFS in a stream: the document first and locked, then chunks, then length and no lock. Pictures are judged.
+"""Writing to GridFS as a stream: first the locked document, then chunks, then the length without lock. Photos are checked.
 
-The driver's own writer inserts the document at the end, so that no lock is visible until then, and buffers 48 MB. What
-this one wrote reads back through any GridFS driver.
+The driver's own writer inserts the document at the end, so its lock would be invisible until then, and it buffers 48 MB. Any
+GridFS driver can read the files of this writer.
 """
 
 import io
@@ -21,26 +21,28 @@ from nodes.collections import ASSETS
 from photos.assets import images
 from photos.assets.cleaning import Cleaning
 from photos.assets.errors import BadPicture, DecoderBusy, UploadLost
-from photos.assets.images import Picture
+from photos.assets.images import ImageProperties
 from photos.assets.locks import Heartbeat, Lock
 from photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
-# Chunks of one insert: 2 MB in flight, at nine tenths of the speed of the driver's 48 MB.
+# Chunks of one insert, 2 MB together. It has nine tenths of the speed of the driver's 48 MB.
 BATCH = 8
 
 
 def new_id() -> ObjectId:
-    """Return an id for a file: random, so that files and their chunks fall evenly on shards. ObjectId's own begins with the
-    time, which would put all that is uploaded on one."""
+    """Return a random id for a file, so that files and their chunks are evenly distributed over shards.
+
+    A normal ObjectId begins with the time, so all current uploads would go to one shard.
+    """
     return ObjectId(secrets.token_bytes(12))
 
 
 class Writer:
-    """Writes one file of a bucket. Use `finish` or `abort`; a process that does neither leaves a lock that grows stale.
+    """A writer of one file of a bucket. Call `finish` or `abort`. Without either, the lock becomes stale.
 
-    `metadata` is stored beside `locked`; it must hold `place`, the filter under which the document is found again (the
-    shard key of the files). `also` are locks renewed together with the file's own.
+    `metadata` is stored together with `locked`. It must match `place`, a filter by the shard key with which the document is
+    found again. `other_locks` are renewed together with the file's own lock.
     """
 
     def __init__(
@@ -51,16 +53,16 @@ class Writer:
         metadata: Mapping[str, Any],
         *,
         place: Mapping[str, Any],
-        also: Sequence[Lock] = (),
+        other_locks: Sequence[Lock] = (),
     ) -> None:
-        """Insert the files document. Raises pymongo's DuplicateKeyError when its place is taken."""
+        """Insert the files document. Raises pymongo's DuplicateKeyError if another document has its place."""
         self.id = file_id
         self.length = 0
         self.files: Collection[Document] = database()[f"{bucket}.files"]
         self._chunks: Collection[Document] = database()[f"{bucket}.chunks"]
         self._pending: list[Document] = []
         self._buffer = bytearray()
-        self._written = 0
+        self._chunk_count = 0
         self._ended = False
         moment = now()
         self.files.insert_one(
@@ -74,38 +76,39 @@ class Writer:
             }
         )
         self.lock = Lock(self.files, {"_id": file_id, **place}, moment)
-        self._heartbeat = Heartbeat((self.lock, *also)).start()
+        self._heartbeat = Heartbeat((self.lock, *other_locks)).start()
 
     def write(self, data: bytes) -> None:
-        """Take the next bytes. Raises UploadLost when the lock is not ours any more."""
+        """Store the next bytes. Raises UploadLost if we no longer own the lock."""
         self._buffer += data
         self.length += len(data)
         start = 0
         while len(self._buffer) - start >= CHUNK:
-            self._add(bytes(memoryview(self._buffer)[start : start + CHUNK]))
+            self._add_chunk(bytes(memoryview(self._buffer)[start : start + CHUNK]))
             start += CHUNK
         if start:
             del self._buffer[:start]
 
     def flush(self) -> None:
-        """Store all that was taken, so that it can be read; nothing may be written after. Raises UploadLost."""
+        """Store all buffered bytes, so that the file can be read. Don't call `write` afterwards. Raises UploadLost."""
         if self._buffer:
-            self._add(bytes(self._buffer))
+            self._add_chunk(bytes(self._buffer))
             self._buffer.clear()
         self._insert()
 
     def finish(self, changes: Mapping[str, Any] | None = None, **more_filter: Any) -> bool:
-        """Store the length and give the lock back, with `changes` (dotted paths) in the same update.
+        """Store the length and `changes` (by dotted path), and release the lock, with one update.
 
-        Return False, and stay unfinished, when `more_filter` is what did not match. Raises UploadLost when it was swept.
+        Return False if only `more_filter` didn't match; the file is then still unfinished. Raises UploadLost if the file was
+        swept.
         """
         self.flush()
         self._heartbeat.stop()
-        done = self.files.update_one(
+        result = self.files.update_one(
             {**self.lock.as_filter(), **more_filter},
             {"$set": {"length": Int64(self.length), "metadata.locked": None, **(changes or {})}},
         )
-        if done.matched_count:
+        if result.matched_count:
             self._ended = True
             return True
         if more_filter and self.files.find_one(self.lock.as_filter(), {"_id": 1}):
@@ -114,10 +117,11 @@ class Writer:
         raise UploadLost
 
     def abort(self) -> None:
-        """Leave nothing behind of a file that is not finished.
+        """Delete an unfinished file. After `finish` or `abort`, do nothing.
 
-        The lock is renewed before anything goes: a file that `finish` completed, though its answer was lost, has none and
-        stays; what was swept is the sweeper's. The chunks go before the document: a crash in between leaves a stalled upload.
+        The lock is renewed before the deletion. A file that `finish` completed without getting the response has no lock, so it
+        stays. Swept files are left to the sweeper. Chunks are deleted before the document, so that a crash in between leaves a
+        stalled upload.
         """
         if self._ended:
             return
@@ -125,15 +129,15 @@ class Writer:
         self._heartbeat.stop()
         self._pending.clear()
         self._buffer.clear()
-        # A new moment, so that a `finish` that is still on its way to the server finds another lock.
-        mine = max(now(), self.lock.moment + timedelta(milliseconds=1))
-        if self.files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": mine}}).matched_count:
+        # The time must be new, so that an update of `finish` that is still under way doesn't match.
+        own_lock = max(now(), self.lock.moment + timedelta(milliseconds=1))
+        if self.files.update_one(self.lock.as_filter(), {"$set": {"metadata.locked": own_lock}}).matched_count:
             self._chunks.delete_many({"files_id": self.id})
-            self.files.delete_one({**self.lock.as_filter(), "metadata.locked": mine})
+            self.files.delete_one({**self.lock.as_filter(), "metadata.locked": own_lock})
 
-    def _add(self, data: bytes) -> None:
-        self._pending.append({"_id": ObjectId(), "files_id": self.id, "n": self._written, "data": data})
-        self._written += 1
+    def _add_chunk(self, data: bytes) -> None:
+        self._pending.append({"_id": ObjectId(), "files_id": self.id, "n": self._chunk_count, "data": data})
+        self._chunk_count += 1
         if len(self._pending) == BATCH:
             self._insert()
 
@@ -147,27 +151,27 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Received:
-    """A picture that was found good and is stored, not yet shown. `sha256` is of the bytes as stored."""
+class ReceivedPhoto:
+    """A valid photo whose bytes are stored and which isn't shown yet. `sha256`: of the stored bytes."""
 
-    picture: Picture
+    properties: ImageProperties
     sha256: str
     length: int
 
 
-class Incoming:
-    """A file on its way from a sender to GridFS. Whatever is raised, the writer was aborted and nothing is left."""
+class IncomingPhoto:
+    """A photo that is being received and written to GridFS. After any exception, the writer is aborted and nothing is left."""
 
     def __init__(self, writer: Writer, filename: str) -> None:
         self._writer = writer
         self._cleaning = Cleaning(filename)
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises BadPicture, UploadLost."""
+        """Clean and store the next bytes. Raises BadPicture, UploadLost."""
         self._write(self._cleaning.feed(data))
 
-    def end(self) -> Received:
-        """Store the rest, decode what is stored and return what it is. Raises BadPicture, DecoderBusy, UploadLost."""
+    def end(self) -> ReceivedPhoto:
+        """Store the rest, decode the stored file and return its properties. Raises BadPicture, DecoderBusy, UploadLost."""
         self._write(self._cleaning.end())
         writer = self._writer
         cleaning = self._cleaning
@@ -175,14 +179,14 @@ class Incoming:
         assert cleaning.format
         try:
             with io.BufferedReader(SeekableFile(ASSETS, writer.id, CHUNK, writer.length), 1 << 16) as file:
-                picture = images.judge(file, cleaning.format, cleaning.found, cleaning.limits)
+                properties = images.inspect(file, cleaning.format, cleaning.facts, cleaning.limits)
         except (BadPicture, DecoderBusy):
             writer.abort()
             raise
-        return Received(picture, cleaning.sha256, writer.length)
+        return ReceivedPhoto(properties, cleaning.sha256, writer.length)
 
     def abort(self) -> None:
-        """Leave nothing behind."""
+        """Delete everything that was stored of an unfinished file."""
         self._writer.abort()
 
     def _write(self, parts: Iterator[bytes]) -> None:

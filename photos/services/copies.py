@@ -1,4 +1,4 @@
-"""The job that makes the usual sizes of a photo after its upload, so that its first readers need not wait for them."""
+"""The job that makes the usual copies of a photo after its upload, so that the first readers don't have to wait."""
 
 from bson import ObjectId
 
@@ -14,14 +14,14 @@ from photos.assets.framing import WHOLE, Cut
 COPIES = "photos.copies"
 
 
-def put(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
-    """Have the worker make the copies of what is shown of a content. Without it they are made when first asked for."""
+def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
+    """Queue the job that makes the copies of a content with this cut. Without the job, the first request makes each copy."""
     jobs.put(COPIES, {"photo": photo_id, "content": content_id}, key=f"{COPIES}:{content_id}{cut}")
 
 
 @jobs.handler(COPIES)
-def make(job: Job) -> None:
-    """Make the copies that pages show, those that are made already passed over; none of what is not shown any more."""
+def make_copies(job: Job) -> None:
+    """Make the missing copies that pages use. Make none if the photo no longer shows the content."""
     photo = stored_photos.get(job.payload["photo"])
     content_id = job.payload["content"]
     if photo is None or photo.metadata.content_id != content_id:
@@ -30,13 +30,13 @@ def make(job: Job) -> None:
     detail = photo.metadata.detail
     if source is None:
         return
-    for spec in renditions.usual(detail.resolution, addresses.focal(photo), addresses.cut(photo)):
+    for spec in renditions.usual_specs(detail.resolution, addresses.focal(photo), addresses.cut(photo)):
         try:
-            renditions.get(source, detail.content_type, spec)
+            renditions.get_or_make(source, detail.content_type, spec)
         except TooBusy as error:
             raise jobs.Postponed("other pictures take long") from error
-        except (BadPicture, reader.Missing):
-            # Replaced or damaged since; the doctor finds what is damaged.
+        except (BadPicture, reader.MissingChunk):
+            # The content was replaced or damaged since. The doctor reports damaged files.
             return
         if not jobs.keep(job):
             return

@@ -1,4 +1,4 @@
-"""Photos from files on this machine, each once: what import_photos and import_wordpress call."""
+"""Import of photos from local files, each once, for import_photos and import_wordpress."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -15,19 +15,21 @@ from nodes.types import Actor
 from photos.assets.cleaning import Cleaning
 from photos.services.photos import Upload
 
-# Read at once: as much as goes to the database in one insert.
+# Bytes read at once, as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
-ENDINGS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
-# Pictures that are refused. Commands list them, so that operators learn which files are missing, and why.
-REFUSED = frozenset({".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"})
+EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
+# Image formats that are refused. Commands list these files, so that operators know which are missing and why.
+REFUSED_EXTENSIONS = frozenset(
+    {".heic", ".heif", ".hif", ".tif", ".tiff", ".bmp", ".dng", ".jxl", ".jp2", ".psd", ".svg", ".ico"}
+)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A photo that a file has become, now or by an earlier import."""
+    """The photo of an imported file. `existed`: whether it was there before this import."""
 
     id: ObjectId
-    was_there: bool
+    existed: bool
 
 
 def import_photo(
@@ -39,14 +41,14 @@ def import_photo(
     fields: Mapping[str, Any] | None = None,
     tags: tuple[str, ...] = (),
 ) -> Imported:
-    """Upload a file into a gallery unless the gallery has a photo with its bytes (as they would be stored).
+    """Upload a file into a gallery, unless the gallery has a photo with the same stored bytes.
 
-    `fields` by path: "detail.alt", "summary", "published", "created"… Raises BadPicture, NotReady, InvalidPlace; OSError where
-    the file cannot be read.
+    `fields` by path: "detail.alt", "summary", "published", "created"… Raises BadPicture, NotReady and InvalidPlace, and OSError
+    if the file cannot be read.
     """
-    if found := there(gallery_id, path):
-        return Imported(found, was_there=True)
-    return Imported(upload(actor, gallery_id, path, title=title, fields=fields, tags=tags), was_there=False)
+    if photo_id := find_imported(gallery_id, path):
+        return Imported(photo_id, existed=True)
+    return Imported(upload(actor, gallery_id, path, title=title, fields=fields, tags=tags), existed=False)
 
 
 def upload(
@@ -58,24 +60,24 @@ def upload(
     fields: Mapping[str, Any] | None = None,
     tags: tuple[str, ...] = (),
 ) -> ObjectId:
-    """Upload a file into a gallery, also where the gallery has its bytes already, and return the photo's id.
+    """Upload a file into a gallery, even if the gallery has its bytes already, and return the photo's id.
 
-    Raises what `import_photo` does.
+    Raises the exceptions of `import_photo`.
     """
-    coming = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
+    new_upload = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
     try:
         for piece in _pieces(path):
-            coming.feed(piece)
-        return coming.finish().id
+            new_upload.feed(piece)
+        return new_upload.finish().id
     finally:
-        # Of what was not finished, whatever stopped it, nothing stays.
-        coming.abort()
+        # After any interruption, nothing of an unfinished upload is left. After `finish`, this does nothing.
+        new_upload.abort()
 
 
-def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
-    """Return the photo of the gallery that has the file's bytes already; None if there is none.
+def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
+    """Return the id of the gallery's photo with the same stored bytes as the file; None without one.
 
-    One in the trash counts: an editor threw it away, and no import brings it back. Raises BadPicture, OSError.
+    Photos in the trash count, because an import must not bring back what an editor has deleted. Raises BadPicture, OSError.
     """
     cleaning = Cleaning(path.name)
     for piece in _pieces(path):
@@ -83,52 +85,56 @@ def there(gallery_id: ObjectId, path: Path) -> ObjectId | None:
             continue
     for _part in cleaning.end():
         continue
-    same = {"metadata.detail.sha256": cleaning.sha256, "metadata.parent_id": gallery_id, **node_filter(ASSET_FILES)}
+    same_bytes = {
+        "metadata.detail.sha256": cleaning.sha256,
+        "metadata.parent_id": gallery_id,
+        **node_filter(ASSET_FILES),
+    }
     for name in (ASSET_FILES, TRASH):
-        if found := database()[name].find_one(same, {"_id": 1}):
-            photo_id: ObjectId = found["_id"]
+        if document := database()[name].find_one(same_bytes, {"_id": 1}):
+            photo_id: ObjectId = document["_id"]
             return photo_id
     return None
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
-    """Return those of some photos, by whatever number, that exist, the trash included."""
+    """Return the entries of `photos` (id by any number) whose photo exists, also in the trash."""
     wanted = {"_id": {"$in": list(photos.values())}}
-    homes = ((ASSET_FILES, wanted | node_filter(ASSET_FILES)), (TRASH, wanted))
-    found = {document["_id"] for name, those in homes for document in database()[name].find(those, {"_id": 1})}
-    return {number: photo_id for number, photo_id in photos.items() if photo_id in found}
+    queries = ((ASSET_FILES, wanted | node_filter(ASSET_FILES)), (TRASH, wanted))
+    ids = {document["_id"] for name, query in queries for document in database()[name].find(query, {"_id": 1})}
+    return {number: photo_id for number, photo_id in photos.items() if photo_id in ids}
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files in and below a folder whose names end as pictures' do, by name; hidden ones are left out.
+    """Yield the image files in and below a folder, by name. Hidden files are skipped.
 
-    Among them are pictures in formats that the site refuses.
+    Files in formats that the site refuses are included.
     """
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         if path.is_dir():
             yield from files(path)
-        elif path.suffix.lower() in ENDINGS | REFUSED:
+        elif path.suffix.lower() in EXTENSIONS | REFUSED_EXTENSIONS:
             yield path
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """Return the file at the end of some names below a folder, in whatever Unicode form the disk spells them.
+    """Return the file at the path `names` below a folder, in any Unicode form of its names; None without a readable file.
 
-    macOS decomposes accented letters and others compose them. None if there is none that can be read.
+    macOS decomposes accented letters, and other systems compose them.
     """
     path = folder
     for name in names:
         try:
-            there = (path / name).exists()
+            exists = (path / name).exists()
         except (OSError, ValueError):
-            # No file system has such a name.
+            # The name is invalid on this file system.
             return None
-        if there or name.isascii():
+        if exists or name.isascii():
             path /= name
-        elif spelled := _in_any_form(path, name):
-            path = spelled
+        elif match := _find_in_any_form(path, name):
+            path = match
         else:
             return None
     try:
@@ -137,17 +143,17 @@ def find_file(folder: Path, *names: str) -> Path | None:
         return None
 
 
-def _in_any_form(folder: Path, name: str) -> Path | None:
+def _find_in_any_form(folder: Path, name: str) -> Path | None:
     try:
-        spelled = _names(folder, folder.stat().st_mtime_ns).get(unicodedata.normalize("NFC", name))
+        stored_name = _names(folder, folder.stat().st_mtime_ns).get(unicodedata.normalize("NFC", name))
     except OSError:
         return None
-    return folder / spelled if spelled else None
+    return folder / stored_name if stored_name else None
 
 
 @lru_cache(maxsize=16)
-def _names(folder: Path, _changed: int) -> dict[str, str]:
-    """Return the names in a folder, as it is since a change, by their composed form."""
+def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
+    """Return the names in a folder by their composed form. `_modified_ns` invalidates the cache when the folder changes."""
     return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 
 

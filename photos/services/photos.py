@@ -1,4 +1,4 @@
-"""Photos: uploading, replacing, going back, cutting. What nodes do too (tags, trash…) is done by the same code."""
+"""Services for photos: upload, replace, restore a former content, crop. Tags and trash use the services of nodes."""
 
 import functools
 import unicodedata
@@ -35,18 +35,29 @@ from nodes.types import NO_TAGS, Actor, Saved, TagChange
 from photos import addresses
 from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
-from photos.assets.locks import Lock, free_or_stale
-from photos.assets.writer import Incoming, Received, Writer, new_id
+from photos.assets.locks import Lock, free_or_stale_filter
+from photos.assets.writer import IncomingPhoto, ReceivedPhoto, Writer, new_id
 from photos.services import copies
 
-LONGEST_NAME = 200
-# What belongs to the bytes and changes with them.
-OF_CONTENT = ("content_type", "filename", "resolution", "size", "sha256", "dhash", "colour", "exif", "crop", "rotation")
-# What another picture does not take over: it would cut something else.
-UNCUT = {"detail.crop": None, "detail.rotation": None}
+MAX_NAME_LENGTH = 200
+# Fields of the detail that belong to the bytes and change with them.
+CONTENT_FIELDS = (
+    "content_type",
+    "filename",
+    "resolution",
+    "size",
+    "sha256",
+    "dhash",
+    "colour",
+    "exif",
+    "crop",
+    "rotation",
+)
+# A replacement resets crop and rotation, because they would show another part of the new picture.
+NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
 change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
-throw_away = functools.partial(trash.trash, collection=ASSET_FILES)
+move_to_trash = functools.partial(trash.trash, collection=ASSET_FILES)
 
 
 def save(
@@ -57,17 +68,17 @@ def save(
     tags: TagChange = NO_TAGS,
     **options: Any,
 ) -> Saved:
-    """Save as `nodes.services.editing.save` does, and have the worker make the copies of what was cut anew."""
+    """Save like `nodes.services.editing.save`. If crop or rotation changed, queue the job that makes new copies."""
     saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
-    photo = stored_photos.get(photo_id) if UNCUT.keys() & set(saved.changed) else None
+    photo = stored_photos.get(photo_id) if NO_CUT.keys() & set(saved.changed) else None
     if photo:
-        copies.put(photo_id, photo.metadata.content_id, addresses.cut(photo))
+        copies.enqueue(photo_id, photo.metadata.content_id, addresses.cut(photo))
     return saved
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A photo whose bytes are all there. `duplicates` are other photos with the very same bytes."""
+    """A completed upload. `duplicates`: ids of other photos with the same bytes."""
 
     id: ObjectId
     nonce: ObjectId
@@ -76,13 +87,13 @@ class Uploaded:
 
 
 class Upload:
-    """A new photo on its way into a gallery: `feed` it, then `finish` or `abort`.
+    """An upload of a new photo into a gallery. Call `feed` with its bytes, then `finish` or `abort`.
 
-    Its place is taken at the start, and nothing shows it until the end. Whatever is raised, nothing is left behind. `fields`
-    are further fields by path ("detail.alt", "published"…); without a title the file's name serves. `photo_id`: an id that no
-    photo has nor any upload under way, chosen beforehand.
+    The slug is reserved at the start, but the photo stays invisible until the end. After any exception nothing is left behind.
+    `fields`: further fields by path ("detail.alt", "published"…). Without a title, the file's name is used. `photo_id`: an id
+    that the caller has chosen, which no photo and no other upload has.
 
-    Raises InvalidPlace, IdTaken, SlugTaken (only for a slug that was asked for), InvalidSlug.
+    Raises InvalidPlace, IdTaken, InvalidSlug, and SlugTaken (only for an explicit slug).
     """
 
     def __init__(
@@ -104,25 +115,25 @@ class Upload:
             if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):
                 raise IdTaken(photo_id)
         self._actor = actor
-        self._filename = file_name(filename)
+        self._filename = clean_filename(filename)
         self._fields = dict(fields or {})
         self.id = photo_id or new_id()
         self.title = _title(self._filename) if is_blank(title) else title
-        self._wanted = slugs.normalized(slug)
+        self._explicit_slug = slugs.normalized(slug)
         check_tags(tags)
-        if self._wanted:
-            slugs.check(self._wanted, gallery_id)
-        self._begin(gallery_id, tags)
-        self._incoming = Incoming(self._writer, self._filename)
+        if self._explicit_slug:
+            slugs.check(self._explicit_slug, gallery_id)
+        self._insert(gallery_id, tags)
+        self._incoming = IncomingPhoto(self._writer, self._filename)
 
-    def _begin(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
-        wanted = self._wanted
+    def _insert(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
+        slug = self._explicit_slug
         moment = now()
         metadata: dict[str, Any] = {
             "nonce": ObjectId(),
             "type": PHOTO,
             "parent_id": gallery_id,
-            "slug": wanted,
+            "slug": slug,
             "title": self.title,
             "created": moment,
             "updated": moment,
@@ -136,56 +147,56 @@ class Upload:
             **upgrading.version_fields(PHOTO),
         }
         for _attempt in range(editing.ATTEMPTS):
-            metadata["slug"] = wanted or slugs.free(self.title, gallery_id, ASSET_FILES)
+            metadata["slug"] = slug or slugs.free(self.title, gallery_id, ASSET_FILES)
             place = {"metadata.parent_id": gallery_id, "metadata.slug": metadata["slug"]}
             try:
                 self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place)
             except DuplicateKeyError as error:
-                if wanted:
-                    raise SlugTaken(wanted, slugs.free(wanted, gallery_id, ASSET_FILES)) from error
+                if slug:
+                    raise SlugTaken(slug, slugs.free(slug, gallery_id, ASSET_FILES)) from error
                 continue
             return
         raise TooBusy
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises BadPicture, UploadLost."""
+        """Store the next bytes. Raises BadPicture, UploadLost."""
         self._incoming.feed(data)
 
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
-        """Judge what came, and make it a photo: a draft unless `fields` say otherwise.
+        """Check the received file and complete the photo. It is a draft unless `fields` publish it.
 
-        `fields` and `tags` join those given at the start: a form's other fields may follow its files. Raises BadPicture,
-        UploadLost, NotReady, TooBusy.
+        `fields` and `tags` are added to those of the constructor, because other fields of a form may follow its files. Raises
+        BadPicture, UploadLost, NotReady, TooBusy.
         """
         self._fields |= fields or {}
-        self._typed = str((fields or {}).get("title", ""))
+        self._late_title = str((fields or {}).get("title", ""))
         received = self._incoming.end()
         for _attempt in range(editing.ATTEMPTS):
             stored = self._writer.lock.find({"metadata": 1})
             if stored is None:
                 self.abort()
                 raise UploadLost
-            made = self._made(received) | self._address(stored["metadata"])
+            values = self._values(received) | self._new_slug(stored["metadata"])
             before = stored["metadata"]
             after = {
                 **before,
-                **merging.nested({**merging.fields(before), **made}),
+                **merging.nested({**merging.fields(before), **values}),
                 "nonce": ObjectId(),
                 "locked": None,
             }
             after["tags"] = TagChange(added=frozenset(tags)).applied(before["tags"])
-            self._checked(after)
+            self._check_ready(after)
             insert_revision(self.id, None, after, self._actor)
-            changes = {f"metadata.{path}": value for path, value in made.items()}
+            changes = {f"metadata.{path}": value for path, value in values.items()}
             changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.of(after)}
             try:
                 is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
             except DuplicateKeyError:
-                # Another node took the address that the title asks for.
+                # Another node has taken the slug that was derived from the title.
                 continue
             if is_done:
                 invalidate(scope.of_new(after))
-                copies.put(self.id, self.id)
+                copies.enqueue(self.id, self.id)
                 return Uploaded(
                     self.id, after["nonce"], after["title"], stored_photos.same_bytes(received.sha256, self.id)
                 )
@@ -193,22 +204,23 @@ class Upload:
         raise TooBusy
 
     def abort(self) -> None:
-        """Leave nothing behind."""
+        """Delete everything of an unfinished upload."""
         self._incoming.abort()
 
-    def _made(self, received: Received) -> dict[str, Any]:
-        # The camera's words are a beginning; what the sender says replaces them.
-        words = {"summary": received.picture.description} if received.picture.description else {}
+    def _values(self, received: ReceivedPhoto) -> dict[str, Any]:
+        # The camera's description is the default of the summary.
+        properties = received.properties
+        default = {"summary": properties.description} if properties.description else {}
         fields = editing.normalized(self._fields, PHOTO)
-        return {**words, **fields, **_of_content(received, self._filename), "content_id": self.id}
+        return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
 
-    def _address(self, metadata: Mapping[str, Any]) -> dict[str, str]:
-        """Return the slug that a title asks for which came after the file; nothing if the slug was asked for itself."""
-        if self._wanted or "slug" in self._fields or self._typed in ("", self.title):
+    def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
+        """Return the slug derived from a title that came after the file; {} without such a title or with an explicit slug."""
+        if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
-        return {"slug": slugs.free(self._typed, metadata["parent_id"], ASSET_FILES)}
+        return {"slug": slugs.free(self._late_title, metadata["parent_id"], ASSET_FILES)}
 
-    def _checked(self, metadata: Mapping[str, Any]) -> None:
+    def _check_ready(self, metadata: Mapping[str, Any]) -> None:
         try:
             check_ready(metadata)
         except NodeError:
@@ -217,27 +229,26 @@ class Upload:
 
 
 class Replacement:
-    """A new content for a photo, on its way: `feed` it, then `finish` or `abort`. The photo shows the old one until the end.
+    """An upload of a new content for a photo. Call `feed` with its bytes, then `finish` or `abort`.
 
-    The photo's identity stays, and with it comments, tags, revisions and address. `seen_nonce`: the version of the photo that
-    alone is to be changed. Raises NodeGone; PhotoLocked while another upload to the same photo is alive.
+    The photo shows the old content until the end. It keeps its id, and so its comments, tags, revisions and URL. `seen_nonce`:
+    replace only this version of the photo. Raises NodeGone, and PhotoLocked while another upload to the photo is under way.
     """
 
     def __init__(self, actor: Actor, photo_id: ObjectId, filename: str, *, seen_nonce: ObjectId | None = None) -> None:
         self._actor = actor
         self._photo_id = photo_id
-        self._filename = file_name(filename)
-        self._seen = seen_nonce
+        self._filename = clean_filename(filename)
+        self._seen_nonce = seen_nonce
         self._lock = _lock(photo_id)
         self.id = new_id()
         metadata = {"type": CONTENT, "parent_id": photo_id, "slug": str(self.id)}
-        self._writer = Writer(
-            ASSETS, self.id, self._filename, metadata, place=contents.place(photo_id, self.id), also=(self._lock,)
-        )
-        self._incoming = Incoming(self._writer, self._filename)
+        place = contents.place_filter(photo_id, self.id)
+        self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place, other_locks=(self._lock,))
+        self._incoming = IncomingPhoto(self._writer, self._filename)
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises BadPicture, UploadLost."""
+        """Store the next bytes. Raises BadPicture, UploadLost."""
         try:
             self._incoming.feed(data)
         except NodeError:
@@ -245,57 +256,58 @@ class Replacement:
             raise
 
     def finish(self) -> Saved:
-        """Judge what came, and show it: one compare-and-set on the photo. Raises BadPicture, UploadLost, NodeGone, TooBusy;
-        ChangedSince if it is not the version that was seen any more.
+        """Check the received file and show it, with one compare-and-set on the photo.
 
-        Once it is whole it stays, whatever is raised: an editor may have gone back to it already. The sweeper knows.
+        After an exception, a complete content is kept, because an editor may have restored it already. The sweeper deletes it
+        if it is unused. Raises BadPicture, UploadLost, NodeGone, TooBusy, and ChangedSince if the photo no longer has
+        `seen_nonce`.
         """
         try:
             received = self._incoming.end()
             self._writer.finish()
-            detail = UNCUT | _of_content(received, self._filename)
-            saved = _show(self._actor, self._photo_id, self.id, detail, self._lock, self._seen)
-            copies.put(self._photo_id, self.id)
+            detail = NO_CUT | _content_fields(received, self._filename)
+            saved = _show(self._actor, self._photo_id, self.id, detail, self._lock, self._seen_nonce)
+            copies.enqueue(self._photo_id, self.id)
             return saved
         except NodeError:
             self._lock.release()
             raise
 
     def abort(self) -> None:
-        """Leave nothing behind; the photo stays as it was."""
+        """Delete everything of an unfinished upload. The photo stays as it was."""
         self._incoming.abort()
         self._lock.release()
 
 
-def go_back(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
-    """Show a former content again. Raises NodeGone (of the photo or that content), PhotoLocked, TooBusy."""
+def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
+    """Show a former content again. Raises NodeGone (for the photo or the content), PhotoLocked, TooBusy."""
     former = database()[REVISIONS].find_one(
         {"node_id": photo_id, "metadata.content_id": content_id}, {"metadata": 1}, sort=[("saved_at", -1)]
     )
     if former is None or contents.find(photo_id, content_id) is None:
         raise NodeGone(content_id)
-    said = merging.fields(former["metadata"])
-    detail = {f"detail.{name}": said.get(f"detail.{name}") for name in OF_CONTENT}
+    former_fields = merging.fields(former["metadata"])
+    detail = {f"detail.{name}": former_fields.get(f"detail.{name}") for name in CONTENT_FIELDS}
     lock = _lock(photo_id)
     try:
         if content_id != photo_id:
-            _keep(photo_id, content_id)
+            _protect(photo_id, content_id)
         return _show(actor, photo_id, content_id, detail, lock)
     except NodeError:
         lock.release()
         raise
 
 
-def _keep(photo_id: ObjectId, content_id: ObjectId) -> None:
-    """Keep a former content from the sweeper, before the photo shows it. Raises NodeGone if the sweeper was first.
+def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
+    """Protect a former content from the sweeper before the photo shows it. Raises NodeGone if the sweeper was faster.
 
-    The sweeper marks only what was superseded when it says it was: one of the two finds nothing. The grace of a content that
-    is kept and then not shown begins anew.
+    The sweeper's update filters by the `superseded` that it has read, so only one of the two updates matches. If a protected
+    content is then not shown, its grace period starts again.
     """
-    kept = database()[ASSET_FILES].update_one(
+    result = database()[ASSET_FILES].update_one(
         {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}
     )
-    if not kept.matched_count:
+    if not result.matched_count:
         raise NodeGone(content_id)
 
 
@@ -305,12 +317,12 @@ def _show(
     content_id: ObjectId,
     detail: Mapping[str, Any],
     lock: Lock,
-    seen: ObjectId | None = None,
+    seen_nonce: ObjectId | None = None,
 ) -> Saved:
-    """Make a whole content the one that the photo shows, if the lock is still ours, and the photo what was `seen`.
+    """Make the photo show a complete content, if we still own the lock and the photo still has `seen_nonce` (if given).
 
-    The nonce is in the filter, so that history has every save, and new, so that what was kept under the old one is not shown
-    again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
+    The update filters by the photo's nonce, so that the history contains every save. It sets a new nonce, so that results
+    cached under the old one are not used again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
     """
     files = database()[ASSET_FILES]
     for _attempt in range(editing.ATTEMPTS):
@@ -319,7 +331,7 @@ def _show(
             raise NodeGone(photo_id)
         if stored["metadata"]["locked"] != lock.moment:
             raise UploadLost
-        if seen not in (None, stored["metadata"]["nonce"]):
+        if seen_nonce not in (None, stored["metadata"]["nonce"]):
             raise ChangedSince(photo_id)
         if content_id == photo_id and stored["metadata"].get("doomed"):
             raise NodeGone(content_id)
@@ -327,9 +339,9 @@ def _show(
         former = stored["metadata"]["content_id"]
         if former == photo_id != content_id:
             changes["superseded"] = now()
-        # The first content's mark is on the photo itself.
-        still = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
-        nonce = compare_and_set(actor, stored, changes, more_filter=still)
+        # The sweeper marks the first content in the photo's own document.
+        condition = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
+        nonce = compare_and_set(actor, stored, changes, more_filter=condition)
         if nonce is None:
             continue
         _mark_superseded(photo_id, former, content_id)
@@ -338,7 +350,10 @@ def _show(
 
 
 def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:
-    """Note since when a former content has been shown no more: from then its grace runs. The sweeper notes what we miss."""
+    """Store when the photo stopped showing the former content, which starts its grace period.
+
+    If this process dies before, the sweeper does the same later.
+    """
     files = database()[ASSET_FILES]
     if former not in (photo_id, shown):
         files.update_one(contents.selector(photo_id, former), {"$set": {"metadata.superseded": now()}})
@@ -349,42 +364,42 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
 
 
 def _lock(photo_id: ObjectId) -> Lock:
-    """Take the photo's lock. Raises NodeGone; PhotoLocked while a living upload holds it."""
+    """Acquire the photo's lock. Raises NodeGone, and PhotoLocked while an upload under way owns the lock."""
     moment = now()
     files = database()[ASSET_FILES]
-    # By _id alone: a rename must not lose the lock.
+    # The filter has only the _id and not the place, so that renaming the photo doesn't lose the lock.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
-    done = files.update_one({**photo, **free_or_stale(moment)}, {"$set": {"metadata.locked": moment}})
-    if not done.matched_count:
+    result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
+    if not result.matched_count:
         if files.find_one(photo, {"_id": 1}) is None:
             raise NodeGone(photo_id)
         raise PhotoLocked
     return Lock(files, {"_id": photo_id}, moment)
 
 
-def _of_content(received: Received, filename: str) -> dict[str, Any]:
+def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
     """Return the fields, by path, that belong to the bytes."""
-    picture = received.picture
+    properties = received.properties
     return {
-        "detail.content_type": picture.content_type,
+        "detail.content_type": properties.content_type,
         "detail.filename": filename,
-        "detail.resolution": list(picture.size),
+        "detail.resolution": list(properties.size),
         "detail.size": received.length,
         "detail.sha256": received.sha256,
-        "detail.dhash": picture.dhash,
-        "detail.colour": picture.colour,
-        "detail.exif": picture.exif,
+        "detail.dhash": properties.dhash,
+        "detail.colour": properties.colour,
+        "detail.exif": properties.exif,
     }
 
 
-def file_name(given: str) -> str:
-    """Return the last part of a file's name as a sender gave it, without what no file system takes."""
-    name = PurePath(given.replace("\\", "/")).name
-    kept = "".join(c for c in unicodedata.normalize("NFC", name) if c.isprintable() and c not in '<>:"/\\|?*')
-    stem, dot, extension = kept.strip(" .").rpartition(".")
+def clean_filename(path: str) -> str:
+    """Return the last part of the path that a client sent, without characters that file systems refuse."""
+    name = PurePath(path.replace("\\", "/")).name
+    allowed = "".join(c for c in unicodedata.normalize("NFC", name) if c.isprintable() and c not in '<>:"/\\|?*')
+    stem, dot, extension = allowed.strip(" .").rpartition(".")
     if not dot:
-        return (extension or _("photo"))[:LONGEST_NAME]
-    return f"{stem[: LONGEST_NAME - 20]}.{extension[:19]}"
+        return (extension or _("photo"))[:MAX_NAME_LENGTH]
+    return f"{stem[: MAX_NAME_LENGTH - 20]}.{extension[:19]}"
 
 
 def _title(filename: str) -> str:

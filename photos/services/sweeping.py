@@ -1,8 +1,8 @@
-"""Clearing away what uploads left: those that stalled, contents that were replaced, bytes that nothing refers to.
+"""The sweeper, which deletes what uploads leave behind: stalled uploads, replaced contents, and orphan bytes.
 
-Every step may be stopped and done again. A document is marked by compare-and-set before its bytes go, so that a writer who
-wakes up stores nothing, and going back to a former content sees that its bytes are gone. Files are looked at many at a time;
-every write names the sections, contents or files that it is about, so that it goes to their shards.
+Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. So a
+writer that resumes stores nothing, and restoring a former content fails if its bytes are being deleted. Files are read in
+batches. The filter of every write contains the sections, contents or files, so that it goes only to their shards.
 """
 
 from collections.abc import Iterator
@@ -29,24 +29,30 @@ from nodes.content import CONTENT, PHOTO
 from photos.assets import contents, renditions
 from photos.assets.framing import Cut
 from photos.assets.limits import limits
-from photos.assets.locks import stale
+from photos.assets.locks import stale_filter
 
-# Copies of photos that were made since are let be.
-YOUNG = timedelta(hours=1)
-# Files that one command asks about or clears away.
+# Copies younger than this are kept.
+MIN_AGE = timedelta(hours=1)
+# Files that one command reads or deletes.
 BATCH = 100
 LEASE = "sweep_uploads"
-LEASED = timedelta(minutes=10)
-# Files with a place. A file without one is damaged: it stays, and doctor lists it.
+LEASE_TIME = timedelta(minutes=10)
+# Files with a place. A file without one is damaged, so it is kept, and doctor reports it.
 _PLACED = {"metadata.parent_id": {"$type": "objectId"}, "metadata.slug": {"$type": "string"}}
-SEEN = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.slug": 1, "metadata.locked": 1, "metadata.content_id": 1}
-# Stands for the content of a photo whose document doesn't say which it shows.
+PROJECTION = {
+    "metadata.type": 1,
+    "metadata.parent_id": 1,
+    "metadata.slug": 1,
+    "metadata.locked": 1,
+    "metadata.content_id": 1,
+}
+# Replaces the id of the content if the document of the photo is damaged and doesn't contain the id.
 DAMAGED = ObjectId("0" * 24)
 
 
 @dataclass
 class Swept:
-    """How many were cleared away. `noted`: contents found replaced, whose grace begins now."""
+    """Numbers of deleted files. `noted`: replaced contents whose grace period starts with this sweep."""
 
     stalled: int = 0
     unlocked: int = 0
@@ -57,26 +63,26 @@ class Swept:
 
 
 @contextmanager
-def alone() -> Iterator[bool]:
-    """Give whether no other sweep is under way: two at once harm nothing, and do the work twice."""
-    with jobs.exclusively(LEASE, LEASED) as is_held:
+def exclusively() -> Iterator[bool]:
+    """Yield whether this is the only sweep. Two sweeps at once are safe, but do the work twice."""
+    with jobs.exclusively(LEASE, LEASE_TIME) as is_held:
         yield is_held
 
 
 def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Clear away all of it, and return how much; with `dry_run` only count. `moment`: the present time."""
+    """Delete everything that uploads left behind and return the numbers; with `dry_run` only count. `moment`: default now."""
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
     replaced = database()[ASSET_FILES].find(
-        {"metadata.type": CONTENT, "metadata.locked": None, **_PLACED}, _CONTENT_SEEN
+        {"metadata.type": CONTENT, "metadata.locked": None, **_PLACED}, _CONTENT_PROJECTION
     )
     for batch in batched(replaced, BATCH):
-        shown = _shown_by([content["metadata"]["parent_id"] for content in batch])
+        shown = _shown_contents([content["metadata"]["parent_id"] for content in batch])
         for content in batch:
-            _end_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
-    for photo in database()[ASSET_FILES].find(_own_content_replaced(moment), SEEN):
-        _end_own_content(photo, moment, swept, dry_run)
-    _end_renditions(moment, swept, dry_run)
+            _sweep_content(content, shown.get(content["metadata"]["parent_id"]), moment, swept, dry_run)
+    for photo in database()[ASSET_FILES].find(_own_content_replaced(moment), PROJECTION):
+        _sweep_own_content(photo, moment, swept, dry_run)
+    _sweep_renditions(moment, swept, dry_run)
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         for ids in batched(_distinct(chunks, "files_id"), BATCH):
             orphans = _orphans(files, ids)
@@ -87,61 +93,62 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Clear away uploads that have stalled, and nothing else: quick, whatever the size of the site."""
+    """Delete only stalled uploads. This is quick, whatever the size of the site."""
     swept = Swept()
-    stopped = stale(moment or now())
-    for batch in batched(database()[ASSET_FILES].find(stopped, SEEN), BATCH):
-        photos = [one for one in batch if _is_photo(one)]
-        files = [one for one in batch if not _is_photo(one)]
+    stalled = stale_filter(moment or now())
+    for batch in batched(database()[ASSET_FILES].find(stalled, PROJECTION), BATCH):
+        photos = [document for document in batch if _is_photo(document)]
+        files = [document for document in batch if not _is_photo(document)]
         swept.unlocked += len(photos)
         swept.stalled += len(files)
         if photos and not dry_run:
             unlocked = {"$set": {"metadata.locked": None}}
-            database()[ASSET_FILES].update_many({**_places(photos), **stopped}, unlocked)
+            database()[ASSET_FILES].update_many({**_targeted_filter(photos), **stalled}, unlocked)
         if files and not dry_run:
-            _end_stalled(files, stopped)
+            _delete_stalled(files, stalled)
     return swept
 
 
 def _is_photo(document: Document) -> bool:
-    """Return whether a document is a photo that stays, whose replacement stalled."""
+    """Return whether a locked document is a complete photo whose replacement stalled. It only loses its lock."""
     metadata = document["metadata"]
     return metadata.get("type") == PHOTO and metadata.get("content_id") is not None
 
 
-def stalled_count(moment: datetime | None = None) -> int:
-    """Return how many uploads have stalled, for those who look after the site."""
-    return database()[ASSET_FILES].count_documents(stale(moment or now()))
+def count_stalled(moment: datetime | None = None) -> int:
+    """Return the number of stalled uploads, for operators. `moment`: default now."""
+    return database()[ASSET_FILES].count_documents(stale_filter(moment or now()))
 
 
-def _end_stalled(stalled: list[Document], stopped: Document) -> None:
-    """End uploads whose processes are dead: delete what has come of new files.
+def _delete_stalled(documents: list[Document], stalled: Document) -> None:
+    """Delete new files whose uploading process died. `stalled`: the filter with which they were found.
 
-    Taking the lock is what stops a writer who wakes up: its own is in the filter of all that it does.
+    The sweeper takes their locks first. A writer that resumes then changes nothing, because its lock is in all its filters.
     """
-    mine = now()
+    own_lock = now()
     files = database()[ASSET_FILES]
-    seen = _places(stalled)
-    files.update_many({**seen, **stopped}, {"$set": {"metadata.locked": mine, "metadata.doomed": mine}})
-    marked = {**seen, "metadata.locked": mine, "metadata.doomed": mine}
+    targeted = _targeted_filter(documents)
+    files.update_many({**targeted, **stalled}, {"$set": {"metadata.locked": own_lock, "metadata.doomed": own_lock}})
+    marked = {**targeted, "metadata.locked": own_lock, "metadata.doomed": own_lock}
     ids = [document["_id"] for document in files.find(marked, {"_id": 1})]
     database()[ASSET_CHUNKS].delete_many({"files_id": {"$in": ids}})
     files.delete_many({**marked, "_id": {"$in": ids}})
 
 
-def _places(documents: list[Document]) -> Document:
-    """Return the filter of some documents by what lies in the shard key first, so that only their shards are asked."""
+def _targeted_filter(documents: list[Document]) -> Document:
+    """Return a filter of these documents that contains the first field of the shard key, so that it goes to their shards."""
     parents = {document["metadata"].get("parent_id") for document in documents}
     return {"_id": {"$in": [document["_id"] for document in documents]}, "metadata.parent_id": {"$in": list(parents)}}
 
 
-_CONTENT_SEEN = SEEN | {"metadata.superseded": 1, "metadata.doomed": 1}
+_CONTENT_PROJECTION = PROJECTION | {"metadata.superseded": 1, "metadata.doomed": 1}
 
 
-def _end_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete a whole content that its photo has not shown for as long as the grace lasts, or that has no photo.
+def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
+    """Delete a complete content if it has no photo, or if its photo hasn't shown it for the grace period.
 
-    `shown`: the content that the photo shows, None if there is no photo, DAMAGED if it doesn't say: then all contents stay.
+    `shown`: the content that the photo shows; None without a photo; DAMAGED if the photo is damaged, so that its contents are
+    kept.
     """
     if shown == DAMAGED:
         return
@@ -153,7 +160,7 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
     selector = contents.selector(photo_id, content_id)
     if shown == content_id:
         if superseded and not dry_run:
-            # Left by an editor who went back to it; it would cut its next grace short.
+            # An editor restored this content. The old time would shorten its next grace period.
             files.update_one(selector, {"$unset": {"metadata.superseded": ""}})
         return
     if shown is not None and superseded is None and "doomed" not in metadata:
@@ -173,15 +180,15 @@ def _end_content(content: Document, shown: ObjectId | None, moment: datetime, sw
         )
         if not marked.matched_count:
             return
-    if _shown_by([photo_id]).get(photo_id) == content_id:
-        # An editor went back to it between our two looks.
+    if _shown_contents([photo_id]).get(photo_id) == content_id:
+        # An editor restored the content between our two queries.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
     contents.delete(photo_id, content_id)
 
 
 def _own_content_replaced(moment: datetime) -> dict[str, Any]:
-    """Return the filter of photos whose first content, in their own document, was replaced and is out of its grace."""
+    """Return the filter of photos whose first content, in their own document, was replaced longer ago than the grace period."""
     return {
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
@@ -192,8 +199,11 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
     }
 
 
-def _end_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete the first content of a photo, whose document stays: mark and length in one update, which checks what is shown."""
+def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
+    """Delete the first content of a photo, but not its document.
+
+    One update sets mark and length. Its filter checks that the photo shows another content.
+    """
     swept.superseded += 1
     if dry_run:
         return
@@ -211,9 +221,9 @@ def _end_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: b
         database()[ASSET_CHUNKS].delete_many({"files_id": photo["_id"]})
 
 
-def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
-    """Delete copies whose makers died, and copies of what is not there any more or that no address names."""
-    for stalled in database()[RENDITION_FILES].find(stale(moment), {"metadata.locked": 1}):
+def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
+    """Delete copies whose process died while making them, copies of missing contents, and copies without a URL."""
+    for stalled in database()[RENDITION_FILES].find(stale_filter(moment), {"metadata.locked": 1}):
         swept.renditions += 1
         if not dry_run:
             renditions.discard(stalled)
@@ -222,81 +232,81 @@ def _end_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
         swept.renditions += len(copies)
         for batch in batched(copies if not dry_run else (), BATCH):
             ids = [copy["_id"] for copy in batch]
-            of = {"$in": list({_source(copy) for copy in batch})}
+            batch_sources = {"$in": list({_source(copy) for copy in batch})}
             database()[RENDITION_CHUNKS].delete_many({"files_id": {"$in": ids}})
-            database()[RENDITION_FILES].delete_many({"_id": {"$in": ids}, "metadata.source": of})
+            database()[RENDITION_FILES].delete_many({"_id": {"$in": ids}, "metadata.source": batch_sources})
 
 
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
-    """Return the copies, of some contents, of what is not there, and those that no address names any more: other sizes are
-    made now, or another focal point is set.
+    """Return the copies of `sources` that are no longer needed.
 
-    Young ones of what is there stay: who has just been told of them may be about to ask.
+    A copy is not needed if its content is missing, or if no URL contains its spec, because the sizes or the focal point have
+    changed. Young copies of existing contents are kept, because a client that just got their URL may be about to request them.
     """
-    of = {"metadata.source": {"$in": sources}}
-    made = list(database()[RENDITION_FILES].find(of, {"metadata": 1, "uploadDate": 1}))
-    # Contents and points are read after the copies: one that was made for a newer point is not among them.
-    there = _metadata(sources)
-    photo_of: dict[Any, Any] = {
-        id: one.get("parent_id") if one.get("type") == CONTENT else id for id, one in there.items()
+    query = {"metadata.source": {"$in": sources}}
+    copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))
+    # Contents and focal points are read after the copies, so `copies` has no copy that was made for a newer focal point.
+    existing = _metadata(sources)
+    photo_ids: dict[Any, Any] = {
+        id: metadata.get("parent_id") if metadata.get("type") == CONTENT else id for id, metadata in existing.items()
     }
-    photos = _metadata(list(set(photo_of.values())))
+    photos = _metadata(list(set(photo_ids.values())))
     return [
         copy
-        for copy in made
-        if _source(copy) not in there
+        for copy in copies
+        if _source(copy) not in existing
         or not isinstance(copy.get("uploadDate"), datetime)
-        or (not _is_young(copy, moment) and _is_unnamed(copy, photos.get(photo_of[_source(copy)])))
+        or (not _is_young(copy, moment) and _has_no_url(copy, photos.get(photo_ids[_source(copy)])))
     ]
 
 
-def _part(document: Document, name: str) -> Document:
-    """Return a document in a document; nothing where it is none."""
-    part = document.get(name)
-    return part if isinstance(part, dict) else {}
+def _subdocument(document: Document, name: str) -> Document:
+    """Return a field that is a document; {} if the field is missing or has another type."""
+    value = document.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _source(copy: Document) -> Any:
-    """Return the content that a copy was made of; None for one that does not say so."""
-    return _part(copy, "metadata").get("source")
+    """Return the content from which a copy was made; None if the copy is damaged and doesn't contain it."""
+    return _subdocument(copy, "metadata").get("source")
 
 
 def _is_young(copy: Document, moment: datetime) -> bool:
-    return bool(copy["uploadDate"] >= moment - YOUNG) or _part(copy, "metadata").get("locked") is not None
+    return bool(copy["uploadDate"] >= moment - MIN_AGE) or _subdocument(copy, "metadata").get("locked") is not None
 
 
 def _metadata(ids: list[ObjectId]) -> dict[ObjectId, Document]:
     fields = {"metadata.type": 1, "metadata.parent_id": 1, "metadata.detail.focal": 1}
     fields |= {"metadata.detail.crop": 1, "metadata.detail.rotation": 1}
-    return {one["_id"]: _part(one, "metadata") for one in database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)}
+    documents = database()[ASSET_FILES].find({"_id": {"$in": ids}}, fields)
+    return {document["_id"]: _subdocument(document, "metadata") for document in documents}
 
 
-def _is_unnamed(copy: Document, photo: Document | None) -> bool:
+def _has_no_url(copy: Document, photo: Document | None) -> bool:
     if photo is None or photo.get("type") != PHOTO:
         return False
-    spec = _part(copy, "metadata").get("spec")
-    detail = _part(photo, "detail")
+    spec = _subdocument(copy, "metadata").get("spec")
+    detail = _subdocument(photo, "detail")
     try:
         focal = detail.get("focal")
         cut = Cut.of(detail.get("crop"), detail.get("rotation"))
         return not isinstance(spec, str) or renditions.parse(spec, tuple(focal) if focal else None, cut) is None
     except MALFORMED:
-        # Nobody knows what a damaged photo shows.
+        # The cut of a damaged photo is unknown.
         return False
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
-    """Return those of some files, which have chunks, that have no document. Documents come before chunks, so these are
-    no file's.
+    """Return the ids of files without a document whose chunks exist. `ids`: ids of files that have chunks.
 
-    A photo in the trash keeps its chunks. One whose own content was deleted has length 0: its chunks are what a stopped
-    sweep left.
+    A document is always inserted before its chunks, so these chunks belong to no file. A photo in the trash keeps its chunks.
+    A photo whose own content was deleted has length 0, and its chunks are the rest of an interrupted sweep.
     """
-    there: set[ObjectId] = set()
-    # In the middle of going to or coming from the trash it is seen in one of the three looks.
-    for place in (files, TRASH, files):
-        there |= _standing(place, [one for one in ids if one not in there])
-    return [one for one in ids if one not in there] + list(_standing(files, list(there), _EMPTIED))
+    existing: set[ObjectId] = set()
+    # A file that is moved to or from the trash meanwhile is found by one of the three queries.
+    for collection in (files, TRASH, files):
+        existing |= _existing(collection, [id for id in ids if id not in existing])
+    return [id for id in ids if id not in existing] + list(_existing(files, list(existing), _EMPTIED))
 
 
 # A photo whose own content was deleted.
@@ -304,25 +314,29 @@ _EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "d
 
 
 def _distinct(collection: str, path: str) -> Iterator[ObjectId]:
-    """Yield the values of the first field of an index, of whatever types: neither all in memory nor every entry read."""
-    found = database()[collection].aggregate([{"$sort": {path: 1}}, {"$group": {"_id": f"${path}"}}], batchSize=10_000)
-    return (one["_id"] for one in found)
+    """Yield the distinct values of the first field of an index, of any type.
+
+    The values are not all in memory, and the server doesn't read every index entry.
+    """
+    groups = database()[collection].aggregate([{"$sort": {path: 1}}, {"$group": {"_id": f"${path}"}}], batchSize=10_000)
+    return (group["_id"] for group in groups)
 
 
-def _standing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
-    """Return which of some documents are there."""
+def _existing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
+    """Return the ids of which the collection has a document that matches `condition`."""
     if not ids:
         return set()
-    return {one["_id"] for one in database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})}
+    documents = database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})
+    return {document["_id"] for document in documents}
 
 
-def _shown_by(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the contents that photos show, or would show out of the trash, by photo; DAMAGED for photos that don't say."""
+def _shown_contents(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the content that each photo shows, also in the trash, by the photo's id; DAMAGED for a damaged photo."""
     shown: dict[ObjectId, ObjectId] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
-        if missing := [one for one in ids if one not in shown]:
+        if missing := [id for id in ids if id not in shown]:
             for photo in database()[name].find({"_id": {"$in": missing}}, {"metadata.content_id": 1}):
-                content_id = _part(photo, "metadata").get("content_id")
+                content_id = _subdocument(photo, "metadata").get("content_id")
                 shown[photo["_id"]] = content_id if isinstance(content_id, ObjectId) else DAMAGED
     return shown
 

@@ -1,4 +1,4 @@
-"""{% load photos %}: photos as pictures of the size that the layout needs."""
+"""{% load photos %}: photos as HTML, in the sizes that the layout needs."""
 
 from typing import Any
 
@@ -13,24 +13,24 @@ from nodes.content import PHOTO
 from nodes.models import Photo
 from nodes.selectors import stored_photos
 from photos import addresses, labels, pictures
-from photos.addresses import Shared
+from photos.addresses import ShareImage
 
 register = template.Library()
 
 
 @register.simple_tag
 def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = False) -> SafeString:
-    """{% photo_picture photo sizes="50vw" eager=True %}: the whole photo, WebP and JPEG, in the widths that are made."""
+    """{% photo_picture photo sizes="50vw" eager=True %}: show the whole photo, as WebP and JPEG in all widths."""
     return addresses.picture(photo, sizes=sizes, eager=eager)
 
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """{% photo_thumbnail photo 160 %}: the photo cut square around its focal point. `eager`: it is seen before scrolling."""
+    """{% photo_thumbnail photo 160 %}: show a square crop around the focal point. `eager`: visible without scrolling."""
     return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
 
-# How wide the boxes of photos are in lists: of the newest post, of two in a row, beside words.
+# Width of the boxes of photos in lists: of the newest post, of two posts in a row, and alongside text.
 _BOXES = {
     "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 88vw",
     "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 88vw",
@@ -40,76 +40,77 @@ _BOXES = {
 
 @register.simple_tag
 def photo_crop(photo: Photo, box: str, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """{% photo_crop photo "row" %}: the photo for a box of a list, "lead", "card" or "row", cropped around its focal point."""
-    return addresses.crop(photo, sizes=_BOXES[box], alt=alt, eager=eager)
+    """{% photo_crop photo "row" %}: show the photo in a box ("lead", "card", "row"), cropped around its focal point."""
+    return addresses.cropped_picture(photo, sizes=_BOXES[box], alt=alt, eager=eager)
 
 
-# How wide (pixels) a square photo is in a row of photos, where all of them are equally high.
+# Width in pixels of a square photo in a row of photos, which all have the same height.
 _ROW = 330
 
 
 @register.simple_tag
 def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
-    """{% photo_in_row photo eager=True %}: the photo for a row, next to nothing cut off. `eager`: seen before scrolling."""
-    shape = addresses.shape(photo)
-    return addresses.crop(photo, sizes=f"min(88vw, {shape * _ROW // 100}px)", widest=shape / 100, eager=eager)
+    """{% photo_in_row photo eager=True %}: show the photo in a row, nearly uncropped. `eager`: visible without scrolling."""
+    shape = addresses.nearest_shape(photo)
+    sizes = f"min(88vw, {shape * _ROW // 100}px)"
+    return addresses.cropped_picture(photo, sizes=sizes, widest=shape / 100, eager=eager)
 
 
 @register.filter
 def photo_shape(photo: Photo) -> int:
-    """{{ photo|photo_shape }}: its width to its height in hundredths, the nearest for which the style sheet has a class."""
-    return addresses.shape(photo)
+    """{{ photo|photo_shape }}: return the nearest aspect ratio, in hundredths, for which the style sheet has a class."""
+    return addresses.nearest_shape(photo)
 
 
 @register.simple_tag
-def share_picture() -> Shared | None:
-    """{% share_picture as picture %}: the site's picture for link previews of pages that have none."""
-    photo = pictures.of_site()
-    return addresses.shared(photo) if photo else None
+def share_picture() -> ShareImage | None:
+    """{% share_picture as picture %}: return the site's photo for link previews of pages that have none."""
+    photo = pictures.site_default()
+    return addresses.share_image(photo) if photo else None
 
 
 @register.simple_tag
 def photo_logo(photo: Photo, alt: str, css_class: str) -> SafeString:
-    """{% photo_logo photo site.name "logo" %}: the photo as a logo, which keeps what shines through it."""
-    return addresses.logo(photo, alt=alt, css_class=css_class)
+    """{% photo_logo photo site.name "logo" %}: show the photo as a logo, which keeps its transparency."""
+    return addresses.logo_picture(photo, alt=alt, css_class=css_class)
 
 
 @register.filter
 def photo_size(photo: Photo) -> tuple[int, int]:
-    """{{ photo|photo_size }}: the width and height, in pixels, of what is shown of the photo."""
+    """{{ photo|photo_size }}: return width and height, in pixels, of the part of the photo that is shown."""
     return addresses.size(photo)
 
 
 @register.filter
 def photo_is_whole(photo: Photo) -> bool:
-    """{{ photo|photo_is_whole }}: whether it is shown as its file is, not cropped, and not turned by hand."""
+    """{{ photo|photo_is_whole }}: return whether the file is shown as stored, neither cropped nor rotated by an editor."""
     return addresses.is_whole(photo)
 
 
 @register.simple_tag
 def photo_original(photo: Photo) -> str:
-    """{% photo_original photo %}: the path of the photo's file as it was uploaded, but for what its metadata gave away.
+    """{% photo_original photo %}: return the path of the uploaded file, without metadata that would reveal private details.
 
-    Of a photo that was cut, of its largest copy.
+    For a cropped photo, return the path of its largest copy.
     """
-    return addresses.original(photo)
+    return addresses.original_path(photo)
 
 
 @register.simple_tag
 def photo_srcset(photo: Photo) -> str:
-    """{% photo_srcset photo %}: the whole photo as WebP, in the widths that are made, for a script to show."""
+    """{% photo_srcset photo %}: return a srcset of the photo's WebP copies in all widths, for a script."""
     return addresses.srcset(photo, "webp")
 
 
 @register.simple_tag
 def photo_facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """{% photo_facts photo as facts %}: (label, value, query) of what the camera wrote and readers may want to know."""
+    """{% photo_facts photo as facts %}: return (label, value, query) of the properties that the camera wrote."""
     return labels.facts(photo)
 
 
 @register.inclusion_tag("editor/_pictures.html", takes_context=True)
 def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
-    """{% picture_dialog form %}: asks by a form what each picture shows that was dropped or pasted into a text."""
+    """{% picture_dialog form %}: show a form that asks for the alternative text of each photo dropped or pasted into a text."""
     user = context["user"]
     galleries = section_choices(user, PHOTO) if access.may_add_photos(user) else []
     return {
@@ -123,12 +124,12 @@ def picture_dialog(context: Any, new_photo: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("editor/_editor.html")
 def editor_settings() -> dict[str, Any]:
-    """{% editor_settings %}: what the script of the editor of Markdown needs to know, and its help."""
+    """{% editor_settings %}: show the settings for the script of the Markdown editor, and its help."""
     return {"words": {**_words(), "show": reverse("admin:nodes_node_show_typed")}}
 
 
 def _words() -> dict[str, str]:
-    """Return what the editor says, in the language of the site, for its script."""
+    """Return the interface strings of the Markdown editor, in the active language."""
     return {
         "bold": _("Bold"),
         "italic": _("Italic"),

@@ -63,7 +63,7 @@ def _small() -> ObjectId:
     source = contents.find(photo, photo)
     assert source
     for spec in SPECS:
-        renditions.get(source, "image/jpeg", spec)
+        renditions.get_or_make(source, "image/jpeg", spec)
     posts = [
         node("blog-entry", f"post-{n}", parent=blog, tags=("water",), text=f"Water ![](photo:{photo})")
         for n in range(3)

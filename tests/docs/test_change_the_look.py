@@ -35,7 +35,7 @@ def theme(settings, tmp_path):
     folder = settings.THEME_DIR = tmp_path / "theme"
 
     def load() -> Path:
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         options = settings.TEMPLATES[0]
         settings.TEMPLATES = [{**options, "DIRS": [folder / "templates", settings.BASE_DIR / "templates"]}]
         settings.STATICFILES_DIRS = [folder / "static", settings.BASE_DIR / "static"]

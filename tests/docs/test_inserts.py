@@ -22,7 +22,7 @@ def test_the_example_works_in_twenty_lines(mongo, settings, tmp_path):
     try:
         exec(code, {"__name__": "shop.content"})  # noqa: S102 - the document's own
         html = rendering.to_html("::hours{opens=09:00 closes=17:30}\n\n::hours{opens=x closes=17:30}", "markdown")
-        assert '<p class="hours"><strong>Monday to Friday</strong> 09:00–17:30</p>' in texts.shown(html)
+        assert '<p class="hours"><strong>Monday to Friday</strong> 09:00–17:30</p>' in texts.render_for_readers(html)
         assert [str(fault) for fault in Inserts(html).faults] == ["Line 3: “hours”, opens: Enter a valid time."]
         assert "Monday to Friday" in Inserts(html).plain()
     finally:

@@ -144,7 +144,7 @@ class TestWarnings:
         assert "On lakes" in text(asked)
         sent = {"chosen": [str(photo_id)], f"nonce-{photo_id}": photo_nonce}
         for action in ("trash", "unpublish"):
-            assert "On lakes" in text(editor.post(addresses.library(), {**sent, "action": action}))
+            assert "On lakes" in text(editor.post(addresses.library_path(), {**sent, "action": action}))
         assert stored_photos.get(photo_id).metadata.published
         done = editor.post(f"/admin/nodes/photo/{photo_id}/trash/", {**sent, "confirmed": "1"})
         assert done.status_code == 302
@@ -334,4 +334,4 @@ class TestBrokenInTheForm:
 
     def test_a_long_list_ends(self, editor):
         page = node(slug="page", text="\n\n".join(f"[a](node:{ObjectId()})" for _ in range(60)))
-        assert self.listed(editor, page).count("Line") == texts.MOST_BROKEN
+        assert self.listed(editor, page).count("Line") == texts.MAX_BROKEN

@@ -14,10 +14,10 @@ from nodes.errors import NodeGone
 from nodes.selectors import stored_photos
 from nodes.services import trash
 from nodes.types import Actor, TagChange
-from photos.addresses import original
+from photos.addresses import original_path
 from photos.assets import contents, locks
 from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
-from photos.assets.locks import STALE
+from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import Swept, sweep
 from tests.support.between import before, stopped_before
@@ -55,7 +55,7 @@ def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
     before, writes, seen = document(photo_id)["metadata"], 0, set()
     while killed_after(writes, lambda: replace(photo_id, NEW, "b.png")):
         writes += 1
-        served = client.get(original(stored_photos.get(photo_id))).getvalue()
+        served = client.get(original_path(stored_photos.get(photo_id))).getvalue()
         assert served == shown(photo_id)
         assert served in (OLD, NEW)
         seen.add(served)
@@ -114,7 +114,7 @@ def test_a_living_replacement_keeps_others_out_and_a_dead_one_does_not():
     with pytest.raises(PhotoLocked):
         photos.Replacement(build.EDITOR, photo_id, "c.png")
     assert shown(photo_id) == OLD
-    stale = now() - STALE - timedelta(seconds=1)
+    stale = now() - STALE_AFTER - timedelta(seconds=1)
     database()["cms.assets.files"].update_many({"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": stale}})
     replace(photo_id, NEW)
     send(first, OLD)
@@ -130,7 +130,9 @@ def test_who_lost_the_photos_lock_but_not_his_files_replaces_nothing():
     photo_id = upload(gallery(), OLD, "a.png")
     first = photos.Replacement(build.EDITOR, photo_id, "b.png")
     send(first, NEW)
-    database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() - STALE - STALE}})
+    database()["cms.assets.files"].update_one(
+        {"_id": photo_id}, {"$set": {"metadata.locked": now() - STALE_AFTER - STALE_AFTER}}
+    )
     second = photos.Replacement(build.EDITOR, photo_id, "c.png")
     with pytest.raises(UploadLost):
         first.finish()
@@ -147,13 +149,13 @@ def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing():
     photo_id = upload(gallery(), OLD, "a.png")
 
     def take_lock() -> None:
-        database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() + STALE}})
+        database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() + STALE_AFTER}})
 
     with pytest.raises(UploadLost), before("insert", "cms.revisions", take_lock):
         replace(photo_id, NEW, "b.png")
     assert shown(photo_id) == OLD
     assert document(photo_id)["metadata"]["locked"] is not None
-    sweep(moment=now() + STALE)
+    sweep(moment=now() + STALE_AFTER)
     sweep(moment=now() + LATER)
     assert count()[0] == 1
 
@@ -165,9 +167,9 @@ def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
     send(coming, NEW)
 
     def sleep() -> None:
-        stale = now() - STALE - timedelta(seconds=1)
+        stale = now() - STALE_AFTER - timedelta(seconds=1)
         database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": stale}})
-        photos.go_back(build.EDITOR, photo_id, coming.id)
+        photos.restore_content(build.EDITOR, photo_id, coming.id)
 
     def shows(command) -> bool:
         query = command["updates"][0]["q"]
@@ -180,13 +182,13 @@ def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
 
 
 def test_an_upload_that_is_slow_but_alive_is_not_swept(monkeypatch):
-    monkeypatch.setattr(locks, "RENEW", timedelta(milliseconds=20))
+    monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
     coming = photos.Upload(build.EDITOR, gallery(), "a.png")
     coming.feed(OLD[:1000])
     begun = document(coming.id)["metadata"]["locked"]
     until(lambda: document(coming.id)["metadata"]["locked"] > begun)
     # Without the renewal the upload would be swept at this moment.
-    assert sweep(moment=begun + STALE + timedelta(milliseconds=1)) == Swept()
+    assert sweep(moment=begun + STALE_AFTER + timedelta(milliseconds=1)) == Swept()
     send(coming, OLD[1000:])
     assert shown(coming.finish().id) == OLD
 
@@ -250,15 +252,15 @@ def test_editors_who_save_all_the_time_race_with_replacements():
 def test_going_back_shows_the_former_bytes_until_they_are_swept():
     photo_id = upload(gallery(), OLD, "a.png")
     second = replace(photo_id, NEW, "b.png")
-    photos.go_back(build.EDITOR, photo_id, photo_id)
+    photos.restore_content(build.EDITOR, photo_id, photo_id)
     assert (shown(photo_id), document(photo_id)["metadata"]["detail"]["filename"]) == (OLD, "a.png")
     sweep(moment=now() + SOON)
-    photos.go_back(build.EDITOR, photo_id, second)
+    photos.restore_content(build.EDITOR, photo_id, second)
     assert (shown(photo_id), document(photo_id)["metadata"]["detail"]["resolution"]) == (NEW, [1100, 800])
     sweep(moment=now() + LATER)
     sweep(moment=now() + LATER)
     with pytest.raises(NodeGone):
-        photos.go_back(build.EDITOR, photo_id, photo_id)
+        photos.restore_content(build.EDITOR, photo_id, photo_id)
     assert shown(photo_id) == NEW
     audit()
 
@@ -279,7 +281,7 @@ def test_going_back_and_sweeping_at_once_lose_nothing(monkeypatch):
 
     monkeypatch.setattr(contents, "find", found)
     with pytest.raises(NodeGone):
-        photos.go_back(build.EDITOR, photo_id, second)
+        photos.restore_content(build.EDITOR, photo_id, second)
     monkeypatch.undo()
     assert shown(photo_id) == OLD
     sweep(moment=now() + LATER)
@@ -300,7 +302,7 @@ def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
         return "metadata.locked" in command["updates"][0]["u"].get("$set", {})
 
     with pytest.raises(NodeGone), before("update", "cms.assets.files", sweep_until_it_deletes, locks):
-        photos.go_back(build.EDITOR, photo_id, second)
+        photos.restore_content(build.EDITOR, photo_id, second)
     contents.delete(photo_id, second)
     assert shown(photo_id) == OLD
     audit()
@@ -308,7 +310,7 @@ def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
 
 def test_a_download_under_way_ends_on_the_old_bytes(client):
     photo_id = upload(gallery(), OLD, "a.png")
-    parts = iter(client.get(original(stored_photos.get(photo_id))))
+    parts = iter(client.get(original_path(stored_photos.get(photo_id))))
     begun = next(parts)
     replace(photo_id, NEW, "b.png")
     sweep(moment=now() + SOON)
@@ -318,7 +320,7 @@ def test_a_download_under_way_ends_on_the_old_bytes(client):
 def test_deleting_for_good_deletes_every_byte():
     photo_id = upload(gallery(), OLD, "a.png")
     replace(photo_id, NEW, "b.png")
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     sweep(moment=now() + LATER)
     trash.delete(photo_id)
     assert count() == (0, 0, 1)
@@ -327,7 +329,7 @@ def test_deleting_for_good_deletes_every_byte():
 
 def test_photo_whose_deletion_failed_can_be_deleted_again(monkeypatch):
     photo_id = upload(gallery(), OLD, "a.png")
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     with monkeypatch.context() as patched:
         patched.setattr("photos.assets.contents.delete_all", Mock(side_effect=AutoReconnect))
         with pytest.raises(AutoReconnect):
@@ -341,7 +343,7 @@ def test_photo_whose_deletion_failed_can_be_deleted_again(monkeypatch):
 
 def test_a_photo_in_the_trash_keeps_what_it_shows():
     photo_id = upload(gallery(), OLD, "a.png")
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     assert sweep(moment=now() + LATER) == Swept()
     trash.restore(build.EDITOR, photo_id)
     assert shown(photo_id) == OLD

@@ -148,7 +148,7 @@ def sent(data: bytes, step: int, *, keep: bool) -> int:
     length = made.tell()
     assert cleaning.format
     made.seek(0)
-    images.judge(made, cleaning.format, cleaning.found, cleaning.limits)
+    images.inspect(made, cleaning.format, cleaning.facts, cleaning.limits)
     return length - len(data)
 
 

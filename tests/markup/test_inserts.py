@@ -48,7 +48,7 @@ def attributes(name, ids) -> dict[str, str]:
     return said
 
 
-def shown(name, said, content=None, *, text_format="markdown", text=None, way=texts.shown):
+def shown(name, said, content=None, *, text_format="markdown", text=None, way=texts.render_for_readers):
     source = text or f"## One\n\n{directives.write(name, said, content)}\n\n## Two"
     return way(rendering.to_html(source, text_format))
 
@@ -90,7 +90,7 @@ def test_note_without_words_shows_nothing(mongo, content):
 def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
     """Whatever it says: the same elements as with an innocent value, or, refused, none."""
     fine = attributes(name, ids)
-    site = texts.Readers(stored_photos.named([ids[PhotoIdField].removeprefix("photo:")]))
+    site = texts.InsertSource(stored_photos.named([ids[PhotoIdField].removeprefix("photo:")]))
 
     def structure(said):
         html = rendering.to_html(f"## One\n\n{directives.write(name, said)}\n\n## Two", "markdown")
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_told_with_its_line(text, told):
 def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
     html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
     inserts = Inserts(html)
-    site = texts.Readers({})
+    site = texts.InsertSource({})
     assert html.count("data-insert") == 20_000
     assert len(inserts.faults) == MOST + 1
     assert inserts.shown(site, faults=True).count("<p ") == MOST + 1
@@ -182,9 +182,9 @@ def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
 def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     source = "a\n\n:::map{x=1}\nb\n:::"
     html = rendering.to_html(source, "markdown")
-    assert texts.shown(html) == "<p>a</p>\n\n<p>b</p>\n"
-    typed = editable_nodes.unsaved_node("basic-page", {"detail.text": source}, (), ObjectId(), None)
-    assert "Line 3: There is no insert “map”" in texts.marked(typed, sees_photos=True, sees_all=True)
+    assert texts.render_for_readers(html) == "<p>a</p>\n\n<p>b</p>\n"
+    typed = editable_nodes.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
+    assert "Line 3: There is no insert “map”" in texts.render_for_editor(typed, sees_photos=True, sees_all=True)
     assert isinstance(Inserts(html).faults[0], Unknown)
 
 
@@ -200,9 +200,9 @@ def test_readers_see_what_is_public_only(ids):
 
 def test_what_an_insert_lists_is_never_stale(ids):
     html = rendering.to_html("::posts{tag=news}", "markdown")
-    assert "First post" in texts.shown(html)
+    assert "First post" in texts.render_for_readers(html)
     node("blog-entry", "second", parent=node("blog", "more"), title="Second post", tags=("news",))
-    assert "Second post" in texts.shown(html)
+    assert "Second post" in texts.render_for_readers(html)
 
 
 def test_contents_are_the_headings_of_the_text(mongo):
@@ -252,5 +252,5 @@ def test_a_wrong_name_registers_nothing():
 
 def test_an_insert_reads_a_page_that_readers_see(mongo):
     seen, unseen = node("basic-page", "seen", title="Seen"), node("basic-page", "unseen", published=None)
-    site = texts.Readers({})
+    site = texts.InsertSource({})
     assert (site.node(seen).metadata.title, site.node(unseen)) == ("Seen", None)

@@ -10,9 +10,9 @@ from marginalia.mongo import doctor, jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
 from nodes.selectors import stored_photos
-from photos.addresses import copy, original
-from photos.assets.locks import STALE
-from photos.assets.reader import Missing
+from photos.addresses import copy_path, original_path
+from photos.assets.locks import STALE_AFTER
+from photos.assets.reader import MissingChunk
 from photos.services import photos
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node
@@ -37,7 +37,7 @@ def test_stalled_upload(mongo):
     photo_id = upload(gallery())
     mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now()}})
     assert findings("stalled-upload") == []
-    mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() - 2 * STALE}})
+    mongo["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() - 2 * STALE_AFTER}})
     (finding,) = findings("stalled-upload")
     assert (finding.level, finding.where, finding.fix) == (WARNING, "cms.assets.files", "manage.py sweep_uploads")
 
@@ -68,7 +68,7 @@ def broken(mongo, photo_id: ObjectId, how: str) -> None:
 def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how):
     photo_id = upload(gallery())
     upload(gallery("other"))
-    address = original(stored_photos.get(photo_id))
+    address = original_path(stored_photos.get(photo_id))
     assert client.get(address).status_code == 200
     assert findings("photo-damaged") == []
     call_command("check_nodes", "--files", stdout=StringIO())
@@ -87,7 +87,7 @@ def test_photo_that_cannot_be_shown_is_found_and_answered_404(mongo, client, how
 def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
     mongo["cms.assets.chunks"].delete_one({"files_id": photo_id, "n": 1})
-    address = original(stored_photos.get(photo_id))
+    address = original_path(stored_photos.get(photo_id))
     assert client.get(address).status_code == 404
     assert client.get(address, headers={"range": "bytes=0-99"}).status_code == 206
 
@@ -95,12 +95,12 @@ def test_chunk_missing_in_the_middle_is_answered_404(mongo, client):
 def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
     """Its size is not asked for beforehand; what is sent is shorter than Content-Length says, and of the file's bytes alone."""
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((600, 400)), compress_level=0), "a.png")
-    whole = client.get(original(stored_photos.get(photo_id))).getvalue()
+    whole = client.get(original_path(stored_photos.get(photo_id))).getvalue()
     mongo["cms.assets.chunks"].update_one({"files_id": photo_id, "n": 1}, {"$set": {"data": b"short"}})
-    response = client.get(original(stored_photos.get(photo_id)))
+    response = client.get(original_path(stored_photos.get(photo_id)))
     assert response.headers["Content-Length"] == str(len(whole))
     sent = []
-    with pytest.raises(Missing):
+    with pytest.raises(MissingChunk):
         sent.extend(response.streaming_content)
     assert whole.startswith(b"".join(sent))
     assert sent
@@ -108,18 +108,18 @@ def test_chunk_short_in_the_middle_ends_the_answer_with_an_error(mongo, client):
 
 def test_damaged_copy_is_made_anew(mongo, client):
     photo = stored_photos.get(upload(gallery()))
-    whole = client.get(copy(photo, 320)).getvalue()
+    whole = client.get(copy_path(photo, 320)).getvalue()
     mongo["cms.renditions.chunks"].delete_many({})
     (finding,) = findings("photo-damaged")
     assert finding.where == "cms.renditions.files"
-    assert client.get(copy(photo, 320)).status_code == 404
+    assert client.get(copy_path(photo, 320)).status_code == 404
     call_command("check_nodes", "--files", "--fix", stdout=StringIO())
-    assert client.get(copy(photo, 320)).getvalue() == whole
+    assert client.get(copy_path(photo, 320)).getvalue() == whole
 
 
 def test_malformed_files_keep_no_check_from_looking(mongo):
     upload(gallery())
-    now_long_ago = now() - 2 * STALE
+    now_long_ago = now() - 2 * STALE_AFTER
     for name in ("cms.assets", "cms.renditions"):
         raw = mongo[f"{name}.files"].with_options()
         for document in (
@@ -146,7 +146,7 @@ def test_malformed_files_keep_no_check_from_looking(mongo):
 def test_photo_in_the_trash_keeps_its_chunks(mongo, ann):
     photo_id = upload(gallery())
     nonce = mongo["cms.assets.files"].find_one({"_id": photo_id})["metadata"]["nonce"]
-    photos.throw_away(ann, photo_id, nonce)
+    photos.move_to_trash(ann, photo_id, nonce)
     assert findings("orphan-chunk") == []
 
 

@@ -30,11 +30,11 @@ def offered(html: str) -> list[tuple[int, int]]:
     ],
 )
 def test_of_a_wider_photo_the_srcset_says_how_much_is_seen(size, wanted):
-    assert offered(addresses.crop(photo(size), sizes="1px")) == wanted
+    assert offered(addresses.cropped_picture(photo(size), sizes="1px")) == wanted
 
 
 def test_a_higher_photo_is_as_wide_as_its_box():
-    html = addresses.crop(photo((400, 900)), sizes="20rem")
+    html = addresses.cropped_picture(photo((400, 900)), sizes="20rem")
     assert offered(html) == [(320, 320), (640, 400)]
     assert 'sizes="20rem"' in html
     assert 'width="400" height="900"' in html
@@ -45,13 +45,13 @@ def test_a_higher_photo_is_as_wide_as_its_box():
     [(None, ""), ([0.5, 0.5], ""), ([0.5, 0.21], "down-2"), ([0.98, 0.0], "across-10 down-0")],
 )
 def test_classes_say_where_it_is_cropped(focal, classes):
-    html = addresses.crop(photo((90, 60), focal=focal), sizes="1px")
+    html = addresses.cropped_picture(photo((90, 60), focal=focal), sizes="1px")
     [found] = re.findall(r' class="([^"]*) ?red-4 green-4 blue-4"', html)
     assert found.strip() == classes
 
 
 def test_what_is_cut_off_moves_the_focal_point():
-    html = addresses.crop(photo((90, 60), focal=[0.5, 0.5], crop=[0.5, 0.0, 0.5, 1.0]), sizes="1px")
+    html = addresses.cropped_picture(photo((90, 60), focal=[0.5, 0.5], crop=[0.5, 0.0, 0.5, 1.0]), sizes="1px")
     assert 'class="across-0 red-' in html
 
 
@@ -64,10 +64,14 @@ def test_classes_say_what_colour_it_has_until_it_has_come():
         (None, ""),
     ):
         stored.metadata.detail.colour = colour
-        shown = [addresses.crop(stored, sizes="1px"), addresses.picture(stored), addresses.thumbnail(stored, 160)]
+        shown = [
+            addresses.cropped_picture(stored, sizes="1px"),
+            addresses.picture(stored),
+            addresses.thumbnail(stored, 160),
+        ]
         assert [re.findall(r' class="([^"]*)"', html) for html in shown] == [[classes] if classes else []] * 3
 
 
 @pytest.mark.parametrize(("size", "shape"), [((90, 60), 150), ((60, 90), 67), ((100, 98), 100), ((900, 90), 300)])
 def test_a_photo_has_the_nearest_shape(size, shape):
-    assert addresses.shape(photo(size)) == shape
+    assert addresses.nearest_shape(photo(size)) == shape

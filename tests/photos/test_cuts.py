@@ -68,26 +68,26 @@ def test_copies_show_the_part_however_the_file_lies(client, lying):
         wanted = part.transpose(TURNS[rotation]) if rotation else part
         photo = stored_photos.get(photo_id)
         assert addresses.size(photo) == wanted.size
-        assert alike(opened(client.get(addresses.copy(photo, 320))), wanted)
+        assert alike(opened(client.get(addresses.copy_path(photo, 320))), wanted)
 
 
 def test_a_square_is_cut_around_the_focal_point_in_what_is_shown(client):
     photo_id = upload(gallery(), pictures.encoded("PNG", pictures.image((1200, 300))), "a.png")
     cut(photo_id, crop=[0.25, 0.0, 0.5, 1.0], rotation=180, focal=[0.3, 0.5])
     # The dark half is on the right after half a turn.
-    square = opened(client.get(addresses.square(stored_photos.get(photo_id), 160)))
+    square = opened(client.get(addresses.square_path(stored_photos.get(photo_id), 160)))
     assert square.getpixel((155, 80))[2] < 60
     cut(photo_id, focal=[0.7, 0.5])
-    assert opened(client.get(addresses.square(stored_photos.get(photo_id), 160))).getpixel((5, 80))[2] > 150
+    assert opened(client.get(addresses.square_path(stored_photos.get(photo_id), 160))).getpixel((5, 80))[2] > 150
 
 
 def urls(photo_id):
     photo = stored_photos.get(photo_id)
     return [
-        addresses.original(photo),
-        addresses.copy(photo, 320),
-        addresses.copy(photo, 320, "webp"),
-        addresses.square(photo, 160),
+        addresses.original_path(photo),
+        addresses.copy_path(photo, 320),
+        addresses.copy_path(photo, 320, "webp"),
+        addresses.square_path(photo, 160),
     ]
 
 
@@ -104,8 +104,8 @@ def test_readers_get_the_part_by_old_addresses_too(client):
         assert min(ImageStat.Stat(shown).extrema[1]) > 150
         assert client.get(f"{address}?former=1").status_code == 302
     photo = stored_photos.get(photo_id)
-    assert addresses.original(photo).endswith("/w320-c5000x0x5000x10000.jpg")
-    assert client.get(addresses.copy(photo, 320)).headers["Cache-Control"].endswith("immutable")
+    assert addresses.original_path(photo).endswith("/w320-c5000x0x5000x10000.jpg")
+    assert client.get(addresses.copy_path(photo, 320)).headers["Cache-Control"].endswith("immutable")
 
 
 class TestWhatWasCutAway:
@@ -114,20 +114,20 @@ class TestWhatWasCutAway:
         cut(photo_id, crop=CORNER)
         photo = stored_photos.get(photo_id)
         client.force_login(User.objects.create_superuser("ann"))
-        for address in (addresses.uncut(photo), addresses.uncut(photo, 320)):
+        for address in (addresses.uncut_path(photo), addresses.uncut_path(photo, 320)):
             response = client.get(address)
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
             assert opened(response).size in ((600, 400), (320, 213))
 
     def test_while_no_copy_is_made_the_whole_is_not_sent_instead(self, client, monkeypatch):
         photo_id = upload(gallery())
-        client.get(addresses.copy(stored_photos.get(photo_id), 640))
+        client.get(addresses.copy_path(stored_photos.get(photo_id), 640))
         cut(photo_id, crop=CORNER)
         photo = stored_photos.get(photo_id)
-        with monkeypatch.context() as hurried, images.one_at_a_time:
-            hurried.setattr(images, "PATIENCE", 0.01)
-            assert client.get(addresses.copy(photo, 320)).status_code == 503
-        assert client.get(addresses.copy(photo, 320)).status_code == 200
+        with monkeypatch.context() as hurried, images.decoder_slot:
+            hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+            assert client.get(addresses.copy_path(photo, 320)).status_code == 503
+        assert client.get(addresses.copy_path(photo, 320)).status_code == 200
 
     def test_the_photos_page_says_what_is_shown(self, client):
         photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
@@ -146,7 +146,7 @@ class TestWhatWasCutAway:
         assert "/original" in client.get(f"/gallery/feed/{form}").content.decode()
         cut(photo_id, crop=CORNER)
         feed = client.get(f"/gallery/feed/{form}").content.decode()
-        assert addresses.original(stored_photos.get(photo_id)) in feed
+        assert addresses.original_path(stored_photos.get(photo_id)) in feed
         assert "image/jpeg" in feed
         assert "/original" not in feed
 
@@ -196,7 +196,7 @@ class TestSaving:
         replace(photo_id, pictures.png(picture=pictures.image(mode="L")), "b.png")
         assert addresses.is_whole(stored_photos.get(photo_id))
         assert document(photo_id)["metadata"]["detail"]["colour"] != colour
-        photos.go_back(build.EDITOR, photo_id, photo_id)
+        photos.restore_content(build.EDITOR, photo_id, photo_id)
         assert document(photo_id)["metadata"]["detail"]["colour"] == colour
         assert addresses.cut(stored_photos.get(photo_id)) == Cut(tuple(CORNER), 90)
         audit()

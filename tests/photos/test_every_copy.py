@@ -72,7 +72,7 @@ def resized(picture: Image.Image | bytes, **options) -> Image.Image:
     """Return a copy of a picture, or of an encoded PNG, as a JPEG unless `options` say otherwise."""
     data = picture if isinstance(picture, bytes) else pictures.encoded("PNG", picture)
     options = {"height": None, "focal": CENTRE, "to": "JPEG", **options}
-    return Image.open(io.BytesIO(images.resized(io.BytesIO(data), "PNG", Limits(), **options)))
+    return Image.open(io.BytesIO(images.resize(io.BytesIO(data), "PNG", Limits(), **options)))
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_square_is_cropped_before_it_is_scaled(made, size):
 
 
 def test_large_picture_is_scaled_in_bands(made, monkeypatch):
-    monkeypatch.setattr(images, "BAND", 50_000)
+    monkeypatch.setattr(images, "BAND_PIXELS", 50_000)
     data = pictures.encoded("PNG", noise((500, 600), "RGBA"))
     made.clear()
     assert resized(data, width=320, to="WEBP").size == (320, 384)
@@ -107,12 +107,12 @@ def test_large_picture_is_scaled_in_bands(made, monkeypatch):
 def test_bands_leave_no_seams(monkeypatch):
     data = pictures.encoded("PNG", noise((500, 600)))
     whole = resized(data, width=320)
-    monkeypatch.setattr(images, "BAND", 10_000)
+    monkeypatch.setattr(images, "BAND_PIXELS", 10_000)
     assert resized(data, width=320).tobytes() == whole.tobytes()
 
 
 def test_copy_of_a_very_tall_picture_has_bounded_pixels(monkeypatch):
-    monkeypatch.setattr(framing, "MOST_PIXELS", 50_000)
+    monkeypatch.setattr(framing, "MAX_PIXELS", 50_000)
     assert resized(Image.new("L", (100, 2_000)), width=320).size == (50, 1000)
     assert framing.scaled((100, 2_000), 320) == (50, 1000)
 
@@ -135,7 +135,7 @@ def test_part_of_less_than_a_pixel_is_shown_as_one():
 
 def test_worker_makes_every_copy_that_a_page_names(mongo):
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise((700, 500))), "a.png"))
-    made = {str(spec) for spec in renditions.usual(photo.metadata.detail.resolution, None, WHOLE)}
+    made = {str(spec) for spec in renditions.usual_specs(photo.metadata.detail.resolution, None, WHOLE)}
     assert named(photo) <= made
 
 

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.selectors import stored_photos
-from photos.addresses import copy, square
-from photos.assets.locks import STALE
+from photos.addresses import copy_path, square_path
+from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import sweep
 from tests.support.nodes import build, pictures
@@ -73,7 +73,7 @@ def test_what_an_editor_threw_away_is_not_brought_back(folder):
     parent = gallery("lakes")
     run("import_photos", str(folder), "--gallery", "lakes")
     photo = stored_photos.find(parent, "lake")
-    photos.throw_away(build.EDITOR, photo.pk, photo.metadata.nonce)
+    photos.move_to_trash(build.EDITOR, photo.pk, photo.metadata.nonce)
     said = run("import_photos", str(folder), "--gallery", "lakes")
     assert said == "Photos: 0 imported, 3 left as they were, 0 refused.\n"
     assert stored_photos.find(parent, "lake") is None
@@ -147,7 +147,7 @@ def test_sweeping_says_what_it_did():
     replace(upload(gallery()), pictures.png())
     photos.Upload(build.EDITOR, gallery("other"), "stalled.png")
     database()["cms.assets.files"].update_many(
-        {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE - timedelta(minutes=1)}}
+        {"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": now() - STALE_AFTER - timedelta(minutes=1)}}
     )
     assert run("sweep_uploads", "--dry-run").startswith("Pretending to sweep: 1 stalled uploads")
     assert run("sweep_uploads").startswith("Swept: 1 stalled uploads")
@@ -158,11 +158,11 @@ def test_sweeping_says_what_it_did():
 def test_copies_that_no_address_names_any_more_are_swept(client, settings):
     photo_id = upload(gallery())
     photo = stored_photos.get(photo_id)
-    for address in (copy(photo, 320), copy(photo, 640), square(photo, 160)):
+    for address in (copy_path(photo, 320), copy_path(photo, 640), square_path(photo, 160)):
         assert client.get(address).status_code == 200
     photos.save(build.EDITOR, photo_id, photo.metadata.nonce, {"detail.focal": [0.1, 0.9]})
     settings.PHOTOS = {"WIDTHS": (320, 960)}
-    assert client.get(square(stored_photos.get(photo_id), 160)).status_code == 200
+    assert client.get(square_path(stored_photos.get(photo_id), 160)).status_code == 200
     assert sweep().renditions == 0, "they may just have been told to a reader"
     later = now() + timedelta(hours=2)
     assert sweep(dry_run=True, moment=later).renditions == 2

@@ -19,10 +19,10 @@ from nodes.errors import TooBusy
 from nodes.selectors import stored_photos
 from nodes.services import trash
 from photos import views
-from photos.addresses import copy, original, picture, square, thumbnail
+from photos.addresses import copy_path, original_path, picture, square_path, thumbnail
 from photos.assets import images, limits, renditions
 from photos.assets.contents import find
-from photos.assets.locks import STALE
+from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
@@ -36,7 +36,7 @@ def body(response) -> bytes:
 
 def test_the_original_is_what_is_stored(client):
     photo_id = upload(gallery(), pictures.jpeg(6), name="Lake Zürich.jpg")
-    response = client.get(original(stored_photos.get(photo_id)))
+    response = client.get(original_path(stored_photos.get(photo_id)))
     assert body(response) == shown(photo_id)
     assert response.headers["Content-Type"] == "image/jpeg"
     assert response.headers["ETag"] == f'"{photo_id}"'
@@ -44,18 +44,18 @@ def test_the_original_is_what_is_stored(client):
     assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert "Cookie" not in response.headers.get("Vary", "")
-    download = client.get(original(stored_photos.get(photo_id)) + "?download")
+    download = client.get(original_path(stored_photos.get(photo_id)) + "?download")
     assert download.headers["Content-Disposition"].startswith("attachment; ")
 
 
 def test_an_avif_is_sent_as_one(client):
     photo = stored_photos.get(upload(gallery(), pictures.avif(), name="lake.avif"))
-    download = client.get(original(photo) + "?download")
+    download = client.get(original_path(photo) + "?download")
     assert download.headers["Content-Type"] == "image/avif"
     assert "lake.avif" in download.headers["Content-Disposition"]
     with Image.open(io.BytesIO(body(download))) as image:
         assert (image.format, image.size) == ("AVIF", (60, 40))
-    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+    with Image.open(io.BytesIO(body(client.get(copy_path(photo, 320, "webp"))))) as image:
         assert (image.format, image.size) == ("WEBP", (60, 40))
 
 
@@ -63,7 +63,7 @@ def test_a_copy_of_a_picture_that_is_stored_in_several_chunks(client):
     noise = Image.merge("RGB", [Image.effect_noise((600, 400), 90) for _band in "RGB"])
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise), "a.png"))
     assert len(shown(photo.pk)) > 2 * 255 * 1024
-    with Image.open(io.BytesIO(body(client.get(copy(photo, 320, "webp"))))) as image:
+    with Image.open(io.BytesIO(body(client.get(copy_path(photo, 320, "webp"))))) as image:
         image.load()
         assert (image.format, image.size) == ("WEBP", (320, 213))
 
@@ -72,7 +72,7 @@ def test_ranges_conditions_and_head(client):
     photo_id = upload(
         gallery(), pictures.encoded("PNG", pictures.image((600, 400)).effect_spread(200), compress_level=0), "a.png"
     )
-    url, whole = original(stored_photos.get(photo_id)), shown(photo_id)
+    url, whole = original_path(stored_photos.get(photo_id)), shown(photo_id)
     assert len(whole) > 2 * 255 * 1024
     part = client.get(url, headers={"range": "bytes=260000-530000"})
     assert (part.status_code, body(part)) == (206, whole[260000:530001])
@@ -93,10 +93,16 @@ def test_copies_are_upright_and_tell_nothing(client, make, turned):
     lying = upright.transpose(turns[turned]) if turned in turns else upright
     photo = stored_photos.get(upload(gallery(), make(turned, lying), name))
     assert photo.metadata.detail.resolution == [900, 600]
-    for address in (copy(photo, 320, "webp"), copy(photo, 320), copy(photo, 2560), square(photo, 160), original(photo)):
+    for address in (
+        copy_path(photo, 320, "webp"),
+        copy_path(photo, 320),
+        copy_path(photo, 2560),
+        square_path(photo, 160),
+        original_path(photo),
+    ):
         data = body(client.get(address))
         assert not [secret for secret in pictures.SECRETS if secret in data]
-        if address == original(photo):
+        if address == original_path(photo):
             continue
         with Image.open(io.BytesIO(data)) as image:
             assert (
@@ -112,7 +118,7 @@ def test_copies_are_upright_and_tell_nothing(client, make, turned):
 def test_a_square_keeps_the_focal_point(client):
     wide = pictures.image((1200, 300))
     photo_id = upload(gallery(), pictures.encoded("JPEG", wide), fields={"detail.focal": [0.9, 0.5]})
-    with Image.open(io.BytesIO(body(client.get(square(stored_photos.get(photo_id), 160))))) as image:
+    with Image.open(io.BytesIO(body(client.get(square_path(stored_photos.get(photo_id), 160))))) as image:
         assert image.convert("L").getpixel((5, 80)) > 150
 
 
@@ -129,8 +135,8 @@ def test_other_copies_are_not_made(client, spec):
 
 def test_a_copy_is_made_once_and_kept(client):
     photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((700, 500)))))
-    first = client.get(copy(photo, 320))
-    again = client.get(copy(photo, 320))
+    first = client.get(copy_path(photo, 320))
+    again = client.get(copy_path(photo, 320))
     assert first.headers["ETag"] == again.headers["ETag"]
     assert database()["cms.renditions.files"].count_documents({}) == 1
 
@@ -138,7 +144,7 @@ def test_a_copy_is_made_once_and_kept(client):
 @pytest.fixture
 def large_originals(monkeypatch):
     """Originals that are too large to be sent while their copies are not made."""
-    monkeypatch.setattr(views, "IN_PLACE_OF_COPIES", 0)
+    monkeypatch.setattr(views, "MAX_INSTEAD_OF_COPY", 0)
 
 
 def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_others_come_again(large_originals):
@@ -148,7 +154,7 @@ def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_o
 
     def ask() -> None:
         start.wait()
-        answers.append(Client().get(copy(photo, 640, "webp")))
+        answers.append(Client().get(copy_path(photo, 640, "webp")))
 
     clients = [threading.Thread(target=ask) for _ in range(16)]
     for one in clients:
@@ -159,7 +165,7 @@ def test_of_sixteen_who_ask_at_once_some_wait_for_the_one_that_is_made_and_the_o
     assert {answer.headers["Retry-After"] for answer in answers if answer.status_code == 503} <= {"5"}
     bodies = {body(answer) for answer in answers if answer.status_code == 200}
     assert len(bodies) == 1
-    assert bodies == {body(Client().get(copy(photo, 640, "webp")))}
+    assert bodies == {body(Client().get(copy_path(photo, 640, "webp")))}
     assert Image.open(io.BytesIO(bodies.pop())).size == (640, 480)
     assert database()["cms.renditions.files"].count_documents({}) == 1
     audit()
@@ -170,10 +176,10 @@ def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, la
     build.node("blog-entry", "post", parent=build.node("blog", "news"), text="Read me.")
     there = [stored_photos.get(upload(gallery(f"photos-{n}"))) for n in range(5)]
     sizes = [(width, extension) for width in (320, 640, 960, 1280, 1920) for extension in ("jpg", "webp")]
-    unmade = [copy(photo, *size) for photo in there for size in sizes]
+    unmade = [copy_path(photo, *size) for photo in there for size in sizes]
     taken = find(there[0].pk, there[0].pk)
     with ThreadPoolExecutor(at_once := 16) as threads, taken.open() as file:
-        with images.opened(file, "JPEG", limits.limits()):
+        with images.open_image(file, "JPEG", limits.limits()):
             asked = [threads.submit(Client().get, address) for address in unmade]
             pages = [threads.submit(Client().get, "/news/post") for _ in range(20)]
             assert [page.result().status_code for page in pages] == [200] * 20
@@ -182,36 +188,36 @@ def test_fifty_who_ask_for_copies_that_are_not_made_hold_up_no_reader(client, la
             done = [answer.result() for answer in asked if answer.done()]
             assert {answer.status_code for answer in done} == {503}
             assert {answer.headers["Retry-After"] for answer in done} == {"5"}
-            assert len(done) >= len(unmade) - renditions.AT_ONCE
+            assert len(done) >= len(unmade) - renditions.MAX_MAKERS
         waited = [answer.result() for answer in asked if answer.result() not in done]
-    assert [answer.status_code for answer in waited] == [200] * renditions.AT_ONCE
+    assert [answer.status_code for answer in waited] == [200] * renditions.MAX_MAKERS
 
 
 def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
     photo = stored_photos.get(upload(gallery(), pictures.jpeg(1, pictures.image((1500, 1000)))))
-    for made in (copy(photo, 320), copy(photo, 960), copy(photo, 1280, "webp"), square(photo, 160)):
+    for made in (copy_path(photo, 320), copy_path(photo, 960), copy_path(photo, 1280, "webp"), square_path(photo, 160)):
         assert client.get(made).status_code == 200
     slugs = iter(("other", "another", "third", "fourth"))
 
     def asked(address: str) -> Any:
         other = stored_photos.get(upload(gallery(next(slugs))))
         source = find(other.pk, other.pk)
-        with ThreadPoolExecutor(2) as waiting, source.open() as file, images.opened(file, "JPEG", limits.limits()):
-            held = [waiting.submit(Client().get, copy(other, 320, kind)) for kind in ("jpg", "webp")]
+        with ThreadPoolExecutor(2) as waiting, source.open() as file, images.open_image(file, "JPEG", limits.limits()):
+            held = [waiting.submit(Client().get, copy_path(other, 320, kind)) for kind in ("jpg", "webp")]
             # Until the two wait, a request would be one of those that wait.
             while database()["cms.renditions.files"].count_documents({"metadata.locked": {"$ne": None}}) < 2:
                 assert not any(one.done() for one in held)
             return client.get(address)
 
-    larger = asked(copy(photo, 640))
+    larger = asked(copy_path(photo, 640))
     assert Image.open(io.BytesIO(body(larger))).size == (960, 640)
     assert larger.headers["Cache-Control"] == "public, max-age=10"
-    assert larger.headers["ETag"] == client.get(copy(photo, 960)).headers["ETag"]
+    assert larger.headers["ETag"] == client.get(copy_path(photo, 960)).headers["ETag"]
     # Nothing but JPEG for a browser that may know no other, and squares for squares.
-    assert asked(copy(photo, 1280)).headers["Content-Type"] == "image/jpeg"
-    assert asked(copy(photo, 960, "webp")).headers["Content-Type"] == "image/jpeg"
-    assert Image.open(io.BytesIO(body(asked(square(photo, 480))))).size == (160, 160)
-    assert client.get(copy(photo, 640)).headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert asked(copy_path(photo, 1280)).headers["Content-Type"] == "image/jpeg"
+    assert asked(copy_path(photo, 960, "webp")).headers["Content-Type"] == "image/jpeg"
+    assert Image.open(io.BytesIO(body(asked(square_path(photo, 480))))).size == (160, 160)
+    assert client.get(copy_path(photo, 640)).headers["Cache-Control"] == "public, max-age=31536000, immutable"
     audit()
 
 
@@ -234,7 +240,7 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
 
 def test_the_worker_makes_nothing_of_what_is_gone(mongo):
     photo_id = upload(gallery())
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     assert jobs.work().kind == "photos.copies"
     assert mongo["cms.renditions.files"].count_documents({}) == 0
     assert mongo["jobs"].find_one()["state"] == jobs.DONE
@@ -242,23 +248,23 @@ def test_the_worker_makes_nothing_of_what_is_gone(mongo):
 
 def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):
     photo = stored_photos.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images.one_at_a_time:
-        hurried.setattr(images, "PATIENCE", 0.01)
-        response = client.get(copy(photo, 320))
+    with monkeypatch.context() as hurried, images.decoder_slot:
+        hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+        response = client.get(copy_path(photo, 320))
     assert (response.status_code, response.headers["Content-Type"]) == (200, "image/jpeg")
     assert body(response) == shown(photo.pk)
     assert response.headers["Cache-Control"] == "public, max-age=10"
-    assert len(body(client.get(copy(photo, 320)))) < len(shown(photo.pk))
+    assert len(body(client.get(copy_path(photo, 320)))) < len(shown(photo.pk))
 
 
 def test_a_copy_that_others_keep_from_being_made_is_promised_for_later(client, large_originals, monkeypatch):
     photo = stored_photos.get(upload(gallery()))
-    with monkeypatch.context() as hurried, images.one_at_a_time:
-        hurried.setattr(images, "PATIENCE", 0.01)
-        response = client.get(copy(photo, 320))
+    with monkeypatch.context() as hurried, images.decoder_slot:
+        hurried.setattr(images, "DECODER_TIMEOUT", 0.01)
+        response = client.get(copy_path(photo, 320))
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert database()["cms.renditions.files"].count_documents({}) == 0
-    assert client.get(copy(photo, 320)).status_code == 200
+    assert client.get(copy_path(photo, 320)).status_code == 200
     audit()
 
 
@@ -268,12 +274,12 @@ def test_a_copy_whose_maker_died_is_made_anew(mongo, monkeypatch):
     dead = {"source": photo_id, "spec": str(spec), "content_type": "image/jpeg", "locked": now()}
     file = {"length": 0, "chunkSize": 1, "uploadDate": now(), "filename": str(spec), "metadata": dead}
     mongo["cms.renditions.files"].insert_one(file)
-    monkeypatch.setattr(renditions, "PATIENCE", 0)
+    monkeypatch.setattr(renditions, "TIMEOUT", 0)
     with pytest.raises(TooBusy):
-        renditions.get(source, "image/jpeg", spec)
-    mongo["cms.renditions.files"].update_one({}, {"$set": {"metadata.locked": now() - STALE - STALE}})
-    monkeypatch.setattr(renditions, "PATIENCE", 20)
-    assert renditions.get(source, "image/jpeg", spec).length > 0
+        renditions.get_or_make(source, "image/jpeg", spec)
+    mongo["cms.renditions.files"].update_one({}, {"$set": {"metadata.locked": now() - STALE_AFTER - STALE_AFTER}})
+    monkeypatch.setattr(renditions, "TIMEOUT", 20)
+    assert renditions.get_or_make(source, "image/jpeg", spec).length > 0
     audit()
 
 
@@ -289,26 +295,26 @@ class TestWhoMaySee:
     def test_what_is_not_public_is_not_found(self, client):
         for photo_id in self.hidden().values():
             photo = stored_photos.get(photo_id)
-            for address in (original(photo), copy(photo, 320), square(photo, 160)):
+            for address in (original_path(photo), copy_path(photo, 320), square_path(photo, 160)):
                 assert client.get(address).status_code == 404
 
     def test_nor_by_accounts_without_the_right(self, client):
         client.force_login(User.objects.create_user("reader"))
         for photo_id in self.hidden().values():
-            assert client.get(original(stored_photos.get(photo_id))).status_code == 404
+            assert client.get(original_path(stored_photos.get(photo_id))).status_code == 404
 
     def test_but_by_editors_and_kept_by_no_cache(self, client):
         editor = User.objects.create_user("editor", is_staff=True)
         editor.user_permissions.add(Permission.objects.get(codename="view_photo"))
         client.force_login(editor)
         for photo_id in self.hidden().values():
-            response = client.get(original(stored_photos.get(photo_id)))
+            response = client.get(original_path(stored_photos.get(photo_id)))
             assert (response.status_code, response.headers["Cache-Control"]) == (200, "private, no-store")
 
     def test_what_is_in_the_trash_is_gone(self, client):
         photo_id = upload(gallery())
-        address = original(stored_photos.get(photo_id))
-        photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+        address = original_path(stored_photos.get(photo_id))
+        photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
         assert client.get(address).status_code == 404
         trash.restore(build.EDITOR, photo_id)
         assert client.get(address).status_code == 200
@@ -322,25 +328,25 @@ class TestWhoMaySee:
 
 def test_the_address_of_replaced_bytes_leads_to_the_present_ones(client):
     photo_id = upload(gallery())
-    old = original(stored_photos.get(photo_id))
+    old = original_path(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")
     response = client.get(old)
     assert (response.status_code, response.headers["Cache-Control"]) == (302, "private, no-store")
-    assert response.headers["Location"] == original(stored_photos.get(photo_id))
+    assert response.headers["Location"] == original_path(stored_photos.get(photo_id))
     assert body(client.get(response.headers["Location"])) == shown(photo_id)
 
 
 def test_former_bytes_of_a_public_photo_are_kept_by_no_cache(client):
     """Editors alone may look at them: a cache that knows nothing of cookies would give them to everybody."""
     photo_id = upload(gallery())
-    old = original(stored_photos.get(photo_id))
+    old = original_path(stored_photos.get(photo_id))
     replace(photo_id, pictures.png(), "new.png")
     client.force_login(User.objects.create_superuser("editor"))
     former = client.get(f"{old}?former=1")
     assert (former.status_code, former.headers["Cache-Control"]) == (200, "private, no-store")
     unchanged = client.get(f"{old}?former=1", headers={"if-none-match": former.headers["ETag"]})
     assert (unchanged.status_code, unchanged.headers["Cache-Control"]) == (304, "private, no-store")
-    present = client.get(f"{original(stored_photos.get(photo_id))}?former=1")
+    present = client.get(f"{original_path(stored_photos.get(photo_id))}?former=1")
     assert (present.status_code, present.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
 
 
@@ -359,24 +365,24 @@ def test_a_picture_too_long_for_webp_is_offered_as_jpeg_alone(client):
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((1080, 20_000))), "strip.png"))
     html = picture(photo)
     offered = re.findall(r"/media/[^ \"]+", html)
-    assert {copy(photo, 640, "webp"), copy(photo, 1280)} <= set(offered)
-    assert copy(photo, 960, "webp") not in offered
+    assert {copy_path(photo, 640, "webp"), copy_path(photo, 1280)} <= set(offered)
+    assert copy_path(photo, 960, "webp") not in offered
     assert {client.get(address).status_code for address in offered} == {200}
-    assert client.get(copy(photo, 960, "webp")).status_code == 404
-    assert client.get(copy(photo, 960)).status_code == 200
+    assert client.get(copy_path(photo, 960, "webp")).status_code == 404
+    assert client.get(copy_path(photo, 960)).status_code == 200
 
 
 def test_a_picture_that_is_too_long_for_any_webp_offers_no_source():
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", pictures.image((200, 20_000))), "strip.png"))
     assert "<source" not in picture(photo)
-    assert f'src="{copy(photo, 320)}"' in picture(photo)
+    assert f'src="{copy_path(photo, 320)}"' in picture(photo)
 
 
 def test_sixteen_bits_of_grey_are_shown_as_they_are(client):
     data = bytes(part for n in range(64 * 64) for part in ((n * 16) & 255, (n * 16) >> 8))
     grey = Image.frombytes("I;16", (64, 64), data)
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", grey), "scan.png"))
-    with Image.open(io.BytesIO(body(client.get(copy(photo, 320))))) as image:
+    with Image.open(io.BytesIO(body(client.get(copy_path(photo, 320))))) as image:
         assert image.convert("L").getpixel((32, 2)) < 20
         assert abs(image.convert("L").getpixel((32, 32)) - 128) < 8
         assert image.convert("L").getpixel((32, 61)) > 235

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from marginalia.mongo.clock import now
 from marginalia.mongo.collections import declared_collections
 from marginalia.mongo.connection import database
-from photos.assets.locks import STALE
-from photos.services.sweeping import Swept, alone, sweep
+from photos.assets.locks import STALE_AFTER
+from photos.services.sweeping import Swept, exclusively, sweep
 from tests.support import routing
 from tests.support.nodes import pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, upload
@@ -30,7 +30,7 @@ def stall(copies: int) -> None:
     files, chunks = [], []
     for n in range(copies):
         place = {"parent_id": parents[n % 5], "slug": f"stalled-{n}", "content_id": None}
-        metadata = {**coming["metadata"], **place, "locked": now() - 2 * STALE}
+        metadata = {**coming["metadata"], **place, "locked": now() - 2 * STALE_AFTER}
         files.append({**coming, "_id": ObjectId(), "length": 0, "metadata": metadata})
         chunks.append({"_id": ObjectId(), "files_id": files[-1]["_id"], "n": 0, "data": b"x" * 100})
     db["cms.assets.files"].insert_many(files)
@@ -159,7 +159,7 @@ def test_sweep_leaves_what_a_damaged_photo_may_show(client, damage, kind):
 
 def test_one_sweeper_at_a_time():
     stall(1)
-    with alone() as first, alone() as second:
+    with exclusively() as first, exclusively() as second:
         assert (first, second) == (True, False)
         out = StringIO()
         call_command("sweep_uploads", stdout=out)
@@ -170,9 +170,9 @@ def test_one_sweeper_at_a_time():
 
 
 def test_a_sweeper_that_died_holds_the_lease_for_a_time_only():
-    with alone():
+    with exclusively():
         database()["rate_limits"].update_one({"_id": "lease:sweep_uploads"}, {"$set": {"expires": now()}})
-        with alone() as second:
+        with exclusively() as second:
             assert second
-        with alone() as third:
+        with exclusively() as third:
             assert third

@@ -128,8 +128,8 @@ def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_
     before = count()
     coming = photos.Upload(build.EDITOR, parent, "lake.jpg")
     send(coming, pictures.jpeg())
-    monkeypatch.setattr(images, "UPLOAD_PATIENCE", 0.01)
-    with images.one_at_a_time, pytest.raises(TooBusy, match="other pictures"):
+    monkeypatch.setattr(images, "UPLOAD_DECODER_TIMEOUT", 0.01)
+    with images.decoder_slot, pytest.raises(TooBusy, match="other pictures"):
         coming.finish()
     assert count() == before
     monkeypatch.undo()
@@ -139,9 +139,9 @@ def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_
 def test_a_picture_that_has_arrived_waits_longer_for_its_turn_than_a_copy_of_one(monkeypatch):
     coming = photos.Upload(build.EDITOR, gallery(), "lake.jpg")
     send(coming, pictures.jpeg())
-    monkeypatch.setattr(images, "PATIENCE", 0.01)
-    images.one_at_a_time.acquire()
-    threading.Timer(0.5, images.one_at_a_time.release).start()
+    monkeypatch.setattr(images, "DECODER_TIMEOUT", 0.01)
+    images.decoder_slot.acquire()
+    threading.Timer(0.5, images.decoder_slot.release).start()
     assert shown(coming.finish().id)
 
 

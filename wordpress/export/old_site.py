@@ -174,7 +174,7 @@ class View:
         """The pictures with these ids, or the post's own."""
         if not ids:
             own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
-            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.ENDINGS))]
+            return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.EXTENSIONS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
     def pattern(self, number: int) -> str | None:
@@ -197,7 +197,7 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
 def may_come(url: str) -> bool:
     """Return whether another file of the same export may have the post, page or picture of an address."""
     path = _normal(url).partition("?")[0]
-    is_file = "/wp-content/" in path and not path.lower().endswith(tuple(importing.ENDINGS))
+    is_file = "/wp-content/" in path and not path.lower().endswith(tuple(importing.EXTENSIONS))
     return "/" in _normal(url).replace("?", "/") and not is_file and not LISTS.search(url)
 
 

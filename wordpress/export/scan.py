@@ -191,7 +191,7 @@ def _take_attachment(export: Export, attachment: Attachment, media: Path | None,
         report.left_out[f"attachment in the state {attachment.status}"] += 1
         return
     path = take_file(export, attachment, media, report)
-    if path and path.suffix.lower() not in importing.ENDINGS:
+    if path and path.suffix.lower() not in importing.EXTENSIONS:
         report.note("Files left out because only pictures become photos", path.name)
 
 

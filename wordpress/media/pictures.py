@@ -32,12 +32,12 @@ LONGEST_NAME = 200  # bytes
 
 def local(export: Export) -> list[tuple[Attachment, Path]]:
     """Return the attachments that are pictures and whose files are there."""
-    return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in importing.ENDINGS]
+    return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in importing.EXTENSIONS]
 
 
 def absent(export: Export) -> list[Attachment]:
     """Return the attachments that are pictures, by their addresses, and whose files are not there."""
-    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in importing.ENDINGS]
+    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in importing.EXTENSIONS]
 
 
 def _name(attachment: Attachment) -> PurePosixPath:
@@ -71,7 +71,7 @@ class Pictures:
             fields |= {"detail.alt": alt, "published": self.export.appears(attachment, self.moment)}
         try:
             # What is no picture makes no gallery.
-            photo_id = importing.there(self.gallery.id, path)
+            photo_id = importing.find_imported(self.gallery.id, path)
             if photo_id is None:
                 self.sections.make(self.gallery.id)
                 if self.pretend:

@@ -1,4 +1,4 @@
-"""`manage.py import_photos DIR --gallery SLUG`: the pictures of a folder, each once."""
+"""`manage.py import_photos DIR --gallery SLUG`: import the photos of a folder, each once."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -47,46 +47,47 @@ class Command(MongoCommand):
                 counts[self._import(gallery_id, path, options)] += 1
             except (NodeError, OSError, UnicodeDecodeError) as error:
                 counts["refused"] += 1
-                read = f"{path}.txt" if isinstance(error, UnicodeDecodeError) else path
-                self.stderr.write(f"{read}: {error}")
+                faulty = f"{path}.txt" if isinstance(error, UnicodeDecodeError) else path
+                self.stderr.write(f"{faulty}: {error}")
         if not quiet:
-            said = ", ".join(f"{number} {name}" for name, number in counts.items())
-            self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {said}.")
+            summary = ", ".join(f"{number} {name}" for name, number in counts.items())
+            self.stdout.write(f"{'Pretending to import' if options['dry_run'] else 'Photos'}: {summary}.")
         if counts["refused"]:
             raise problems_error(f"{counts['refused']} of {len(paths)} files were refused; the others are done.")
 
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
-        """Import one file and return what has come of it, as one of COUNTS."""
-        fields: dict[str, Any] = {"detail.alt": _words(path)}
+        """Import one file and return the outcome, one of COUNTS."""
+        fields: dict[str, Any] = {"detail.alt": _alternative_text(path)}
         if options["dry_run"]:
-            return COUNTS[1] if importing.there(gallery_id, path) else COUNTS[0]
+            return COUNTS[1] if importing.find_imported(gallery_id, path) else COUNTS[0]
         if options["publish"]:
             fields["published"] = now()
-        who = Actor(None, options["author"])
-        wanted = tags.parse(options["tags"])
+        actor = Actor(None, options["author"])
+        photo_tags = tags.parse(options["tags"])
         try:
-            done = importing.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
+            imported = importing.import_photo(actor, gallery_id, path, fields=fields, tags=photo_tags)
         except NotReady:
             del fields["published"]
-            done = importing.import_photo(who, gallery_id, path, fields=fields, tags=wanted)
-        return COUNTS[1] if done.was_there else COUNTS[0]
+            imported = importing.import_photo(actor, gallery_id, path, fields=fields, tags=photo_tags)
+        return COUNTS[1] if imported.existed else COUNTS[0]
 
 
-def _gallery(address: str) -> ObjectId:
-    """Return the gallery at a path, or the one with that slug. Raises CommandError."""
-    known = tree.fresh()
-    at = known.at(address)
-    galleries = [section for section in known.sections.values() if may_hold(section.type, PHOTO)]
-    found = [s for s in galleries if s is at] or [s for s in galleries if s.slug == address.strip("/")]
-    if not found:
-        raise CommandError(f"There is no gallery “{address}”.")
-    if len(found) > 1:
-        raise CommandError(f"Several galleries are called “{address}”: give the path of one.")
-    return found[0].id
+def _gallery(slug_or_path: str) -> ObjectId:
+    """Return the id of the gallery at a path, or of the gallery with this slug. Raises CommandError."""
+    sections = tree.fresh()
+    at_path = sections.at(slug_or_path)
+    galleries = [section for section in sections.sections.values() if may_hold(section.type, PHOTO)]
+    by_path = [gallery for gallery in galleries if gallery is at_path]
+    matches = by_path or [gallery for gallery in galleries if gallery.slug == slug_or_path.strip("/")]
+    if not matches:
+        raise CommandError(f"There is no gallery “{slug_or_path}”.")
+    if len(matches) > 1:
+        raise CommandError(f"Several galleries are called “{slug_or_path}”: give the path of one.")
+    return matches[0].id
 
 
-def _words(path: Path) -> str:
-    """Return what the text file beside a picture says it shows; "" without one. Raises UnicodeDecodeError."""
-    beside = importing.find_file(path.parent, f"{path.name}.txt")
-    # Some editors begin UTF-8 with a mark of its own.
-    return " ".join(beside.read_text("utf-8-sig").split())[:500] if beside else ""
+def _alternative_text(path: Path) -> str:
+    """Return the alternative text from the text file alongside a photo; "" without one. Raises UnicodeDecodeError."""
+    text_file = importing.find_file(path.parent, f"{path.name}.txt")
+    # utf-8-sig, because some editors begin UTF-8 files with a byte order mark.
+    return " ".join(text_file.read_text("utf-8-sig").split())[:500] if text_file else ""

@@ -1,10 +1,10 @@
-"""`manage.py sweep_uploads`: clear away stalled uploads, replaced contents, orphan bytes and stale copies of photos."""
+"""`manage.py sweep_uploads`: delete stalled uploads, replaced contents, orphan bytes and stale copies of photos."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from marginalia.mongo.management.base import MongoCommand
-from photos.services.sweeping import alone, sweep
+from photos.services.sweeping import exclusively, sweep
 
 
 class Command(MongoCommand):
@@ -17,8 +17,8 @@ class Command(MongoCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count what would be cleared away")
 
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
-        with alone() as is_alone:
-            if not is_alone:
+        with exclusively() as is_only_sweep:
+            if not is_only_sweep:
                 self.stdout.write("Another sweep is under way.")
                 return
             swept = sweep(dry_run=dry_run)

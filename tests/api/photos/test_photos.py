@@ -15,7 +15,7 @@ from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
 from nodes.services import editing, trash
 from photos.assets.exif import Base
-from photos.assets.locks import STALE
+from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
 from tests.support.between import before
@@ -214,7 +214,7 @@ def test_what_a_process_left_that_died_is_made_by_the_next_with_the_key(author, 
     waiting = post(author, gallery, NOISE, Idempotency_Key="one")
     assert problem(waiting) == (409, "conflict")
     assert waiting["Retry-After"]
-    files.update_one({"_id": ObjectId(made)}, {"$set": {"metadata.locked": now() - STALE - STALE}})
+    files.update_one({"_id": ObjectId(made)}, {"$set": {"metadata.locked": now() - STALE_AFTER - STALE_AFTER}})
     again = post(author, gallery, NOISE, Idempotency_Key="one")
     assert (again.status_code, json.loads(again.content)["id"]) == (201, made)
     assert shown(ObjectId(made)) == NOISE

@@ -15,7 +15,7 @@ from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import trash
-from photos.assets.locks import STALE
+from photos.assets.locks import STALE_AFTER
 from tests.api.photos.sending import field, post, problem, send
 from tests.support.crashing import killed_after
 from tests.support.nodes import build, photo_build, pictures
@@ -260,7 +260,7 @@ def test_killed_after_any_write_an_upload_goes_on_to_one_photo(author, gallery, 
         answer = go_on(path)
         if answer.status_code == 409:
             # The process died while it made the photo.
-            long_ago = now() - STALE - STALE
+            long_ago = now() - STALE_AFTER - STALE_AFTER
             files.update_many({"metadata.locked": {"$ne": None}}, {"$set": {"metadata.locked": long_ago}})
             mongo["rate_limits"].delete_many({"_id": {"$regex": "^lease:"}})
             answer = ask(author, path)

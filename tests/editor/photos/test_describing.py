@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from editor.photos import describing
 from editor.photos.describing import address
-from photos.addresses import in_admin, library
+from photos.addresses import admin_path, library_path
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.editors import fields
@@ -60,7 +60,7 @@ def test_each_row_is_saved(editor):
         "focal_1__0": "90",
     }
     response = sent(editor, [one, two], "_save", **typed, alt__1="A wood")
-    assert (response.status_code, response.url) == (302, library(document(one)["metadata"]["parent_id"]))
+    assert (response.status_code, response.url) == (302, library_path(document(one)["metadata"]["parent_id"]))
     assert said(one) == ("Evening", "A lake", ["lake", "night"], [0.2, 0.9])
     assert said(two) == ("two", "A wood", [], None)
     assert document(one)["metadata"]["published"] is None
@@ -135,7 +135,7 @@ def test_words_of_what_cannot_be_saved_are_shown_and_the_others_are_saved(editor
     ids = drafts("one", "two")
     data = fields(editor.get(address(ids)).content.decode(), "describe") | {"photo": ids, "_publish": "1"}
     typed = {f"{one}-alt": f"Lake {n} <b>" for n, one in enumerate(ids)}
-    photos.throw_away(build.EDITOR, ids[1], document(ids[1])["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, ids[1], document(ids[1])["metadata"]["nonce"])
     url = reverse("admin:nodes_photo_describe")
     response = editor.post(url, {**data, **typed})
     assert (response.status_code, said(ids[0])[1]) == (409, "Lake 0 <b>")
@@ -166,4 +166,4 @@ def test_all_of_a_cut_picture_is_shown_for_the_focal_point(editor):
     picture = editor.get(address([photo_id])).context["rows"][0].picture
     assert picture.endswith("/w320.jpg?former=1")
     assert editor.get(picture).status_code == 200
-    assert editor.get(in_admin(photo_id)).status_code == 200
+    assert editor.get(admin_path(photo_id)).status_code == 200

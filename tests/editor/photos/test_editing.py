@@ -13,7 +13,7 @@ from editor.photos import describing
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.types import NEVER, Actor
-from photos.addresses import in_admin, library
+from photos.addresses import admin_path, library_path
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.editors import fields
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 
 def form(client: Client, photo_id: ObjectId, **changed) -> dict[str, Any]:
-    return fields(client.get(in_admin(photo_id)).content.decode()) | changed
+    return fields(client.get(admin_path(photo_id)).content.decode()) | changed
 
 
 def test_saving_changes_what_was_typed(editor):
@@ -32,7 +32,7 @@ def test_saving_changes_what_was_typed(editor):
     data = form(
         editor, photo_id, title="Evening", alt="A lake at night", tags="lake, night", focal_0="20", focal_1="90"
     )
-    response = editor.post(in_admin(photo_id), {**data, "_save": "1"})
+    response = editor.post(admin_path(photo_id), {**data, "_save": "1"})
     assert response.status_code == 302
     metadata = document(photo_id)["metadata"]
     assert (metadata["title"], metadata["tags"]) == ("Evening", ["lake", "night"])
@@ -43,34 +43,34 @@ def test_saving_changes_what_was_typed(editor):
 def test_a_part_is_shown_and_then_all_of_it_again(editor):
     photo_id = upload(gallery(), pictures.png(1, pictures.image((600, 400))), "a.png")
     part = {"crop_0": "10", "crop_1": "20", "crop_2": "50", "crop_3": "40", "rotation": "90"}
-    assert editor.post(in_admin(photo_id), {**form(editor, photo_id), **part, "_save": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**form(editor, photo_id), **part, "_save": "1"}).status_code == 302
     metadata = document(photo_id)["metadata"]
     assert (metadata["detail"]["crop"], metadata["detail"]["rotation"]) == ([0.1, 0.2, 0.5, 0.4], 90)
-    page = editor.get(in_admin(photo_id)).content.decode()
+    page = editor.get(admin_path(photo_id)).content.decode()
     assert "160 × 300 (of 600 × 400)" in page
     assert "readers get what is shown" in page
     # It has no draft that would wait for a time ahead.
     assert "Ahead: the photo appears at that time." in page
     assert "what changed on a live one" not in page
     # Sent again as it is, it changes nothing.
-    editor.post(in_admin(photo_id), {**form(editor, photo_id), "_save": "1"})
+    editor.post(admin_path(photo_id), {**form(editor, photo_id), "_save": "1"})
     assert document(photo_id)["metadata"]["nonce"] == metadata["nonce"]
-    beyond = editor.post(in_admin(photo_id), {**form(editor, photo_id), "crop_2": "95", "_save": "1"})
+    beyond = editor.post(admin_path(photo_id), {**form(editor, photo_id), "crop_2": "95", "_save": "1"})
     assert "reaches beyond the picture" in str(beyond.context["form"].errors["crop"])
-    lacking = editor.post(in_admin(photo_id), {**form(editor, photo_id), "crop_2": "", "_save": "1"})
+    lacking = editor.post(admin_path(photo_id), {**form(editor, photo_id), "crop_2": "", "_save": "1"})
     assert "all of these numbers" in str(lacking.context["form"].errors["crop"])
     nothing = dict.fromkeys(part, "")
-    assert editor.post(in_admin(photo_id), {**form(editor, photo_id), **nothing, "_save": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**form(editor, photo_id), **nothing, "_save": "1"}).status_code == 302
     assert document(photo_id)["metadata"]["detail"]["crop"] is None
     assert document(photo_id)["metadata"]["detail"]["rotation"] is None
 
 
 def test_publishing_needs_words(editor):
     photo_id = upload(gallery(), fields={"published": None, "detail.alt": ""})
-    response = editor.post(in_admin(photo_id), {**form(editor, photo_id), "_publish": "1"})
+    response = editor.post(admin_path(photo_id), {**form(editor, photo_id), "_publish": "1"})
     assert "alternative text" in str(response.context["form"].errors["alt"])
     data = form(editor, photo_id, alt="A lake")
-    assert editor.post(in_admin(photo_id), {**data, "_publish": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**data, "_publish": "1"}).status_code == 302
     assert document(photo_id)["metadata"]["published"]
 
 
@@ -81,7 +81,7 @@ def test_publish_keeps_the_date_of_what_expired_and_ends_what_waited(client, rig
     expired = upload(parent, name="a.jpg", fields={"expires": build.PAST + timedelta(days=1)})
     scheduled = upload(parent, name="b.jpg", fields={"published": soon})
     for photo_id in (expired, scheduled):
-        assert client.post(in_admin(photo_id), {**form(client, photo_id), "_publish": "1"}).status_code == 302
+        assert client.post(admin_path(photo_id), {**form(client, photo_id), "_publish": "1"}).status_code == 302
         assert document(photo_id)["metadata"]["expires"] == NEVER
     assert document(expired)["metadata"]["published"] == build.PAST
     assert document(scheduled)["metadata"]["published"] < soon
@@ -93,15 +93,15 @@ def test_a_clash_shows_both_and_loses_nothing(editor):
     theirs = {"title": "Theirs", "summary": "one\n\ntwo of theirs", "detail.alt": "Their words"}
     theirs |= {"published": build.PAST, "detail.comments": "closed", "detail.focal": [0.5, 0.2]}
     photos.save(Actor(None, "Bob"), photo_id, document(photo_id)["metadata"]["nonce"], theirs)
-    response = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+    response = editor.post(admin_path(photo_id), {**mine, "_save": "1"})
     assert response.status_code == 409
     assert "Bob changed this page" in response.content.decode()
     deciding = fields(response.content.decode())
     assert (deciding["mine-title"], deciding["theirs-title"]) == (["Mine"], ["Theirs"])
-    undecided = editor.post(in_admin(photo_id), {**deciding, "choice-title": "mine", "_save": "1"})
+    undecided = editor.post(admin_path(photo_id), {**deciding, "choice-title": "mine", "_save": "1"})
     assert "Choose whose version to keep" in undecided.content.decode()
     deciding = fields(undecided.content.decode()) | {"choice-title": "mine", "choice-focal": "theirs"}
-    assert editor.post(in_admin(photo_id), {**deciding, "_save": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**deciding, "_save": "1"}).status_code == 302
     metadata = document(photo_id)["metadata"]
     assert (metadata["title"], metadata["summary"]) == ("Mine", "one of mine\n\ntwo of theirs")
     assert metadata["published"] == build.PAST
@@ -114,11 +114,11 @@ def test_a_second_clash_while_deciding_the_first(editor):
     mine = form(editor, photo_id, title="Mine")
     for title in ("Theirs", "Theirs again"):
         photos.save(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"], {"title": title})
-        response = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+        response = editor.post(admin_path(photo_id), {**mine, "_save": "1"})
         assert response.status_code == 409
         mine = fields(response.content.decode()) | {"choice-title": "mine"}
         assert mine["theirs-title"] == [title]
-    assert editor.post(in_admin(photo_id), {**mine, "_save": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**mine, "_save": "1"}).status_code == 302
     assert document(photo_id)["metadata"]["title"] == "Mine"
 
 
@@ -130,13 +130,13 @@ def test_a_log_in_that_expired_gives_the_words_back(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, summary="A long description")
     editor.logout()
-    asked = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+    asked = editor.post(admin_path(photo_id), {**mine, "_save": "1"})
     assert asked.status_code == 403
     kept = fields(asked.content.decode(), "login-form") | {"_username": "editor", "_password": "pw"}
-    again = fields(editor.post(in_admin(photo_id), kept).content.decode())
+    again = fields(editor.post(admin_path(photo_id), kept).content.decode())
     assert again["summary"] == ["A long description"]
     assert document(photo_id)["metadata"]["summary"] != "A long description"
-    assert editor.post(in_admin(photo_id), {**again, "_save": "1"}).status_code == 302
+    assert editor.post(admin_path(photo_id), {**again, "_save": "1"}).status_code == 302
     assert document(photo_id)["metadata"]["summary"] == "A long description"
 
 
@@ -144,27 +144,27 @@ def test_a_form_older_than_its_token_gives_the_words_back(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, summary="A long description")
     editor.handler.enforce_csrf_checks = True
-    refused = editor.post(in_admin(photo_id), {**mine, "csrfmiddlewaretoken": "x" * 64})
+    refused = editor.post(admin_path(photo_id), {**mine, "csrfmiddlewaretoken": "x" * 64})
     again = fields(refused.content.decode(), "again-form")
-    assert fields(editor.post(in_admin(photo_id), again).content.decode())["summary"] == ["A long description"]
+    assert fields(editor.post(admin_path(photo_id), again).content.decode())["summary"] == ["A long description"]
 
 
 def test_a_photo_that_went_concurrently_gives_the_words_back(editor):
     photo_id = upload(gallery())
     mine = form(editor, photo_id, summary="A long <description>")
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
-    gone = editor.post(in_admin(photo_id), {**mine, "_save": "1"})
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    gone = editor.post(admin_path(photo_id), {**mine, "_save": "1"})
     assert gone.status_code == 409
     assert "A long &lt;description&gt;</textarea>" in gone.content.decode()
-    assert editor.get(in_admin(photo_id)).status_code == 404
+    assert editor.get(admin_path(photo_id)).status_code == 404
 
 
 def test_its_history_says_who_did_what(editor):
     photo = upload(gallery())
-    form = fields(editor.get(in_admin(photo)).content.decode())
-    editor.post(in_admin(photo), {**form, "title": "Dawn", "_save": "x"})
+    form = fields(editor.get(admin_path(photo)).content.decode())
+    editor.post(admin_path(photo), {**form, "title": "Dawn", "_save": "x"})
     address = reverse("admin:nodes_photo_history", args=[photo])
-    assert address in editor.get(in_admin(photo)).content.decode()
+    assert address in editor.get(admin_path(photo)).content.decode()
     answer = editor.get(address)
     saved = [(row["revision"].version.saved_by, row["acts"], row["changed"]) for row in answer.context["rows"]]
     assert saved == [("editor", ["Saved"], "Title"), ("Ann", ["Imported", "Published"], "")]
@@ -185,7 +185,7 @@ def test_replacing_keeps_the_photo(editor):
 def test_a_former_file_can_be_shown_again(editor):
     photo_id = upload(gallery())
     replace(photo_id, pictures.png())
-    page = editor.get(in_admin(photo_id))
+    page = editor.get(admin_path(photo_id))
     [former] = page.context["former"]
     assert former.id == photo_id
     editor.post(reverse("admin:nodes_photo_go_back", args=[photo_id]), {"content": str(former.id)})
@@ -196,7 +196,7 @@ def test_what_texts_show_it_is_listed(editor):
     photo_id = upload(gallery())
     blog = build.node("blog", "blog")
     build.node("blog-entry", "post", parent=blog, title="On lakes", text=f"![](photo:{photo_id})")
-    assert [use.title for use in editor.get(in_admin(photo_id)).context["uses"].named] == ["On lakes"]
+    assert [use.title for use in editor.get(admin_path(photo_id)).context["uses"].named] == ["On lakes"]
 
 
 def test_who_may_not_see_a_draft_does_not_learn_of_it_here(client):
@@ -204,7 +204,7 @@ def test_who_may_not_see_a_draft_does_not_learn_of_it_here(client):
     build.node("basic-page", "public", text=f"![](photo:{photo_id})")
     build.node("basic-page", "secret", text=f"![](photo:{photo_id})", published=None)
     client.force_login(user("add_node", "change_node"))
-    page = client.get(in_admin(photo_id)).content.decode()
+    page = client.get(admin_path(photo_id)).content.decode()
     assert 'href="/public"' in page
     assert "and on 1 page that is not listed here" in page
     assert "Secret" not in page
@@ -233,13 +233,13 @@ def test_who_changes_photos_alone_puts_back_what_he_threw_away(client):
         else:
             page = client.get(address := reverse("admin:nodes_node_restore", args=[photo_id])).content.decode()
             told = client.post(address, fields(page, "confirm_form"), follow=True).content.decode()
-            assert f"<a href='{in_admin(photo_id)}'>" in told, "its own page, not that of a node"
+            assert f"<a href='{admin_path(photo_id)}'>" in told, "its own page, not that of a node"
         assert document(photo_id), back
 
 
 def test_the_trash_shows_photos_to_those_who_see_them(client):
     photo_id = upload(gallery())
-    photos.throw_away(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     restore = reverse("admin:nodes_node_restore", args=[photo_id])
     for right, seen, status in (("add_photo", True, 403), ("view_node", False, 404), ("change_photo", True, 200)):
         client.force_login(user(right, name=right))
@@ -252,15 +252,15 @@ def test_the_trash_shows_photos_to_those_who_see_them(client):
 def test_a_stranger_sees_no_photo(client):
     photo_id = upload(gallery())
     client.force_login(user("view_user"))
-    assert client.get(in_admin(photo_id)).status_code == 404
-    assert client.get(library()).status_code == 403
+    assert client.get(admin_path(photo_id)).status_code == 404
+    assert client.get(library_path()).status_code == 403
 
 
 def test_who_may_only_write_sees_but_does_not_change(client):
     photo_id = upload(gallery())
     client.force_login(user("add_node", "change_node"))
-    assert client.get(in_admin(photo_id)).status_code == 200
-    assert client.post(in_admin(photo_id), {"title": "x"}).status_code == 403
+    assert client.get(admin_path(photo_id)).status_code == 200
+    assert client.post(admin_path(photo_id), {"title": "x"}).status_code == 403
     assert client.post(reverse("admin:nodes_photo_replace", args=[photo_id])).status_code == 403
 
 
@@ -272,6 +272,6 @@ def test_who_uploaded_a_photo_is_led_to_where_it_is_described(client):
         {"_id": own}, {"$set": {"metadata.author": {"_id": author.pk, "name": "A"}}}
     )
     client.force_login(author)
-    pages = [client.get(in_admin(photo)).content.decode() for photo in (own, other)]
+    pages = [client.get(admin_path(photo)).content.decode() for photo in (own, other)]
     assert [describing.address([own]) in page for page in pages] == [True, False]
     assert all('<fieldset class="module aligned" disabled>' in page for page in pages)

@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from nodes.selectors import stored_photos
 from nodes.types import NEVER
-from photos.addresses import library
+from photos.addresses import library_path
 from photos.services import photos
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, upload
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("mongo")
 
 def test_gallery_below_a_folder_is_not_indented_below_another_gallery(editor):
     top, below = gallery("zoo"), gallery("portraits", parent=build.node("folder", "authors"))
-    assert editor.get(library()).context["galleries"] == [(str(below), "Portraits"), (str(top), "Zoo")]
+    assert editor.get(library_path()).context["galleries"] == [(str(below), "Portraits"), (str(top), "Zoo")]
 
 
 def test_filters(editor):
@@ -29,7 +29,7 @@ def test_filters(editor):
     other = upload(second, pictures.encoded("JPEG"), "c.jpg")
 
     def found(**query: str) -> set[ObjectId]:
-        return {row["photo"].pk for row in editor.get(library(), query).context["rows"]}
+        return {row["photo"].pk for row in editor.get(library_path(), query).context["rows"]}
 
     assert found() == {lake, plain, other}
     assert found(section=str(second)) == {plain, other}
@@ -48,7 +48,7 @@ def test_filters(editor):
 
 def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_no_other_save(editor):
     def read() -> int:
-        editor.get(library())
+        editor.get(library_path())
         return stored_photos.values.cache_info().misses
 
     lake = upload(gallery())
@@ -61,7 +61,7 @@ def test_cameras_and_lenses_are_looked_for_again_when_a_photo_changed_and_after_
 
 def test_what_came_of_uploads_is_read_out(editor):
     gallery()
-    page = editor.get(library()).content.decode()
+    page = editor.get(library_path()).content.decode()
     assert '<ul class="photo-results photo-rows" aria-live="polite">' in page
     assert 'data-most="60"' in page
 
@@ -72,7 +72,7 @@ def test_what_is_done_in_bulk(editor):
 
     def run(**said):
         nonces = {f"nonce-{i}": str(document(i)["metadata"]["nonce"]) for i in ids if document(i)}
-        return editor.post(library(), {"chosen": [str(i) for i in ids], **nonces, **said}, follow=True)
+        return editor.post(library_path(), {"chosen": [str(i) for i in ids], **nonces, **said}, follow=True)
 
     run(action="publish")
     run(action="tag", tags="lake")
@@ -86,7 +86,9 @@ def test_what_is_done_in_bulk(editor):
     assert document(ids[0])
     so_far = run(action="trash", confirmed="1", more="1").json()["so_far"]
     assert [document(i) for i in ids] == [None, None, None]
-    told = editor.post(library(), {"action": "trash", "confirmed": "1", "so_far": so_far}, follow=True).content.decode()
+    told = editor.post(
+        library_path(), {"action": "trash", "confirmed": "1", "so_far": so_far}, follow=True
+    ).content.decode()
     assert "3 photos done" in told
     assert "Undo" in told
 
@@ -98,7 +100,7 @@ def test_bulk_publish_keeps_the_date_of_what_is_public_and_revives_what_expired(
     scheduled = upload(parent, name="c.jpg", fields={"published": soon})
     ids = (public, expired, scheduled)
     nonces = {f"nonce-{i}": str(document(i)["metadata"]["nonce"]) for i in ids}
-    editor.post(library(), {"chosen": [str(i) for i in ids], **nonces, "action": "publish"})
+    editor.post(library_path(), {"chosen": [str(i) for i in ids], **nonces, "action": "publish"})
     times = {i: (document(i)["metadata"]["published"], document(i)["metadata"]["expires"]) for i in ids}
     assert times[public] == (build.PAST, NEVER)
     assert times[expired] == (build.PAST, NEVER)
@@ -109,7 +111,7 @@ def test_photos_have_pages_of_sixty(editor, monkeypatch):
     monkeypatch.setattr("editor.photos.library.SIZE", 2)
     parent = gallery()
     ids = [upload(parent, name=f"{n}.jpg") for n in range(3)]
-    first = editor.get(library())
+    first = editor.get(library_path())
     assert [row["photo"].pk for row in first.context["rows"]] == ids[:0:-1]
-    second = editor.get(library() + first.context["older"])
+    second = editor.get(library_path() + first.context["older"])
     assert [row["photo"].pk for row in second.context["rows"]] == ids[:1]

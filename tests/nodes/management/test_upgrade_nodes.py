@@ -19,7 +19,7 @@ from nodes.content import upgrading
 from nodes.selectors import editable_nodes
 from nodes.services import derived, drafts, editing, integrity, trash, upgrades
 from nodes.types import TagChange
-from reader.selectors import facets
+from reader.selectors import faceted_lists
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed, registered
 from tests.support.nodes.release import saved_with_mark
@@ -49,7 +49,7 @@ def upgrade(*options: str) -> tuple[int, str]:
 
 def found_by_amount(section) -> list[ObjectId]:
     """Return the dishes that a reader finds by how much of them there is."""
-    return [one.pk for one in facets.having(section, "dish", [("amount", "2 l")], now(), size=9).nodes]
+    return [one.pk for one in faceted_lists.filtered(section, "dish", [("amount", "2 l")], now(), size=9).nodes]
 
 
 def draft_nonce(node_id: ObjectId) -> ObjectId:

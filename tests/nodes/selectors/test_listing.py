@@ -7,7 +7,7 @@ from marginalia.mongo.clock import now
 from nodes.content import Page, upgrade
 from nodes.models import tree
 from nodes.selectors import stored_nodes
-from reader.selectors import authors
+from reader.selectors import bylines
 from tests.support.nodes.build import node
 from tests.support.nodes.content import registered
 
@@ -32,4 +32,4 @@ def test_what_reads_a_part_of_a_detail_upgrades_it_too(mongo):
     with registered(Writer):
         (found,) = stored_nodes.live_by_ids(tree.current(), [made], now())
         assert found.metadata.detail.comments == "open"
-        assert set(authors.pages(tree.current(), now())) == {"mary", "m", "n"}
+        assert set(bylines.pages(tree.current(), now())) == {"mary", "m", "n"}

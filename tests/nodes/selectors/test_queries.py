@@ -81,7 +81,7 @@ def addresses(client) -> list[str]:
 def forget() -> None:
     """Forget what this process keeps, the section tree apart."""
     version_cache.clear()
-    page_cache.kept.clear()
+    page_cache.storage.clear()
 
 
 def figures(plan: dict) -> tuple[int, int]:
@@ -144,7 +144,7 @@ def test_search_is_bounded(client, site, commands):
 def test_pages_keep_to_their_budget(client, site, commands):
     for address, most in WARM.items():
         client.get(address)
-        page_cache.kept.clear()
+        page_cache.storage.clear()
         with commands.recorded():
             client.get(address)
         assert len(commands) <= most, (address, [(e.command_name, e.command) for e in commands.sent])

@@ -46,7 +46,7 @@ def test_no_copy_is_made_under_the_id_of_a_photo():
 
 def test_no_page_is_made_under_the_id_of_a_photo_in_the_trash():
     photo_id = upload(gallery())
-    photos.throw_away(EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
+    photos.move_to_trash(EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
     with pytest.raises(errors.NodeGone):
         make(photo_id)
 

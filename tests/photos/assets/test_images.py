@@ -14,11 +14,11 @@ from tests.support.nodes import pictures
 FRAME = 60 * 40
 
 
-def judged(data: bytes, limits: Limits, name: str = "a.gif") -> images.Picture:
+def judged(data: bytes, limits: Limits, name: str = "a.gif") -> images.ImageProperties:
     cleaning = Cleaning(name, limits)
     stored = b"".join([*cleaning.feed(data), *cleaning.end()])
     assert cleaning.format
-    return images.judge(io.BytesIO(stored), cleaning.format, cleaning.found, limits)
+    return images.inspect(io.BytesIO(stored), cleaning.format, cleaning.facts, limits)
 
 
 @pytest.mark.parametrize("frames", [1, 8])

@@ -209,14 +209,14 @@ def test_no_more_is_stored_than_came_and_a_constant(kind):
 
 def test_parser_that_yields_too_much_is_stopped(monkeypatch):
     """Whatever a format has overlooked: the bound does not rely on its parser."""
-    monkeypatch.setattr(exif, "stored", lambda block, keep: block * 300)
+    monkeypatch.setattr(exif, "to_store", lambda block, keep: block * 300)
     with pytest.raises(BadPicture):
         stored(pictures.png(), "png")
 
 
 def test_only_the_first_colour_profile_of_a_png_is_unpacked(monkeypatch):
     seen = []
-    monkeypatch.setattr(icc, "cleaned", lambda data: seen.append(data) or data)
+    monkeypatch.setattr(icc, "clean", lambda data: seen.append(data) or data)
     one = chunk(b"iCCP", b"x\0\0" + zlib.compress(profile()))
     stored(behind_header(pictures.encoded("PNG"), *[one] * 100), "png")
     assert len(seen) == 1
@@ -225,11 +225,11 @@ def test_only_the_first_colour_profile_of_a_png_is_unpacked(monkeypatch):
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF", "ignore:Metadata Warning")
 @pytest.mark.parametrize("type", pictures.TIFF_TYPES)
 def test_exif_values_of_every_type_are_accepted(type):
-    tags = [(tag, False) for tag in exif.KEPT_ROOT] + [(tag, True) for tag in exif.KEPT_EXIF]
+    tags = [(tag, False) for tag in exif.ROOT_TAGS] + [(tag, True) for tag in exif.EXIF_TAGS]
     for tag, inner in tags:
         block = pictures.exif_block(tag, type, inner=inner)
         for keep in (False, True):
-            kept = exif.stored(block, keep)
+            kept = exif.to_store(block, keep)
             exif.properties(block), exif.description(block), exif.orientation(block)
             if kept:
                 Image.Exif().load(b"Exif\0\0" + kept)
@@ -260,7 +260,7 @@ def test_picture_is_turned_by_the_exif_that_is_stored():
         data = behind_header(pictures.encoded("PNG"), chunk(b"eXIf", block + behind))
         made = io.BytesIO(b"".join([*cleaning.feed(data), *cleaning.end()]))
         assert cleaning.format
-        assert images.judge(made, cleaning.format, cleaning.found, cleaning.limits).size == size
+        assert images.inspect(made, cleaning.format, cleaning.facts, cleaning.limits).size == size
 
 
 def padded(data: bytes) -> bytes:
@@ -272,7 +272,7 @@ def vp8x(flags: int) -> bytes:
 
 
 def shown(webp: bytes) -> None:
-    copy = images.resized(io.BytesIO(webp), "WEBP", Limits(), width=20, height=None, focal=(0.5, 0.5), to="WEBP")
+    copy = images.resize(io.BytesIO(webp), "WEBP", Limits(), width=20, height=None, focal=(0.5, 0.5), to="WEBP")
     with Image.open(io.BytesIO(copy)) as image:
         assert image.size == (20, 13)
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from photos.assets.responses import FOR_EVER, NOT_KEPT, File, FileRequest, answer
+from photos.assets.responses import FOR_EVER, NO_STORE, File, FileRequest, plan_response
 
 FILE = File(1000, "abc", datetime(2024, 5, 31, 18, 30, 0, 500_000, tzinfo=UTC), "image/jpeg", "lake.jpg")
 DATE, EARLIER, LATER = (f"Fri, 31 May 2024 18:{minute}:00 GMT" for minute in (30, 29, 31))
@@ -82,7 +82,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("method", "headers", "status", "body", "content_range", "length"), TABLE)
 def test_request(method, headers, status, body, content_range, length):
-    given = answer(FileRequest(method, headers), FILE)
+    given = plan_response(FileRequest(method, headers), FILE)
     assert given.status == status
     assert (f"{given.start}-{given.stop - 1}" if given.stop > given.start else "") == body
     assert given.headers.get("Content-Range") == content_range
@@ -93,14 +93,14 @@ def test_request(method, headers, status, body, content_range, length):
 
 
 def test_nothing_that_is_served_runs_or_is_guessed_at():
-    headers = answer(FileRequest("GET"), FILE).headers
+    headers = plan_response(FileRequest("GET"), FILE).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert headers["Content-Disposition"] == 'inline; filename="lake.jpg"'
 
 
 def test_what_is_not_public_is_not_kept_by_caches():
-    assert answer(FileRequest("GET"), FILE, cache=NOT_KEPT).headers["Cache-Control"] == "private, no-store"
+    assert plan_response(FileRequest("GET"), FILE, cache=NO_STORE).headers["Cache-Control"] == "private, no-store"
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_what_is_not_public_is_not_kept_by_caches():
 )
 def test_names_of_downloads(name, disposition):
     file = File(1, "abc", FILE.modified, "image/jpeg", name)
-    assert answer(FileRequest("GET"), file, download=True).headers["Content-Disposition"] == disposition
+    assert plan_response(FileRequest("GET"), file, download=True).headers["Content-Disposition"] == disposition

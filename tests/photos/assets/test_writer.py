@@ -20,7 +20,7 @@ def content() -> dict:
 
 
 def test_a_slow_sender_keeps_the_lock_alive(mongo, monkeypatch):
-    monkeypatch.setattr(locks, "RENEW", timedelta(milliseconds=20))
+    monkeypatch.setattr(locks, "RENEW_INTERVAL", timedelta(milliseconds=20))
     writer = Writer("cms.assets", build.ObjectId(), "slow", content(), place={})
     first = writer.lock.moment
     until(lambda: mongo["cms.assets.files"].find_one({"_id": writer.id})["metadata"]["locked"] > first)
@@ -32,7 +32,7 @@ def test_a_slow_sender_keeps_the_lock_alive(mongo, monkeypatch):
 def test_a_writer_that_lost_its_lock_stores_no_more(mongo):
     writer = Writer("cms.assets", build.ObjectId(), "x", content(), place={})
     writer.write(bytes(9 * CHUNK))
-    mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE}})
+    mongo["cms.assets.files"].update_one({"_id": writer.id}, {"$set": {"metadata.locked": now() - locks.STALE_AFTER}})
     with pytest.raises(UploadLost):
         writer.finish()
     assert mongo["cms.assets.files"].find_one({"_id": writer.id})["length"] == 0

@@ -111,7 +111,7 @@ def accepted(chance: random.Random, number: int) -> Iterator[tuple[str, bytes, A
             try:
                 stored = b"".join([*cleaning.feed(data), *cleaning.end()])
                 assert cleaning.format
-                judged = images.judge(io.BytesIO(stored), cleaning.format, cleaning.found, cleaning.limits)
+                judged = images.inspect(io.BytesIO(stored), cleaning.format, cleaning.facts, cleaning.limits)
             except BadPicture:
                 if not attempt:
                     raise
@@ -143,10 +143,19 @@ def named(photo: Any) -> set[str]:
     from photos import addresses
     from photos.assets.limits import limits
 
-    html = [addresses.picture(photo), addresses.crop(photo, sizes="1px"), addresses.logo(photo, alt="", css_class="")]
+    html = [
+        addresses.picture(photo),
+        addresses.cropped_picture(photo, sizes="1px"),
+        addresses.logo_picture(photo, alt="", css_class=""),
+    ]
     html += [addresses.thumbnail(photo, width) for width in limits().squares]
     html += [
-        f'"{one}"' for one in (addresses.shared(photo).path, addresses.original(photo), addresses.square(photo, 160))
+        f'"{one}"'
+        for one in (
+            addresses.share_image(photo).path,
+            addresses.original_path(photo),
+            addresses.square_path(photo, 160),
+        )
     ]
     return set(re.findall(r'/([ws][\w-]+\.(?:webp|jpg))[ "]', "".join(html)))
 
@@ -164,7 +173,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
         formats[format] += 1
         shown = photo(chance, judged)
         focal, cut = addresses.focal(shown), addresses.cut(shown)
-        wanted = {str(spec) for spec in renditions.usual(judged.size, focal, cut)}
+        wanted = {str(spec) for spec in renditions.usual_specs(judged.size, focal, cut)}
         for missing in named(shown) - wanted:
             faults.append(f"{missing} of {format} {judged.size}: the worker does not make it")
         drawn: tuple[str, bytes] | None = None
@@ -174,7 +183,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
             size = (spec.width, spec.width) if spec.focal else scaled(addresses.size(shown), spec.width)
             began = time.process_time()
             try:
-                copy = images.resized(
+                copy = images.resize(
                     io.BytesIO(stored),
                     format,
                     limits(),
@@ -194,7 +203,7 @@ def tried(number: int, seed: int) -> dict[str, Any]:
             slowest = max(slowest, time.process_time() - began)
         assert drawn
         for width in addresses.ICONS.values():
-            images.icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, on=None)
+            images.render_icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, background=None)
     peak = peak_memory()
     return {"formats": formats, "copies": copies, "faults": faults[:20], "peak": peak, "slowest": round(slowest, 2)}
 
