@@ -96,7 +96,7 @@ def public_paths() -> list[str]:
 
     The home page comes first, then the posts by rank, with all other pages at random places among them.
     """
-    from cms.demo.volume import TAGS
+    from benchmarks.volume import TAGS
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import stored_nodes

@@ -38,7 +38,11 @@ def set_up(nodes: int = 0) -> None:
     django.setup()
     from django.core.management import call_command
 
+    from benchmarks import volume
     from cms.serving import startup
+    from marginalia.mongo.clock import now
 
     startup.set_up()
-    call_command("load_demo", nodes=nodes, verbosity=0)
+    call_command("load_demo", verbosity=0)
+    if nodes:
+        sum(volume.load(nodes, now()))

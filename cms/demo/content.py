@@ -31,7 +31,7 @@ class Item:
     tags: tuple[str, ...]
     days: float | None
     text: str
-    # The path of the plate that is its picture, "" for none.
+    # The path of its photo, "" for none.
     picture: str = ""
     is_pinned: bool = False
 

@@ -1,24 +1,22 @@
 """Putting the demo site up and taking it away again, through the services that editors use."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
-from itertools import groupby
+from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
 
 from cms.demo.content import Item, account, identifier, items
 from cms.demo.discussing import discuss, discussions
-from cms.demo.plates import AUTHOR, PLATES, Plate
+from cms.demo.photos import AUTHOR, DemoPhoto, photos
 from nodes.collections import ASSET_FILES
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes, stored_photos
-from nodes.selectors import trash as trashed
-from nodes.services import editing, trash, volume_data
+from nodes.selectors import trash as trash_selectors
+from nodes.services import editing, trash
 from nodes.services.site import save_settings
 from nodes.types import Actor
 from photos.services.photos import Upload
@@ -47,85 +45,50 @@ class Counts:
 
 
 def load(moment: datetime, step: Callable[[], object]) -> Counts:
-    """Create what is not there yet of the demo, as if written in the weeks before `moment`; call `step` after each item."""
+    """Create the missing parts of the demo, as if written in the weeks before `moment`; call `step` after each part."""
     counts = Counts()
     _furnish()
-    talk = discussions()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        # Pictures are drawn while the server writes texts.
-        hung = _stored(Photo, [plate.id for plate in PLATES])
-        missing = [plate for plate in PLATES if plate.id not in hung and not trashed.load(plate.id)]
-        drawn = {plate.id: pool.submit(plate.drawn) for plate in missing}
-        for parent_id, group in groupby(items(), key=lambda item: None if item.is_section else item.parent_id):
-            for item in _create(list(group), parent_id, moment):
-                discuss(item, talk.get(item.path, []), moment)
-                counts.done += 1
-                step()
-        for plate in missing:
-            counts.done += _hang(plate, drawn[plate.id], moment)
-            step()
+    comments = discussions()
+    existing = _existing(Node, [item.id for item in items()])
+    for item in items():
+        if item.id not in existing and _create(item, moment):
+            discuss(item, comments.get(item.path, []), moment)
+            counts.done += 1
+        step()
+    existing = _existing(Photo, [photo.id for photo in photos()])
+    for photo in photos():
+        if photo.id not in existing:
+            counts.done += _upload(photo, moment)
+        step()
     counts.left = size() - counts.done
     return counts
 
 
-def _stored(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
-    return set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
+def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
+    """Return which of these are stored or in the trash."""
+    trashed = {id for id in ids if trash_selectors.load(id)}
+    return trashed | set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
 
 
 def size() -> int:
-    """Return of how many items and pictures the demo is made."""
-    return len(items()) + len(PLATES)
+    """Return the number of nodes and photos of the demo."""
+    return len(items()) + len(photos())
 
 
-def _create(group: Sequence[Item], parent_id: ObjectId | None, moment: datetime) -> list[Item]:
-    """Create what is neither there nor in the trash; return it. What stands in one section is written at once."""
-    there = _stored(Node, [item.id for item in group])
-    missing = [item for item in group if item.id not in there and not trashed.load(item.id)]
-    beside = Node.objects.filter(metadata__parent_id=parent_id, metadata__slug__in=[item.path.name for item in missing])
-    taken = set(beside.values_list("metadata__slug", flat=True)) if parent_id else set()
-    alone = [item for item in missing if not parent_id or item.path.name in taken]
-    made = [item for item in alone if _create_alone(item, moment)]
-    together = [item for item in missing if item not in alone]
-    try:
-        sum(volume_data.insert(_row(item, moment) for item in together))
-    except InvalidPlace:  # an editor threw the section away
-        return made
-    return made + together
-
-
-def _row(item: Item, moment: datetime) -> volume_data.Row:
-    published = item.published(moment)
-    return volume_data.Row(
-        id=item.id,
-        author=_actor(item.author),
-        type=item.type,
-        parent_id=item.parent_id,
-        slug=item.path.name,
-        title=item.title,
-        published=published,
-        created=min(published or moment, moment),
-        tags=item.tags,
-        text=item.text,
-        summary=item.summary,
-        detail=_detail(item),
-    )
-
-
-def _detail(item: Item) -> dict[str, Any]:
-    picture = {"picture": identifier(item.picture)} if item.picture else {}
-    return {**picture, **({"is_pinned": True} if item.is_pinned else {})}
-
-
-def _create_alone(item: Item, moment: datetime) -> bool:
+def _create(item: Item, moment: datetime) -> bool:
+    """Create a node of the demo, under another slug if its own is taken; return whether an editor left it a place."""
     author = _actor(item.author)
     published = item.published(moment)
-    fields = {
+    fields: dict[str, Any] = {
         "summary": item.summary,
         "published": published,
         "detail.text": item.text,
         "author": author.as_document(),
-        **{f"detail.{name}": value for name, value in _detail(item).items()},
     }
+    if item.picture:
+        fields["detail.picture"] = identifier(item.picture)
+    if item.is_pinned:
+        fields["detail.is_pinned"] = True
 
     def create(slug: str) -> None:
         editing.create(
@@ -144,7 +107,7 @@ def _create_alone(item: Item, moment: datetime) -> bool:
         create(item.path.name)
     except SlugTaken as error:
         create(error.free)
-    except (IdTaken, NodeGone, InvalidPlace):  # an editor threw its section away
+    except (IdTaken, NodeGone, InvalidPlace):  # an editor moved its section to the trash
         return False
     return True
 
@@ -153,42 +116,43 @@ def _actor(name: str) -> Actor:
     return Actor(account(name), name)
 
 
-def _hang(plate: Plate, drawn: Future[bytes], moment: datetime) -> bool:
-    published = moment - timedelta(days=plate.days)
+def _upload(photo: DemoPhoto, moment: datetime) -> bool:
+    """Upload a photo of the demo; return whether its gallery is still there."""
     author = _actor(AUTHOR)
+    published = photo.published(moment)
     fields = {
-        "detail.alt": plate.alt,
-        "detail.focal": list(plate.focal),
-        "summary": plate.summary,
+        "detail.alt": photo.alt,
+        "detail.focal": list(photo.focal),
+        "summary": photo.summary,
         "published": published,
         "created": published,
         "author": author.as_document(),
     }
     try:
-        coming = Upload(
+        upload = Upload(
             author,
-            identifier(plate.gallery),
-            plate.filename,
-            title=plate.title,
+            photo.gallery_id,
+            photo.file.name,
+            title=photo.title,
             fields=fields,
-            tags=plate.tags,
-            photo_id=plate.id,
+            tags=photo.tags,
+            photo_id=photo.id,
         )
-    except InvalidPlace:  # an editor threw the gallery away
+    except InvalidPlace:  # an editor moved the gallery to the trash
         return False
     try:
-        coming.feed(drawn.result())
-        coming.finish()
+        upload.feed(photo.file.read_bytes())
+        upload.finish()
     finally:
-        coming.abort()
+        upload.abort()
     return True
 
 
 def remove(step: Callable[[], object]) -> Counts:
     """Delete all of the demo for good. A section stays as long as something of others stands in it."""
     counts = Counts()
-    for plate in PLATES:
-        if _take_down(plate):
+    for photo in photos():
+        if _delete_photo(photo):
             counts.done += 1
         step()
     for item in reversed(items()):
@@ -198,16 +162,16 @@ def remove(step: Callable[[], object]) -> Counts:
             counts.left += 1
             counts.kept.append(node.get_absolute_url())
         step()
-    volume_data.forget_places([item.id for item in items()] + [plate.id for plate in PLATES])
+    trash.forget_places([item.id for item in items()] + [photo.id for photo in photos()])
     _unfurnish()
     return counts
 
 
-def _take_down(plate: Plate) -> bool:
+def _delete_photo(photo: DemoPhoto) -> bool:
     try:
-        if photo := stored_photos.get(plate.id):
-            trash.trash(_actor(AUTHOR), plate.id, photo.metadata.nonce, ASSET_FILES)
-        trash.delete(plate.id)
+        if stored := stored_photos.get(photo.id):
+            trash.trash(_actor(AUTHOR), photo.id, stored.metadata.nonce, ASSET_FILES)
+        trash.delete(photo.id)
     except NodeGone:
         return False
     return True

@@ -3,6 +3,7 @@
 Transactions, so that a comment that is stored in the node's document and arrives in between is not lost.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -161,3 +162,8 @@ def _holds_something(node_id: ObjectId) -> bool:
     # A photo's contents go with it.
     inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
+
+
+def forget_places(ids: Sequence[ObjectId]) -> None:
+    """Delete the redirects of permanently deleted nodes, for content that must leave no trace."""
+    database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from benchmarks import busy_site
-from cms.demo import volume
+from benchmarks import busy_site, volume
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now

@@ -3,15 +3,16 @@
 from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
-from cms.demo import content, loading, plates, volume
+from cms.demo import content, loading
+from cms.demo.photos import photos
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from nodes.models import stored_site
 from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes
-from nodes.services import editing, trash, volume_data
+from nodes.services import trash
 from nodes.services.site import save_settings
 from tests.support.database import KEPT
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -55,7 +56,7 @@ def test_holds_what_a_visitor_should_meet(mongo, client):
     assert post.index("gravy counts as illustrations") < post.index("The flour shows up beautifully.")
     assert "Old Compositor" in post
     gallery = client.get("/plates").content.decode()
-    assert gallery.count('<img src="') == sum(plate.gallery == plates.GALLERY for plate in plates.PLATES)
+    assert gallery.count('<img src="') == sum(photo.path.parent.name == "plates" for photo in photos())
     photo = client.get("/plates/from-the-night-train")
     assert b"with the lamp off" in photo.content
     assert set(mongo.discussions.distinct("schema")) == {"documents", "embedded", "buckets"}
@@ -74,8 +75,8 @@ def test_shows_what_a_magazine_needs(mongo, client):
     loading.load(now(), nothing)
     posts = [item for item in content.items() if item.type == "blog-entry"]
     assert sum(bool(item.picture) for item in posts) > len(posts) / 2
-    assert all(plate.alt and plate.focal for plate in plates.PLATES)
-    paths = {f"{plate.gallery}/{plate.slug}" for plate in plates.PLATES}
+    assert all(photo.alt and photo.focal for photo in photos())
+    paths = {str(photo.path) for photo in photos()}
     assert {item.picture for item in content.items()} - {""} <= paths
     post = client.get("/essays/the-wide-margin").content.decode()
     assert post.count('class="comment-badge') == 3, "two answers of its author, one of the moderator"
@@ -130,7 +131,7 @@ def test_removing_spares_what_others_wrote(mongo, capsys):
     trash.trash(EDITOR, trashed, nonce(trashed))
     call_command("load_demo", remove=True)
     told, *kept = capsys.readouterr().out.splitlines()
-    assert ", 2 kept for what others put there;" in told
+    assert ", 2 kept for what others put there." in told
     assert sorted(kept) == ["Kept: /essays", "Kept: /workshop"]
     assert stored_nodes.get(own).get_absolute_url() == "/essays/mine"
     trash.restore(EDITOR, trashed)
@@ -159,36 +160,12 @@ def test_trashed_part_of_the_demo_stays_trashed(mongo):
     assert documents(mongo) == {}
 
 
-@pytest.mark.slow
-def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
-    moment = now()
-    assert sum(volume.load(300, moment)) == 300
-    assert sum(volume.load(310, moment)) == 10
-    made = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry", "metadata.published": {"$ne": None}})
-    shown = stored_nodes.get(made["_id"])
-    assert client.get(shown.get_absolute_url()).status_code == 200
-    twin = editing.create(EDITOR, type="blog-entry", parent_id=shown.parent_id, slug="twin", title="Twin").id
-    other = mongo["cms.nodes"].find_one({"_id": twin})
-    assert set(made) == set(other)
-    assert {k: type(v) for k, v in made["metadata"].items() if v} == {
-        k: type(other["metadata"][k]) for k, v in made["metadata"].items() if v
-    } | {"published": type(moment), "tags": list}
-    editing.save(EDITOR, made["_id"], made["metadata"]["nonce"], {"title": "Changed"})
-    assert mongo["cms.revisions"].count_documents({"node_id": made["_id"]}) == 2
-    trash.trash(EDITOR, twin, nonce(twin))
-    trash.delete(twin)
-    volume_data.forget_places([twin])
-    assert sum(volume.remove()) == 310
-    assert documents(mongo) == {}
-
-
 def test_command_says_what_it_did(mongo, capsys):
-    call_command("load_demo", nodes=20)
-    assert f"Demo: {loading.size()} created, 0 left as they were; bulk: 20 created." in capsys.readouterr().out
+    call_command("load_demo")
+    assert f"Demo: {loading.size()} created, 0 left as they were." in capsys.readouterr().out
     call_command("load_demo", remove=True)
-    assert (
-        f"Demo: {loading.size()} deleted, 0 kept for what others put there; bulk: 20 deleted."
-        in capsys.readouterr().out
-    )
-    with pytest.raises(CommandError, match="must not be negative"):
-        call_command("load_demo", nodes=-1)
+    assert f"Demo: {loading.size()} deleted, 0 kept for what others put there." in capsys.readouterr().out
+
+
+def test_photo_files_are_small():
+    assert sum(photo.file.stat().st_size for photo in photos()) < 1_500_000

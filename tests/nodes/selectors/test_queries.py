@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bson import ObjectId
 
+from benchmarks import bulk_nodes
 from marginalia.mongo import indexes
 from marginalia.mongo.clock import now
 from nodes.models import version_cache
 from nodes.selectors import slugs
-from nodes.services import editing, volume_data
+from nodes.services import editing
 from reader import page_cache
 from tests.support.commands import explain, stages
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -36,7 +37,7 @@ def site(mongo) -> ObjectId:
     """A blog of live posts, among which lie as many that are not live, and whole sections that are not."""
     folder, live, hidden = node("folder", "folder"), node("blog", "live"), node("blog", "hidden")
 
-    def rows() -> Iterator[volume_data.Row]:
+    def rows() -> Iterator[bulk_nodes.Row]:
         for number in range(POSTS):
             day = datetime(2022, 1, 1, tzinfo=UTC) + timedelta(days=11 * number)
             yield row("blog-entry", live, f"post-{number}", day)
@@ -47,7 +48,7 @@ def site(mongo) -> ObjectId:
             yield row("basic-page", folder, f"unpublished-{number}", None)
             yield row("basic-page", None, f"top-{number}", day if number % 2 else None)
 
-    assert sum(volume_data.insert(rows())) == 7 * POSTS
+    assert sum(bulk_nodes.insert(rows())) == 7 * POSTS
     expired = {"$set": {"metadata.expires": datetime(2023, 1, 1, tzinfo=UTC)}}
     assert mongo["cms.nodes"].update_many({"metadata.slug": {"$regex": "^gone-"}}, expired).modified_count == POSTS
     moved = node(slug="moved", parent=folder)
@@ -56,9 +57,9 @@ def site(mongo) -> ObjectId:
     return live
 
 
-def row(type: str, parent: ObjectId | None, slug: str, published: datetime | None) -> volume_data.Row:
+def row(type: str, parent: ObjectId | None, slug: str, published: datetime | None) -> bulk_nodes.Row:
     made = datetime(2022, 1, 1, tzinfo=UTC)
-    return volume_data.Row(ObjectId(), EDITOR, type, parent, slug, slug, published, made, ("t",), "Some words.")
+    return bulk_nodes.Row(ObjectId(), EDITOR, type, parent, slug, slug, published, made, ("t",), "Some words.")
 
 
 def addresses(client) -> list[str]:
@@ -197,5 +198,5 @@ def test_a_free_slug_is_found_without_reading_what_begins_like_it(site, mongo, c
 def test_a_free_slug_has_the_first_number_that_is_free(site):
     taken = [f"many-{number}" for number in range(2, 5 * slugs.TRIED) if number != 3 * slugs.TRIED]
     rows = (row("blog-entry", site, slug, None) for slug in ("many", *taken))
-    assert sum(volume_data.insert(rows)) == 1 + len(taken)
+    assert sum(bulk_nodes.insert(rows)) == 1 + len(taken)
     assert slugs.free("many", site) == f"many-{3 * slugs.TRIED}"

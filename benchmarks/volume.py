@@ -1,4 +1,4 @@
-"""Bulk content for measurements: any number of posts and pages over ten years, the same each time."""
+"""Content for measurements: any number of posts and pages over ten years, the same each time."""
 
 import random
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from bson import ObjectId
 
+from benchmarks import bulk_nodes
 from cms.demo.content import identifier
 from nodes.content import BasicPage, Blog, BlogEntry, Folder
-from nodes.models import tree
 from nodes.selectors import stored_nodes
-from nodes.services import editing, trash, volume_data
+from nodes.services import editing
 from nodes.types import Actor
 
 ROOT = "volume"
@@ -36,7 +36,7 @@ def load(count: int, moment: datetime) -> Iterator[int]:
     """Create `count` posts and pages (four to one), yielding how many were new after each batch."""
     parents = list(_sections(count, moment))
     rows = (_row(number, parents, moment) for number in range(count))
-    yield from volume_data.insert(rows)
+    yield from bulk_nodes.insert(rows)
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
@@ -68,12 +68,12 @@ def _section(slug: str, type: str, parent_id: ObjectId | None, title: str, momen
     return section_id
 
 
-def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> volume_data.Row:
+def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> bulk_nodes.Row:
     chance = random.Random(number)
     parent_id, type = parents[number % len(parents)]
     title = " ".join(chance.choices(WORDS, k=4)).capitalize()
     published = moment - timedelta(seconds=chance.randrange(YEARS * 365 * 86_400))
-    return volume_data.Row(
+    return bulk_nodes.Row(
         id=_id(number),
         author=chance.choice(AUTHORS),
         type=type,
@@ -88,18 +88,5 @@ def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> 
 
 
 def _id(number: int) -> ObjectId:
-    """Ids of one range, so that all of it can be found again: a time in 1985 and the number."""
+    """Return the id of a node: a time in 1985 and the node's number, so that a repeated run finds the same nodes."""
     return ObjectId(b"\x1d\x00\x00\x00demo" + number.to_bytes(4))
-
-
-def remove() -> Iterator[int]:
-    """Delete what `load` made, yielding how many nodes are gone after each batch; its sections, where nothing else is left."""
-    yield from volume_data.delete(_id(0), _id(2**32 - 1))
-    root = identifier(f"volume {ROOT}")
-    section_ids = [*(section.id for section in tree.current().descendants(root)), root]
-    for section_id in section_ids:
-        section = stored_nodes.get(section_id)
-        if section is not None and not stored_nodes.holds_something(section.pk):
-            trash.trash(AUTHORS[0], section.pk, section.metadata.nonce)
-            trash.delete(section.pk)
-    volume_data.forget_places(section_ids)

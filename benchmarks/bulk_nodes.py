@@ -1,6 +1,6 @@
-"""Many new nodes at once, for measurements: the documents that `editing.create` would write, in batches, one revision each."""
+"""Insert many nodes at once: the documents that `editing.create` writes, in batches, with one revision each."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, batched, database, insert_new
-from nodes.collections import NODES, REDIRECTS, REVISIONS, TRASH
+from nodes.collections import NODES, REVISIONS
 from nodes.content import MARKDOWN, declared_fields, upgrading
 from nodes.selectors import slugs
 from nodes.services import derived
@@ -23,7 +23,7 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class Row:
-    """A node to be made, under an id chosen beforehand."""
+    """A node to insert, with an id chosen by the caller."""
 
     id: ObjectId
     author: Actor
@@ -41,9 +41,9 @@ class Row:
 
 
 def insert(rows: Iterable[Row]) -> Iterator[int]:
-    """Insert nodes with their revisions, those that are there already left as they are; yield how many were new, by batch.
+    """Insert nodes with their revisions; yield the number of new nodes of each batch. Existing ids are skipped.
 
-    Raises InvalidPlace, InvalidSlug; of a batch in which one is raised nothing is written.
+    Raises InvalidPlace and InvalidSlug before anything of the batch is written.
     """
     checked: set[tuple[ObjectId | None, str]] = set()
     for batch in batched(rows, BATCH):
@@ -60,7 +60,7 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
 
 def _document(row: Row) -> Document:
     metadata: dict[str, Any] = {
-        # A node made again must find its revision: the first nonce is worked out of the id.
+        # Derived from the id, so that a repeated insert finds the same revision.
         "nonce": ObjectId(row.id.binary[:8][::-1] + row.id.binary[8:]),
         "type": row.type,
         "parent_id": row.parent_id,
@@ -89,22 +89,3 @@ def _revision(document: Document) -> Document:
         "saved_at": now(),
         "saved_by": metadata["author"],
     }
-
-
-def delete(first: ObjectId, last: ObjectId) -> Iterator[int]:
-    """Delete for good the nodes with ids from `first` to `last`, their history and old addresses; yield how many, by batch."""
-    span = {"$gte": first, "$lte": last}
-    for collection in (NODES, TRASH):
-        while ids := [d["_id"] for d in database()[collection].find({"_id": span}, {"_id": 1}).limit(BATCH)]:
-            database()[collection].delete_many({"_id": {"$in": ids}})
-            invalidate()
-            for other in (REVISIONS, REDIRECTS):
-                database()[other].delete_many({"node_id": {"$in": ids}})
-            yield len(ids)
-    # What a run that was broken off between the two left behind.
-    database()[REVISIONS].delete_many({"node_id": span})
-
-
-def forget_places(ids: Sequence[ObjectId]) -> None:
-    """Forget where nodes stood that were deleted for good, for content that is to leave no trace."""
-    database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

@@ -1,0 +1,24 @@
+"""benchmarks/volume.py: measured content is what editors would have made."""
+
+from benchmarks import volume
+from marginalia.mongo.clock import now
+from nodes.selectors import stored_nodes
+from nodes.services import editing
+from tests.support.nodes.build import EDITOR
+
+
+def test_bulk_content_is_what_the_editor_would_have_made(mongo, client):
+    moment = now()
+    assert sum(volume.load(300, moment)) == 300
+    assert sum(volume.load(310, moment)) == 10
+    bulk = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry", "metadata.published": {"$ne": None}})
+    shown = stored_nodes.get(bulk["_id"])
+    assert client.get(shown.get_absolute_url()).status_code == 200
+    twin = editing.create(EDITOR, type="blog-entry", parent_id=shown.parent_id, slug="twin", title="Twin").id
+    edited = mongo["cms.nodes"].find_one({"_id": twin})
+    assert set(bulk) == set(edited)
+    assert {k: type(v) for k, v in bulk["metadata"].items() if v} == {
+        k: type(edited["metadata"][k]) for k, v in bulk["metadata"].items() if v
+    } | {"published": type(moment), "tags": list}
+    editing.save(EDITOR, bulk["_id"], bulk["metadata"]["nonce"], {"title": "Changed"})
+    assert mongo["cms.revisions"].count_documents({"node_id": bulk["_id"]}) == 2
