@@ -1,21 +1,22 @@
-"""The API: what mirrors, apps, static front ends and scripts read and write over HTTP, at /api/v1/.
+"""The HTTP API at /api/v1/, which mirrors, apps, static front ends and scripts use to read and write the site.
 
-Over the same selectors, services and access functions as the admin, and with no rule of its own about nodes or comments.
+It uses the same selectors, services and access functions as the admin. It has no rules of its own for nodes or
+comments.
 
-    urls.py        the API: which routers stand under /api/v1/, its schema and the page that explains it
+    urls.py        the API: its routers under /api/v1/, its OpenAPI document and its reference page
     nodes/         pages, posts and sections: reading and writing them
-    photos/        pictures: taken in, whole or in pieces, replaced, and sent
+    photos/        files of photos: uploads, whole or in pieces, replacements and downloads
     comments/      discussions
-    changes/       what changed since
+    changes/       the feed of changes
     site.py        the site, its menu, the tree of sections, tags, authors; site_settings.py: all settings
-    schemas/       what is promised: shapes of nodes made from the registry of content types, OpenAPI, the page of it
-    http/          how endpoints are declared (routing.py) and answered: JSON, ETags, If-Match, cursors (answers.py), once
-                   for each Idempotency-Key (once.py)
-    rights/        who asks and what of it is allowed: tokens, scopes, principals, limits
-    admin.py       the page where tokens are made and revoked
-    problems.py    what goes wrong, as application/problem+json
-    middleware.py  CORS, 304 and RateLimit-*, outside of the page cache, which keeps what all readers get (reader/page_cache/)
+    schemas/       shapes of nodes, made from the registry of content types; the OpenAPI document; the reference page
+    http/          how endpoints are declared (routing.py), JSON, ETags, If-Match and cursors (responses.py),
+                   repeated requests with an Idempotency-Key (idempotency.py)
+    rights/        authentication and permissions: tokens, scopes, principals, limits
+    admin.py       the admin page where users create and revoke tokens
+    problems.py    errors, as application/problem+json
+    middleware.py  CORS, 304 and RateLimit-*; runs outside the page cache (reader/page_cache/), which stores shared responses
 
-An endpoint is a function under a `Router` of api/http/routing.py; it reads `request.auth`, a Principal, which stands for a
-user wherever an access function asks for one.
+An endpoint is a function under a `Router` of api/http/routing.py. It reads `request.auth`, a Principal, which access
+functions accept instead of a user.
 """

@@ -1,4 +1,4 @@
-"""The page of the admin where an account makes and revokes its tokens. Who may change accounts sees, and revokes, all."""
+"""The admin page where users create and revoke their API tokens. Users who can change accounts see and revoke all tokens."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,8 +18,8 @@ from api.rights.scopes import LABELS, Scope
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 
-# Days that a token lasts, by choice; 0 for one that does not end.
-LASTING = {
+# Lifetimes of tokens that the form offers, in days. 0 stands for a token that does not expire.
+LIFETIMES = {
     30: gettext_lazy("30 days"),
     90: gettext_lazy("90 days"),
     365: gettext_lazy("A year"),
@@ -28,7 +28,7 @@ LASTING = {
 
 
 class TokenForm(forms.Form):
-    """What a new token is for."""
+    """The form that creates a token."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What the token is for, such as “mirror”.")
@@ -41,51 +41,58 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("As far as you may yourself. With nothing ticked, it reads what every reader sees."),
     )
     days = forms.TypedChoiceField(
-        label=gettext_lazy("It lasts"), choices=list(LASTING.items()), coerce=int, initial=90, empty_value=90
+        label=gettext_lazy("It lasts"), choices=list(LIFETIMES.items()), coerce=int, initial=90, empty_value=90
     )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
-    """List tokens, make one, revoke one. `shared`: what every page of the admin has."""
+    """Show the tokens, and create or revoke one on POST.
+
+    `shared`: the context that every page of the admin has.
+    """
     if request.method == "POST" and "revoke" in request.POST:
-        return _revoked(request)
+        return _revoke(request)
     form = TokenForm(request.POST or None)
     secret = ""
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
-        expires = now() + timedelta(days=said["days"]) if said["days"] else None
-        _token, secret = tokens.make(request.user, said["name"], [Scope(one) for one in said["scopes"]], expires)
+        data = form.cleaned_data
+        expires = now() + timedelta(days=data["days"]) if data["days"] else None
+        _token, secret = tokens.create(request.user, data["name"], [Scope(scope) for scope in data["scopes"]], expires)
         form = TokenForm()
-    rows = [_row(token) for token in tokens.of_owner(_owner(request))]
+    rows = [_row(token) for token in tokens.list_for(_owner_filter(request))]
     context = {
         "title": _("API tokens"),
         "form": form,
         "secret": secret,
         "rows": rows,
-        "is_of_all": sees_all(request.user),
+        "is_of_all": can_see_all(request.user),
     }
     response = TemplateResponse(request, "admin/api/tokens.html", {**shared, **context})
     add_never_cache_headers(response)
     return response
 
 
-def sees_all(user: Any) -> bool:
-    """Return whether a user sees the tokens of all accounts."""
+def can_see_all(user: Any) -> bool:
+    """Return whether a user can see and revoke the tokens of all accounts."""
     return bool(user.has_perm("auth.change_user"))
 
 
-def _owner(request: HttpRequest) -> ObjectId | None:
-    return None if sees_all(request.user) else request.user.pk
+def _owner_filter(request: HttpRequest) -> ObjectId | None:
+    return None if can_see_all(request.user) else request.user.pk
 
 
-def _revoked(request: HttpRequest) -> HttpResponse:
-    named = request.POST["revoke"]
-    if ObjectId.is_valid(named) and tokens.revoke(ObjectId(named), _owner(request)):
+def _revoke(request: HttpRequest) -> HttpResponse:
+    token_id = request.POST["revoke"]
+    if ObjectId.is_valid(token_id) and tokens.revoke(ObjectId(token_id), _owner_filter(request)):
         messages.success(request, _("The token is revoked: it opens nothing any more."))
     return HttpResponseRedirect(request.path)
 
 
 def _row(token: Token) -> dict[str, Any]:
     state = _("Revoked") if token.revoked else "" if token.is_valid(now()) else _("Expired")
-    return {"token": token, "scopes": [LABELS[Scope(one)] for one in token.scopes if one in LABELS], "state": state}
+    return {
+        "token": token,
+        "scopes": [LABELS[Scope(scope)] for scope in token.scopes if scope in LABELS],
+        "state": state,
+    }

@@ -7,4 +7,4 @@ class ApiConfig(AppConfig):
     verbose_name = _("API")
 
     def ready(self) -> None:
-        from api.changes import relay  # noqa: F401 - registers what the worker does
+        from api.changes import relay  # noqa: F401 - registers the relay with the worker

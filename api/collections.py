@@ -1,4 +1,4 @@
-"""What the API keeps: tokens, what was answered under an Idempotency-Key, the list of changes, pictures that come in pieces."""
+"""The API's collections: tokens, responses stored for an Idempotency-Key, the list of changes, and uploads in pieces."""
 
 from django.conf import settings
 
@@ -6,14 +6,16 @@ from marginalia.mongo.collections import Collection, Index, ShardKey, least_id
 from marginalia.mongo.schemas import BOOLEAN, BYTES, DATE, ID, INTEGER, TEXT, array_of, document, optional
 
 TOKENS = "api.tokens"
-ANSWERS = "api.answers"
+RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# A request that is sent again with its key within a day gets what it got; a day more for clocks that differ.
-ANSWERS_KEPT_SECONDS = 2 * DAY
+# A request that is sent again with its key within a day gets the stored response. The second day allows for clocks that
+# differ.
+RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
-# How long what is not finished is kept: a day, and an hour in which none is begun or gone on with.
-_KEPT = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
+# Unfinished uploads can be resumed for a day. The extra hour keeps the server from removing parts while a request uses
+# them.
+_EXPIRY = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
 STATIC = (
     Collection(
@@ -35,20 +37,20 @@ STATIC = (
         unsharded_because="Small: a few for each account.",
     ),
     Collection(
-        ANSWERS,
-        (Index("kept_for_two_days", (("created", 1),), expire_after_seconds=ANSWERS_KEPT_SECONDS),),
+        RESPONSES,
+        (Index("kept_for_two_days", (("created", 1),), expire_after_seconds=RESPONSE_LIFETIME_SECONDS),),
         validator=document({"_id": ID, "asked": TEXT, "created": DATE}),
         unsharded_because="Small, and short-lived: what programs that write were answered.",
     ),
     Collection(
         UPLOADS,
-        (Index("by_slot", (("owner_id", 1), ("slot", 1)), unique=True), _KEPT),
+        (Index("by_slot", (("owner_id", 1), ("slot", 1)), unique=True), _EXPIRY),
         validator=document({"owner_id": ID, "slot": INTEGER, "length": INTEGER, "said": document({}), "begun": DATE}),
         unsharded_because="Small, and short-lived: a few for each account.",
     ),
     Collection(
         PARTS,
-        (Index("by_upload", (("upload_id", 1), ("n", 1)), unique=True), _KEPT),
+        (Index("by_upload", (("upload_id", 1), ("n", 1)), unique=True), _EXPIRY),
         shard_key=ShardKey(
             (("upload_id", 1), ("n", 1)), unique=True, reason="An upload is read in order.", least=least_id
         ),
@@ -58,13 +60,13 @@ STATIC = (
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the collections; how long changes are kept is a setting."""
+    """Return the declarations of the API's collections. A setting decides how long changes are stored."""
     changes = Collection(
         CHANGES,
         (
             Index("by_key", (("key", 1),), unique=True),
             Index("public_by_shown", (("public", 1), ("shown", 1))),
-            # The last entry is marked while a relay runs, so that the list never ends.
+            # The relay marks the last entry while it runs, so this index never empties the list.
             Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
         ),
         validator=document(

@@ -1,5 +1,7 @@
-"""What is done around every answer of the API, outside of the page cache: other origins may read it, 304, and how often who
-asked may ask again."""
+"""Middleware for all responses of the API: CORS headers, 304 Not Modified and RateLimit headers.
+
+It runs outside the page cache, because these depend on the client.
+"""
 
 from collections.abc import Callable
 
@@ -10,48 +12,52 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from api.rights import limits
 
 PREFIX = "/api/"
-# What scripts of other origins may send and read. Never cookies: what they get is what every reader gets.
-SENT = "Accept, If-None-Match"
-READ = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
-KEPT_SECONDS = 86_400
+# Headers that scripts of other origins can send and read. Cookies are never allowed, so scripts only get what every
+# reader gets.
+ALLOWED_HEADERS = "Accept, If-None-Match"
+EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
+PREFLIGHT_SECONDS = 86_400
 
 
 class ApiMiddleware:
-    """Answer 304 where the asking program has the bytes, and name the origins that may read (API["ORIGINS"])."""
+    """Return 304 if the client already has the response, and allow the origins in API["ORIGINS"]."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not is_of_api(request):
+        if not is_api_request(request):
             return self.get_response(request)
-        origin = _allowed(request)
+        origin = _allowed_origin(request)
         if origin and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
             response = HttpResponse(status=204)
             response["Access-Control-Allow-Methods"] = "GET, HEAD"
-            response["Access-Control-Allow-Headers"] = SENT
-            response["Access-Control-Max-Age"] = str(KEPT_SECONDS)
+            response["Access-Control-Allow-Headers"] = ALLOWED_HEADERS
+            response["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)
         else:
             response = self.get_response(request)
             if request.method in ("GET", "HEAD") and response.status_code == 200 and response.has_header("ETag"):
                 response = get_conditional_response(request, response["ETag"], None, response) or response
-        limits.tell(request, response)
+        limits.add_headers(request, response)
         if origin:
             response["Access-Control-Allow-Origin"] = origin
-            response["Access-Control-Expose-Headers"] = READ
+            response["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
         if settings.API["ORIGINS"] and "*" not in settings.API["ORIGINS"]:
             patch_vary_headers(response, ["Origin"])
         return response
 
 
-def is_of_api(request: HttpRequest) -> bool:
-    """Return whether a request is for the API, whose programs read no pages: what goes wrong is told as problem+json."""
+def is_api_request(request: HttpRequest) -> bool:
+    """Return whether a request is for the API.
+
+    API clients don't read HTML, so their errors are sent as problem+json.
+    """
     return request.path_info.startswith(PREFIX)
 
 
-def _allowed(request: HttpRequest) -> str:
-    """Return the origin that a script may read the answer from, "" for none."""
+def _allowed_origin(request: HttpRequest) -> str:
+    """Return the origin whose scripts can read the response, "" for none."""
     origin = request.headers.get("Origin", "")
     allowed = settings.API["ORIGINS"]
-    # Without an origin too: a cache in front has one answer for all.
+    # With "*", the header is sent even without an Origin, because a CDN stores one response for all clients.
     return "*" if "*" in allowed else origin if origin in allowed else ""

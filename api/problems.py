@@ -1,6 +1,6 @@
-"""What goes wrong, told as problem+json (RFC 9457): {type, title, status, detail, errors: [{field, message}]}.
+"""Errors as problem+json (RFC 9457): {type, title, status, detail, errors: [{field, message}]}.
 
-`type` is an address on the page that explains the API, so that a program can tell problems of one status apart.
+`type` is a URL on the API's reference page, so that a program can tell problems with the same status apart.
 """
 
 import json
@@ -22,11 +22,11 @@ from marginalia.mongo.servers import is_outage
 logger = logging.getLogger("api")
 
 CONTENT_TYPE = "application/problem+json"
-# Where `type` leads.
-EXPLAINED = "/api/v1/"
-# Seconds after which to come back while the database is away: an election takes about as long.
+# The URL prefix of `type`.
+TYPE_PREFIX = "/api/v1/"
+# Seconds until a client should try again while the database is unavailable. An election takes about as long.
 RETRY_AFTER = 15
-# Problems by kind: their status and what they mean. The page that explains the API lists them.
+# Kinds of problems, with their status and meaning. The reference page lists them.
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request cannot be read."),
     "unauthorized": (
@@ -51,16 +51,16 @@ KINDS: dict[str, tuple[int, str]] = {
     "failed": (500, "An error of the site, which was recorded."),
     "unavailable": (503, "The database is away: Retry-After says when to come back."),
 }
-# What the shapes say in words of their own, by what it is.
-_SAID = {"extra_forbidden": "There is no such field.", "missing": "This is needed."}
+# Messages that replace those of pydantic, by type of error.
+_MESSAGES = {"extra_forbidden": "There is no such field.", "missing": "This is needed."}
 _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items())}
 
 
 class Problem(Exception):
-    """What an endpoint raises to answer with a problem: `raise Problem("stale", "…", base=…)`.
+    """An error that an endpoint raises to return a problem: `raise Problem("stale", "…", base=…)`.
 
-    `errors`: (field, message) of each field that is wrong, the field as a path such as "body.detail.servings"; `more`: further
-    members of the document. Raises KeyError for a kind that KINDS does not have.
+    `errors`: (field, message) of each invalid field, with a path such as "body.detail.servings" as field. `more`: extra
+    members of the document. Raises KeyError if KINDS does not have the kind.
     """
 
     def __init__(
@@ -81,14 +81,23 @@ class Problem(Exception):
         super().__init__(f"{self.status} {kind}: {detail}")
 
     def as_document(self) -> dict[str, Any]:
-        """Return the problem as it is sent."""
-        said = {"type": f"{EXPLAINED}#{self.kind}", "title": HTTPStatus(self.status).phrase, "status": self.status}
-        named = [{"field": field, "message": message} for field, message in self.errors]
-        return {**said, "detail": self.detail or self.meaning, **({"errors": named} if named else {}), **self.more}
+        """Return the problem as a dictionary, ready to be sent as JSON."""
+        document = {
+            "type": f"{TYPE_PREFIX}#{self.kind}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+        }
+        errors = [{"field": field, "message": message} for field, message in self.errors]
+        return {
+            **document,
+            "detail": self.detail or self.meaning,
+            **({"errors": errors} if errors else {}),
+            **self.more,
+        }
 
 
-def answer(problem: Problem) -> HttpResponse:
-    """Return the answer that tells of a problem; no cache keeps it."""
+def problem_response(problem: Problem) -> HttpResponse:
+    """Return the response for a problem, which no cache may store."""
     response = HttpResponse(json.dumps(problem.as_document(), default=str), status=problem.status)
     response["Content-Type"] = CONTENT_TYPE
     for name, value in problem.headers.items():
@@ -97,29 +106,37 @@ def answer(problem: Problem) -> HttpResponse:
     return response
 
 
-def only_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Have a view answer what reads; all else is told as a problem, with or without a CSRF token."""
+def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view so that it accepts only GET and HEAD.
+
+    Other methods get a problem, with or without a CSRF token.
+    """
 
     @wraps(view)
     def safe(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
-        return answer(Problem("method-not-allowed", "This address takes GET, HEAD.", headers={"Allow": "GET, HEAD"}))
+        return problem_response(
+            Problem("method-not-allowed", "This address takes GET, HEAD.", headers={"Allow": "GET, HEAD"})
+        )
 
     return csrf_exempt(safe)
 
 
-def of(error: Exception) -> Problem:
-    """Return the problem that an exception is. What no one expected is logged, and tells nothing of itself."""
+def from_exception(error: Exception) -> Problem:
+    """Return the problem for an exception.
+
+    Unexpected exceptions are logged, and their problem reveals nothing about them.
+    """
     if isinstance(error, Problem):
         return error
-    # What raised while a body was parsed comes wrapped.
+    # ninja wraps exceptions that are raised while it parses a body.
     if isinstance(error.__cause__, Problem):
         return error.__cause__
     if isinstance(error, ValidationError):
-        return Problem("invalid", errors=[(_path(one["loc"]), message(one)) for one in error.errors])
+        return Problem("invalid", errors=[(_path(item["loc"]), message(item)) for item in error.errors])
     if isinstance(error, HttpError):
-        return _of_status(error.status_code, "" if error.status_code == 401 else f"{error.message}.")
+        return _from_status(error.status_code, "" if error.status_code == 401 else f"{error.message}.")
     if isinstance(error, Http404):
         return Problem("not-found")
     if isinstance(error, PermissionDenied):
@@ -135,24 +152,24 @@ def of(error: Exception) -> Problem:
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return the sentence about an error of pydantic."""
-    return _SAID.get(error["type"], error["msg"].removeprefix("Value error, "))
+    """Return the message for an error of pydantic."""
+    return _MESSAGES.get(error["type"], error["msg"].removeprefix("Value error, "))
 
 
 def unavailable() -> Problem:
-    """Return the problem of a database that is away."""
+    """Return the problem for an unavailable database."""
     return Problem("unavailable", headers={"Retry-After": str(RETRY_AFTER)})
 
 
-def _of_status(status: int, detail: str) -> Problem:
+def _from_status(status: int, detail: str) -> Problem:
     kind = _BY_STATUS.get(status, "bad-request")
     return Problem(kind, detail, headers={"WWW-Authenticate": "Bearer"} if kind == "unauthorized" else None)
 
 
-def _path(place: Sequence[Any]) -> str:
-    """Return where a value stands: ("query", "filters", "limit") as "query.limit".
+def _path(location: Sequence[Any]) -> str:
+    """Return the path of a value: ("query", "filters", "limit") becomes "query.limit".
 
-    The parameter of a function that it came by is no part of it; of a body, it is all that there is.
+    The name of the function's parameter is left out, except for a whole body, where it is the only name.
     """
-    source, *rest = map(str, place)
+    source, *rest = map(str, location)
     return ".".join([source, *(rest[1:] if len(rest) > 1 or source == "body" else rest)])

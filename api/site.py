@@ -1,4 +1,4 @@
-"""The site and what leads through it: settings that readers see, menu, tree of sections, tags, authors."""
+"""The site and its navigation: public settings, menu, tree of sections, tags, authors."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field
 
-from api.http import answers
+from api.http import responses
 from api.http.routing import Router
 from api.schemas.shapes import Id, Shape
 from marginalia.mongo.clock import now
@@ -20,7 +20,10 @@ router = Router(tags=["Site"])
 
 
 class Link(Shape):
-    """Where the site's menu, footer and profiles lead. `node`: the page or section of this site that it is, if it is one."""
+    """A link of the menu, the footer or the profiles.
+
+    `node`: the page or section that it leads to, null for other targets.
+    """
 
     title: str
     url: str
@@ -28,7 +31,7 @@ class Link(Shape):
 
 
 class Site(Shape):
-    """What the settings say that readers see."""
+    """The public settings of the site."""
 
     name: str
     tagline: str
@@ -42,8 +45,10 @@ class Site(Shape):
     social: list[Link]
 
 
-class Section(Shape):
-    """A live section. `section`: the one that it stands in, null at the top level."""
+class LiveSection(Shape):
+    """A live section. `section`: its parent section, null at the top level."""
+
+    __qualname__ = "Section"  # the name in the OpenAPI document
 
     id: Id
     section: Id | None
@@ -55,15 +60,17 @@ class Section(Shape):
 
 
 class Tag(Shape):
-    """A tag, and on how many public nodes it is."""
+    """A tag, and its number of public nodes."""
 
     name: str
     count: int
     path: str
 
 
-class Author(Shape):
-    """Who signs posts. `node`: the page that tells of the author, if there is one."""
+class PostAuthor(Shape):
+    """An author of posts. `node`: the author's page, if there is one."""
+
+    __qualname__ = "Author"  # the name in the OpenAPI document
 
     name: str
     path: str
@@ -72,72 +79,75 @@ class Author(Shape):
 
 
 class Tree(Shape):
-    """All live sections, each behind the one that it stands in."""
+    """All live sections, each after its parent."""
 
-    items: list[Section]
+    items: list[LiveSection]
 
 
 class Tags(Shape):
-    """The tags in use, the most used first: 1,000 at most."""
+    """The tags in use, the most frequent first, 1,000 at most."""
 
     items: list[Tag]
 
 
 class Authors(Shape):
-    """Who signs public posts, who wrote last first."""
+    """The authors of public posts. The author with the newest post is first."""
 
-    items: list[Author]
+    items: list[PostAuthor]
 
 
 @router.get("/site", url_name="api-site", response=Site, summary="Read the site's settings and menu")
 def site(request: HttpRequest) -> HttpResponse:
-    """Answer name, language, menu and links, as readers' pages show them."""
+    """Return the name, language, menu and links of the site, as its pages show them."""
     settings = stored_site.current().settings
     moment = now()
     sections = sections_tree.current()
     menu = menus.resolve_links(settings.menu, moment) if settings.menu else sections.live_children(None, moment)
-    said = {name: getattr(settings, name) for name in ("name", "tagline", "language", "time_zone", "posts_per_page")}
-    said |= {"url": links.origin(request), "menu": _links(menu), "footer": settings.footer}
-    said |= {name: _links(menus.resolve_links(getattr(settings, name), moment)) for name in ("footer_links", "social")}
-    return answers.told(request, said)
+    data = {name: getattr(settings, name) for name in ("name", "tagline", "language", "time_zone", "posts_per_page")}
+    data |= {"url": links.origin(request), "menu": _serialize_links(menu), "footer": settings.footer}
+    data |= {
+        name: _serialize_links(menus.resolve_links(getattr(settings, name), moment))
+        for name in ("footer_links", "social")
+    }
+    return responses.json_response(request, data)
 
 
-def _links(shown: Any) -> list[dict[str, Any]]:
-    return [{"title": link.title, "url": link.url, "node": link.id} for link in shown]
+def _serialize_links(menu_links: Any) -> list[dict[str, Any]]:
+    return [{"title": link.title, "url": link.url, "node": link.id} for link in menu_links]
 
 
 @router.get("/tree", url_name="api-tree", response=Tree, summary="Read the tree of sections")
 def tree(request: HttpRequest) -> HttpResponse:
-    """Answer all live sections: what stands in each is listed by `/nodes?section=`."""
+    """Return all live sections. `/nodes?section=` lists the nodes in a section."""
     sections = sections_tree.current()
     moment = now()
-    found = [sections.sections[one] for one in sections.live_ids(moment) if one is not None]
+    live_sections = [sections.sections[id] for id in sections.live_ids(moment) if id is not None]
     items = [
         {
-            "id": one.id,
-            "section": one.parent_id,
-            "type": one.type,
-            "slug": one.slug,
-            "title": one.title,
-            "path": sections.url(one.parent_id, one.slug),
-            "updated": one.updated,
+            "id": section.id,
+            "section": section.parent_id,
+            "type": section.type,
+            "slug": section.slug,
+            "title": section.title,
+            "path": sections.url(section.parent_id, section.slug),
+            "updated": section.updated,
         }
-        for one in found
+        for section in live_sections
     ]
-    return answers.told(request, {"items": items})
+    return responses.json_response(request, {"items": items})
 
 
 @router.get("/tags", url_name="api-tags", response=Tags, summary="List tags")
 def tags(request: HttpRequest) -> HttpResponse:
-    """Answer the tags that readers meet: what carries one is listed by `/nodes?tag=`."""
-    found = tag_counts.count_tags(sections_tree.current(), now())
-    items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in found.items()]
-    return answers.told(request, {"items": items})
+    """Return the tags of public nodes. `/nodes?tag=` lists the nodes with a tag."""
+    counts = tag_counts.count_tags(sections_tree.current(), now())
+    items = [{"name": name, "count": count, "path": reverse("tag", args=[name])} for name, count in counts.items()]
+    return responses.json_response(request, {"items": items})
 
 
 @router.get("/authors", url_name="api-authors", response=Authors, summary="List authors")
 def authors(request: HttpRequest) -> HttpResponse:
-    """Answer who signs what readers see: what is signed with a name is listed by `/nodes?author=`."""
+    """Return the authors of public nodes. `/nodes?author=` lists the nodes of an author."""
     sections = sections_tree.current()
     moment = now()
     by_slug = bylines.authors(sections, moment)
@@ -146,9 +156,9 @@ def authors(request: HttpRequest) -> HttpResponse:
         {
             "name": name,
             "path": reverse("author", args=[slug]),
-            "newest": at,
+            "newest": newest,
             "node": pages[slug].pk if slug in pages else None,
         }
-        for slug, (name, at) in sorted(by_slug.items(), key=lambda item: item[1][1], reverse=True)
+        for slug, (name, newest) in sorted(by_slug.items(), key=lambda item: item[1][1], reverse=True)
     ]
-    return answers.told(request, {"items": items})
+    return responses.json_response(request, {"items": items})

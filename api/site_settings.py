@@ -1,4 +1,4 @@
-"""The settings of the site: read and changed by administrators, with the checks of their form."""
+"""Endpoints that read and change the settings of the site: only for administrators, with the checks of the admin's form."""
 
 import json
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from ninja import Body
 
-from api.http import answers
-from api.http.once import KEY, once
+from api.http import responses
+from api.http.idempotency import KEY_PARAMETER, run_once
 from api.http.routing import Router
 from api.problems import Problem
 from api.rights import principals
@@ -27,82 +27,86 @@ from nodes.services.site import SettingsConflict, invalidate, save_settings
 
 router = Router(tags=["Site"])
 
-# The version of settings that no one has set yet.
-NEVER_SET = ObjectId("0" * 24)
+# The nonce in the ETag of settings that were never saved.
+UNSAVED_NONCE = ObjectId("0" * 24)
 
 
 @router.get("/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Read all settings")
 def read(request: HttpRequest) -> HttpResponse:
-    """Answer the settings as administrators see them. Their ETag is what If-Match takes for a change."""
+    """Return the settings as administrators see them. If-Match of a change expects their ETag."""
     _check_rights(request)
-    return _answer(request)
+    return _settings_response(request)
 
 
 @router.patch(
     "/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Change settings",
-    openapi_extra={"parameters": [answers.IF_MATCH, KEY]},
+    openapi_extra={"parameters": [responses.IF_MATCH, KEY_PARAMETER]},
 )  # fmt: skip
-def change(request: HttpRequest, said: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
-    """Change settings, as a JSON Merge Patch with If-Match. If others changed some since: 412, with what is stored."""
-    _check_rights(request)
-    wanted: dict[str, Any] = said.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
+def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
+    """Change settings with a JSON Merge Patch and If-Match.
 
-    def work(form: ObjectId | None) -> HttpResponse:
-        seen = answers.expected(request)
-        changes = _cleaned(wanted)
+    If others have changed settings since, the response is 412 with the stored values.
+    """
+    _check_rights(request)
+    patch: dict[str, Any] = data.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
+
+    def work(request_id: ObjectId | None) -> HttpResponse:
+        seen = responses.if_match_nonce(request)
+        changes = _clean(patch)
         site = stored_site.read()
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
-                # It was stored by this very request, sent before, and readers may not have been told.
+                # An earlier attempt of this request stored the changes, but may have failed before the caches were
+                # invalidated.
                 invalidate()
-            return _answer(request)
+            return _settings_response(request)
         if _nonce(site) != seen:
-            raise _stale(changes)
+            raise _stale_problem(changes)
         try:
             save_settings(changes, present)
         except SettingsConflict as error:
-            raise _stale(changes) from error
+            raise _stale_problem(changes) from error
         except TooBusy as error:
             raise Problem("unavailable", str(error), headers={"Retry-After": "1"}) from error
-        return _answer(request)
+        return _settings_response(request)
 
-    return once(request, work)
+    return run_once(request, work)
 
 
 def _check_rights(request: HttpRequest) -> None:
-    if not access.may_set_up(principals.having(request, Scope.ADMINISTER)):
+    if not access.may_set_up(principals.require_scope(request, Scope.ADMINISTER)):
         raise PermissionDenied
 
 
-def _cleaned(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they are stored, if the form takes them. Raises Problem (422) naming those that it does not."""
-    found = {}
+def _clean(patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as they are stored, checked by the admin's form. Raises Problem (422) with all invalid settings."""
+    cleaned = {}
     errors = []
-    usual = asdict(StoredSettings())
-    for name, value in wanted.items():
+    defaults = asdict(StoredSettings())
+    for name, value in patch.items():
         try:
-            # A photo is written by its id.
-            found[name] = usual[name] if value is None else SettingsForm.base_fields[name].clean(value)
+            # The form's field for a photo accepts its id.
+            cleaned[name] = defaults[name] if value is None else SettingsForm.base_fields[name].clean(value)
         except ValidationError as error:
             errors.append((f"body.{name}", " ".join(error.messages)))
     if errors:
         raise Problem("invalid", errors=errors)
-    return found
+    return cleaned
 
 
 def _nonce(site: Site) -> ObjectId:
-    return site.nonce or NEVER_SET
+    return site.nonce or UNSAVED_NONCE
 
 
-def _stale(changes: Mapping[str, Any]) -> Problem:
+def _stale_problem(changes: Mapping[str, Any]) -> Problem:
     site = stored_site.read()
     present = asdict(site.settings)
     sides = {"stored": {name: present[name] for name in changes}, "yours": dict(changes)}
-    said = json.loads(json.dumps(sides, default=answers.as_json))
-    return Problem("stale", "Others have changed settings since.", etag=f'"{_nonce(site)}"', **said)
+    json_sides = json.loads(json.dumps(sides, default=responses.json_default))
+    return Problem("stale", "Others have changed settings since.", etag=f'"{_nonce(site)}"', **json_sides)
 
 
-def _answer(request: HttpRequest) -> HttpResponse:
+def _settings_response(request: HttpRequest) -> HttpResponse:
     site = stored_site.read()
-    return answers.told(request, asdict(site.settings), nonce=_nonce(site))
+    return responses.json_response(request, asdict(site.settings), nonce=_nonce(site))

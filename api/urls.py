@@ -1,4 +1,4 @@
-"""Where the API stands: its routers under /api/v1/, its schema, the page that explains it."""
+"""URLs of the API: its routers under /api/v1/, its OpenAPI document and its reference page."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path
@@ -28,9 +28,9 @@ for router in (bulk.router, moderating.router, site.router, site_settings.router
 
 @csrf_exempt
 def unknown(request: HttpRequest) -> HttpResponse:
-    """Answer 404 for whatever has no operation, as a problem, whatever is sent to it."""
+    """Return a 404 problem for any URL without an operation, whatever the method or body."""
     hint = " Its addresses have no slash at the end." if request.path.endswith("/") else ""
-    return problems.answer(Problem("not-found", f"There is no such address in the API.{hint}"))
+    return problems.problem_response(Problem("not-found", f"There is no such address in the API.{hint}"))
 
 
 urlpatterns = [
@@ -38,6 +38,6 @@ urlpatterns = [
     path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
     path("v1/photos/may-send", permission.may_send, name="api-may-send-photos"),
     path("v1/", api.urls),
-    # Whatever follows, line ends too: no address here is one of the site.
+    # Match everything, even line breaks, because no URL below this prefix belongs to the site.
     re_path("^", unknown),
 ]

@@ -1,8 +1,8 @@
-"""What changed since: one list of all changes, in order, for mirrors and caches.
+"""The feed of changes: one ordered list of all changes, for mirrors and caches.
 
 reading.py     GET /changes
-relay.py       what the worker does: reads the change stream of MongoDB, and appends
-events.py      what an event of the stream tells
-visibility.py  which changes readers may know of
-stored.py      the list as it is stored: numbers, the end, the horizon
+relay.py       the worker's part: read MongoDB's change stream and append to the list
+events.py      turn events of the stream into changes
+visibility.py  which changes readers can know of
+change_log.py  the list as it is stored: numbers, the last entry, expiry
 """

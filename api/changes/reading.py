@@ -1,4 +1,4 @@
-"""GET /changes: what changed since, in order, for mirrors and caches."""
+"""GET /changes: the changes since a number, in order, for mirrors and caches."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import Field
 
-from api.changes import stored
-from api.http import answers
+from api.changes import change_log
+from api.http import responses
 from api.http.routing import Router
 from api.problems import RETRY_AFTER, Problem
 from api.rights import principals
@@ -17,26 +17,29 @@ from api.schemas.shapes import Id, Shape
 from nodes import access
 
 router = Router(tags=["Changes"])
-SIZE, MOST = 200, 1_000
+DEFAULT_LIMIT, MAX_LIMIT = 200, 1_000
 
 
 class Change(Shape):
-    """That something changed, not what: read it again. What is not there any more, or not yours to see, answers 404."""
+    """A change without its content: read the thing again. If it was deleted, or if you can't see it, it returns 404."""
 
     number: int
     kind: str = Field(
-        description="`node`, `photo`; `subtree`: a section, and with it all that stands in it; `settings`; `comments`: those "
-        "of one page; `reset`: changes may be missing before this one, begin anew. More kinds may come."
+        description="`node`, `photo`; `subtree`: a section with everything in it; `settings`; `comments`: of one page; "
+        "`reset`: changes before this one may be missing, so start again. More kinds may be added."
     )
     id: str = Field(
-        description="Of the node or photo; of comments the discussion's, `nodes.node:ID`; else empty or `site`."
+        description="Of the node or photo; for comments of the discussion, `nodes.node:ID`; otherwise empty or `site`."
     )
-    nonce: Id | None = Field(description="Of the version that came, where one did that you may read.")
-    at: datetime = Field(description="When it was told.")
+    nonce: Id | None = Field(description="The nonce of the new version, if there is one that you can read.")
+    at: datetime = Field(description="When the change was added to the list.")
 
 
 class Changes(Shape):
-    """What changed since a number. `next`: the number to ask with the next time; `more`: whether it is worth asking at once."""
+    """The changes since a number.
+
+    `next`: the number for the next request. `more`: more changes are already available.
+    """
 
     changes: list[Change]
     next: int
@@ -46,37 +49,42 @@ class Changes(Shape):
 @router.get("/changes", url_name="api-changes", response=Changes, summary="Read what changed since")
 def changes(
     request: HttpRequest,
-    since: Annotated[int | None, Query(ge=0, description="`next` of the answer before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST)] = SIZE,
+    since: Annotated[int | None, Query(ge=0, description="`next` of the previous response.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Answer what changed since a number, in order. Without `since`: the number to begin with, before all is read once.
+    """Return the changes since a number, in order.
 
-    Each change is told at least once; one that follows another of the same thing may stand for both. A `since` that is further
-    back than changes are kept is answered with 410: begin anew. A token with the scope “read”, of who sees everything, gets
-    changes of drafts, too; all others get those of what readers see, or saw until then. Either has numbers of its own.
+    Without `since`, return only the number to start with, before a first full read.
+
+    Each change is returned at least once. If something changed several times, one entry may stand for all of them. If
+    `since` is older than the stored changes, the response is 410: start again. A token with the scope “read” whose
+    owner can see everything also gets changes of drafts. All others get the changes of what readers see, or saw until
+    then. The two lists have different numbers.
     """
-    public_only = not _sees_all(principals.of(request))
-    ends = stored.ends(public_only=public_only)
-    if ends is None:
+    public_only = not _sees_all(principals.current(request))
+    bounds = change_log.bounds(public_only=public_only)
+    if bounds is None:
         raise Problem(
             "unavailable",
             "The list of changes has not begun: no worker runs.",
             headers={"Retry-After": str(RETRY_AFTER)},
         )
-    first, last = ends
+    first, last = bounds
     if since is None:
-        return answers.told(request, {"changes": [], "next": last, "more": False})
+        return responses.json_response(request, {"changes": [], "next": last, "more": False})
     if not first - 1 <= since <= last:
-        how = "Begin anew: ask without `since` for a number, read all once, and go on from that number."
-        raise Problem("gone", f"The list of changes does not lead on from {since}. {how}")
-    found = stored.since(since, limit + 1, public_only=public_only)
-    shown = found[:limit]
-    more = len(found) > limit
-    following = shown[-1]["number"] if more else max(last, *(one["number"] for one in found), since)
-    return answers.told(request, {"changes": list(map(_told, shown)), "next": following, "more": more})
+        advice = "Begin anew: ask without `since` for a number, read all once, and go on from that number."
+        raise Problem("gone", f"The list of changes does not lead on from {since}. {advice}")
+    entries = change_log.entries_after(since, limit + 1, public_only=public_only)
+    shown = entries[:limit]
+    has_more = len(entries) > limit
+    next_number = shown[-1]["number"] if has_more else max(last, *(entry["number"] for entry in entries), since)
+    return responses.json_response(
+        request, {"changes": list(map(_entry_data, shown)), "next": next_number, "more": has_more}
+    )
 
 
-def _told(entry: dict[str, Any]) -> dict[str, Any]:
+def _entry_data(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: entry[name] for name in ("number", "kind", "id", "nonce", "at")}
 
 

@@ -1,7 +1,8 @@
-"""What the worker does for the list of changes: it reads a majority change stream, and appends what it tells.
+"""The worker's part in the feed of changes: read a majority change stream, and append the changes to the list.
 
-Several workers may do so at once: each goes on from the last entry, and one of them writes the next (api/changes/stored.py).
-What becomes public or expires by time makes no event: it is looked for, and told once.
+Several workers can do this at once. Each continues after the last entry, and one of them writes the next one
+(api/changes/change_log.py). Nodes that become public or expire at a certain time cause no event. So the relay searches
+for them, and appends each once.
 """
 
 from contextlib import suppress
@@ -10,8 +11,8 @@ from datetime import datetime, timedelta
 
 from pymongo.errors import OperationFailure
 
-from api.changes import events, stored, visibility
-from api.changes.stored import RESET, Entry, Last, Overtaken
+from api.changes import change_log, events, visibility
+from api.changes.change_log import RESET, Entry, LastEntry, Overtaken
 from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
@@ -20,97 +21,108 @@ from nodes.selectors import falling_due
 from nodes.services import site
 from reader.change_stream import CANNOT_RESUME, PIPELINE
 
-# Events that are read, and told, together.
+# Maximum number of events that are read and appended together.
 BATCH = 500
-# How long the stream waits for an event, in milliseconds: what was written before is read without waiting.
-AWAIT = 1
-# How long the end of the list says nothing of how far the relay has come.
-MARKED = timedelta(seconds=15)
-# What falls due is told this much later, so that all servers show it by then, whatever their clocks say, and no save that was
-# under way is missed.
+# How long the stream waits for an event, in milliseconds. It returns earlier events without waiting.
+MAX_AWAIT_MS = 1
+# The relay records its progress at the last entry at most this often.
+MARK_INTERVAL = timedelta(seconds=15)
+# Scheduled changes are appended this much later. By then all servers show them, even if their clocks differ, and every
+# save in progress has ended.
 GRACE = timedelta(seconds=5)
 
 
 @jobs.frequently
 def relay(moment: datetime | None = None) -> int:
-    """Append what has changed since the last entry; return how many entries. `moment`: the present.
+    """Append the changes since the last entry, and return the number of new entries.
 
-    Raises PyMongoError, as where the server is a standalone, which has no change streams.
+    `moment`: the current time, read from the clock by default. Raises PyMongoError, for example if the server is a
+    standalone without change streams.
     """
-    given = moment
+    fixed_moment = moment
     moment = moment or now()
     appended = 0
     with suppress(Overtaken):
-        last = _begun(moment)
-        start = last.resume
-        is_more = True
-        while is_more:
+        last = _resume_or_start(moment)
+        resume = last.resume
+        has_more = True
+        while has_more:
             try:
-                found, resume = _read(start)
+                batch, resume_token = _read_events(resume)
             except OperationFailure as error:
                 if error.code not in CANNOT_RESUME:
                     raise
-                # What is told from here on is no longer all: who follows begins anew.
-                stored.append(last, [_reset("lost", last.number, None, last.until)])
-                last = _begun(moment)
-                start = last.resume
+                # Some changes are lost, so clients must start again.
+                change_log.append(last, [_reset_entry("lost", last.number, None, last.until)])
+                last = _resume_or_start(moment)
+                resume = last.resume
                 continue
-            start = resume
-            is_more = len(found) == BATCH
-            if told := visibility.entries(events.changes(found), last.until, given or now()):
-                if events.ends_unversioned(found):
-                    # Its writer is about to do so, or has died. Who reads what is told must not get what was kept before.
+            resume = resume_token
+            has_more = len(batch) == BATCH
+            if entries := visibility.entries(events.parse_changes(batch), last.until, fixed_moment or now()):
+                if events.lacks_site_version(batch):
+                    # The writer is about to store a new version, or has died. Clients that learn of a change must not
+                    # get older cached pages.
                     site.invalidate()
-                last = stored.append(last, told)
-                appended += len(told)
-        if due := _due(last, resume, moment):
-            stored.append(last, due)
-            appended += len(due)
-        elif moment - last.marked > MARKED:
-            stored.mark(last, resume, max(last.until, moment - GRACE))
+                last = change_log.append(last, entries)
+                appended += len(entries)
+        if due_entries := _due_entries(last, resume_token, moment):
+            change_log.append(last, due_entries)
+            appended += len(due_entries)
+        elif moment - last.marked > MARK_INTERVAL:
+            change_log.mark(last, resume_token, max(last.until, moment - GRACE))
     return appended
 
 
-def _begun(moment: datetime) -> Last:
-    """Return the end of a list that goes on; where it has not begun, or its history is lost, of one that begins.
+def _resume_or_start(moment: datetime) -> LastEntry:
+    """Return the last entry of a list that can be continued.
 
-    That takes two entries. The first, without a token, keeps off a relay that goes on from the entry before. The second has the
-    time of the first as its number: above all numbers that were ever given out, also by a database that was restored since.
+    If there is none, or if its history is lost, start a new list.
+
+    A new list has two entries at first. The first has no resume token, which stops any relay that continues from the
+    entry before. The second has the time of the first as its number. So it is higher than all numbers ever given out,
+    even by a database that was restored from a backup.
     """
-    last = stored.last() or stored.append(None, [_reset("first", 0, None, moment - GRACE)])
+    last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:
-        _found, token = _read(None)
-        again = _reset("begun", last.number, token, last.until)
-        last = stored.append(last, [again], number=round(last.at.timestamp() * 1000))
+        _events, token = _read_events(None)
+        second = _reset_entry("begun", last.number, token, last.until)
+        last = change_log.append(last, [second], number=round(last.at.timestamp() * 1000))
     return last
 
 
-def _reset(why: str, number: int, resume: Document | None, until: datetime) -> Entry:
-    return Entry(f"{why}:{number}", RESET, "", None, True, resume, until)
+def _reset_entry(reason: str, number: int, resume: Document | None, until: datetime) -> Entry:
+    return Entry(f"{reason}:{number}", RESET, "", None, True, resume, until)
 
 
-def _read(resume: Document | None) -> tuple[list[Document], Document]:
-    """Return the events after a token (from now on without one), BATCH at most, and the token to go on from."""
-    found: list[Document] = []
-    with database().watch(PIPELINE, start_after=resume, max_await_time_ms=AWAIT, batch_size=BATCH) as stream:
-        while len(found) < BATCH and (event := stream.try_next()) is not None:
-            found.append(event)
+def _read_events(resume: Document | None) -> tuple[list[Document], Document]:
+    """Return at most BATCH events after a resume token, and the token to continue from.
+
+    Without a resume token, events from now on are returned.
+    """
+    events: list[Document] = []
+    with database().watch(PIPELINE, start_after=resume, max_await_time_ms=MAX_AWAIT_MS, batch_size=BATCH) as stream:
+        while len(events) < BATCH and (event := stream.try_next()) is not None:
+            events.append(event)
         token = stream.resume_token
-    assert token is not None  # as every answer of the server has one
-    return found, dict(token)
+    assert token is not None  # every response of the server has one
+    return events, dict(token)
 
 
-def _due(last: Last, resume: Document | None, moment: datetime) -> list[Entry]:
-    """Return what fell due since, and is not told yet: a relay that died may have told a part of it."""
+def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:
+    """Return entries for scheduled changes that are due.
+
+    It skips those that a relay which died has already appended.
+    """
     until = moment - GRACE
     if until <= last.until:
         return []
-    found = falling_due.changes_between(last.until, until)
-    if not found:
+    due_documents = falling_due.changes_between(last.until, until)
+    if not due_documents:
         return []
     sections = tree.load()
-    made = [visibility.due(one, sections, resume, last.until, moment) for one in found]
-    known = stored.told([one.key for one in made])
-    rest = [one for one in made if one.key not in known]
-    # With the last of them all that was due is told.
-    return [*rest[:-1], *(replace(one, until=until) for one in rest[-1:])]
+    entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
+    existing = change_log.existing_keys([entry.key for entry in entries])
+    missing = [entry for entry in entries if entry.key not in existing]
+    # Only the last of them sets `until`, because by then all are stored.
+    return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

@@ -1,7 +1,8 @@
-"""Which changes readers may know of: those of what they see, and those that took something from them.
+"""Which changes readers can know of: changes of what they see, and changes that hid something from them.
 
-That something is there, or was written at some time, is as hidden as what it says: an id has the time in it. So a change of
-what readers do not see is told to them only if they saw it before, and then without the nonce of what they may not read.
+Not only the content of a hidden node is secret. Its existence and the times of its saves are, too, and an id contains a
+time. So readers learn of a change to a hidden node only if they could see it before. They don't get the nonce of a
+hidden version.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +11,9 @@ from functools import partial
 
 from bson import ObjectId
 
-from api.changes import stored
-from api.changes.events import Change
-from api.changes.stored import Entry
+from api.changes import change_log
+from api.changes.change_log import Entry
+from api.changes.events import DetectedChange
 from marginalia.comments import targets
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import Document, database
@@ -28,105 +29,123 @@ from nodes.selectors.listing import MODELS, is_public
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def entries(changes: Sequence[Change], until: datetime, moment: datetime) -> list[Entry]:
-    """Return changes as they are told, in their order; those of bytes alone are left out. `until`: what was due till then is
-    told."""
-    # As it is stored: the site's version may be behind what the stream tells.
-    sections = tree.load() if any(change.home for change in changes) else None
-    present = {home: _present(home, changes) for home in (NODES, ASSET_FILES)}
-    before = _before(changes)
-    discussed = {
+def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime) -> list[Entry]:
+    """Return the entries for changes, in their order. Changes that concern only bytes are left out.
+
+    `until`: scheduled changes until then are in the list.
+    """
+    # The stored tree is loaded, because the cached one may be older than the change stream.
+    sections = tree.load() if any(change.collection for change in changes) else None
+    current = {collection: _current_documents(collection, changes) for collection in (NODES, ASSET_FILES)}
+    previous = _previous_versions(changes)
+    visible_targets = {
         str(target)
-        for target in targets.resolve_many(Target.parse(one.id) for one in changes if one.kind == stored.COMMENTS)
+        for target in targets.resolve_many(
+            Target.parse(change.id) for change in changes if change.kind == change_log.COMMENTS
+        )
     }
-    found = []
+    entries = []
     for change in changes:
-        shown = True
+        for_readers = True
         kind = change.kind
         nonce = change.nonce
-        if change.kind == stored.COMMENTS:
-            shown = change.id in discussed
-        elif change.home:
-            now_there = present[change.home].get(change.id)
-            document = change.trashed or now_there
+        if change.kind == change_log.COMMENTS:
+            for_readers = change.id in visible_targets
+        elif change.collection:
+            now_stored = current[change.collection].get(change.id)
+            document = change.trashed or now_stored
             type = document["metadata"].get("type", "") if document else ""
             if type == CONTENT:
                 continue
-            kind = kind_of(type, change.home, is_placed=change.is_placed)
-            is_seen = now_there is not None and _is_seen(now_there, change.home, sections, moment)
-            shown = not change.is_draft if is_seen else _was_seen(change, before, sections, until, moment)
-            nonce = nonce if is_seen or not shown else None
-        found.append(Entry(change.token["_data"], kind, str(change.id), nonce, shown, change.token, until))
-    return found
+            kind = kind_of(type, change.collection, affects_subtree=change.affects_subtree)
+            is_visible_now = now_stored is not None and _is_visible(now_stored, change.collection, sections, moment)
+            for_readers = (
+                not change.is_draft_only if is_visible_now else _was_visible(change, previous, sections, until, moment)
+            )
+            nonce = nonce if is_visible_now or not for_readers else None
+        entries.append(Entry(change.token["_data"], kind, str(change.id), nonce, for_readers, change.token, until))
+    return entries
 
 
-def due(found: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
-    """Return what is told of a node or photo that appeared, changed as scheduled or expired at `at`, in these sections."""
-    home = found["home"]
-    at = found["at"]
-    kind = kind_of(found["metadata"].get("type", ""), home, is_placed=True)
-    # Of what has expired: whether readers saw it until then.
-    shown = _is_seen(found, home, sections, at - _MILLISECOND if found["what"] == "expires" else moment)
-    nonce = found["metadata"].get("nonce") if found["what"] == "published" else None
-    key = f"{found['what']}:{found['_id']}:{round(at.timestamp() * 1000)}"
-    return Entry(key, kind, str(found["_id"]), nonce, shown, resume, until)
+def due_entry(document: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
+    """Return the entry for a node or photo that appeared, changed as scheduled or expired at `at`."""
+    collection = document["home"]
+    due_at = document["at"]
+    kind = kind_of(document["metadata"].get("type", ""), collection, affects_subtree=True)
+    # For an expired node, check whether readers could see it just before.
+    for_readers = _is_visible(
+        document, collection, sections, due_at - _MILLISECOND if document["what"] == "expires" else moment
+    )
+    nonce = document["metadata"].get("nonce") if document["what"] == "published" else None
+    key = f"{document['what']}:{document['_id']}:{round(due_at.timestamp() * 1000)}"
+    return Entry(key, kind, str(document["_id"]), nonce, for_readers, resume, until)
 
 
-def kind_of(type: str, home: str, *, is_placed: bool) -> str:
-    """Return the kind of an entry: what stands in a section goes with it."""
-    if type == PHOTO or home == ASSET_FILES:
-        return stored.PHOTO
-    return stored.SUBTREE if is_placed and type in registry.sections() else stored.NODE
+def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
+    """Return the kind of an entry. For a section whose place or visibility changed, it is SUBTREE."""
+    if type == PHOTO or collection == ASSET_FILES:
+        return change_log.PHOTO
+    return change_log.SUBTREE if affects_subtree and type in registry.sections() else change_log.NODE
 
 
-def _is_seen(document: Document, home: str, sections: Tree | None, moment: datetime) -> bool:
-    """Return whether readers see a node or photo, as it is in a document, at a moment."""
-    # A photo whose first upload is under way has no content.
-    is_whole = home == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
+def _is_visible(document: Document, collection: str, sections: Tree | None, moment: datetime) -> bool:
+    """Return whether readers can see the node or photo in `document` at `moment`."""
+    # A photo has no content until its first upload ends.
+    is_complete = collection == NODES or isinstance(document["metadata"].get("content_id"), ObjectId)
     node = (
-        read_document(home, document, partial(MODELS[home].from_document, fields=VISIBILITY_FIELDS))
-        if is_whole
+        read_document(collection, document, partial(MODELS[collection].from_document, fields=VISIBILITY_FIELDS))
+        if is_complete
         else None
     )
     return node is not None and sections is not None and is_public(node, sections, moment)
 
 
-def _was_seen(
-    change: Change,
-    before: Mapping[ObjectId | None, Document],
+def _was_visible(
+    change: DetectedChange,
+    previous: Mapping[ObjectId | None, Document],
     sections: Tree | None,
     until: datetime,
     moment: datetime,
 ) -> bool:
-    """Return whether readers saw, until this change, what they do not see now. What is not known counts as seen."""
-    versions = [before.get(nonce) for nonce in change.left] + ([change.trashed] if change.trashed else [])
+    """Return whether readers could see something hidden just before it changed. Unknown versions count as seen."""
+    versions = [previous.get(nonce) for nonce in change.hiding_nonces] + ([change.trashed] if change.trashed else [])
     for version in versions:
         if version is None:
             return True
         if version:
-            # What has expired since `until` was not told yet, and would not be found any more.
-            ended = version["metadata"].get("expires")
-            at = ended - _MILLISECOND if isinstance(ended, datetime) and until < ended <= moment else moment
-            if _is_seen(version, change.home, sections, at):
+            # If it has expired since `until`, that is not in the list yet, and _due_entries would no longer find it.
+            expires = version["metadata"].get("expires")
+            last_moment = (
+                expires - _MILLISECOND if isinstance(expires, datetime) and until < expires <= moment else moment
+            )
+            if _is_visible(version, change.collection, sections, last_moment):
                 return True
     return False
 
 
-def _present(home: str, changes: Iterable[Change]) -> dict[ObjectId, Document]:
-    ids = [change.id for change in changes if change.home == home]
-    found = database()[home].find({"_id": {"$in": ids}}, falling_due.SHOWN) if ids else ()
-    return {document["_id"]: document for document in found}
+def _current_documents(collection: str, changes: Iterable[DetectedChange]) -> dict[ObjectId, Document]:
+    ids = [change.id for change in changes if change.collection == collection]
+    documents = database()[collection].find({"_id": {"$in": ids}}, falling_due.SHOWN) if ids else ()
+    return {document["_id"]: document for document in documents}
 
 
-def _before(changes: Iterable[Change]) -> dict[ObjectId | None, Document]:
-    """Return, by the nonce of a version that may have taken a node from readers, the version before it: {} for the first."""
-    nonces = {nonce: change.id for change in changes for nonce in change.left if nonce}
+def _previous_versions(changes: Iterable[DetectedChange]) -> dict[ObjectId | None, Document]:
+    """Return previous versions, by the nonce of a version that may have hidden a node from readers.
+
+    The first version of a node has {} as its previous version.
+    """
+    nonces = {nonce: change.id for change in changes for nonce in change.hiding_nonces if nonce}
     if not nonces:
         return {}
     revisions = database()[REVISIONS]
-    of_these = {"node_id": {"$in": list(set(nonces.values()))}}
-    saved = list(revisions.find({**of_these, "_id": {"$in": list(nonces)}}, {"parent": 1}))
-    wanted = [one["parent"] for one in saved if one["parent"]]
-    found = {one["_id"]: one for one in revisions.find({**of_these, "_id": {"$in": wanted}}, falling_due.SHOWN)}
-    found[None] = {}
-    return {one["_id"]: found[one["parent"]] for one in saved if one["parent"] in found}
+    of_nodes = {"node_id": {"$in": list(set(nonces.values()))}}
+    saved_versions = list(revisions.find({**of_nodes, "_id": {"$in": list(nonces)}}, {"parent": 1}))
+    parents = [revision["parent"] for revision in saved_versions if revision["parent"]]
+    versions = {
+        revision["_id"]: revision
+        for revision in revisions.find({**of_nodes, "_id": {"$in": parents}}, falling_due.SHOWN)
+    }
+    versions[None] = {}
+    return {
+        revision["_id"]: versions[revision["parent"]] for revision in saved_versions if revision["parent"] in versions
+    }

@@ -1,4 +1,4 @@
-"""Posting comments, changing and deleting one's own: by the rules of the forms."""
+"""Posting comments, and changing and deleting one's own, by the rules of the forms."""
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -6,9 +6,18 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 
 from api.comments import presenting, refusals, shapes
-from api.comments.addresses import ALL, ONE, CommentSlug, IfMatch, Key, NodeId, discussed, seen_rev
+from api.comments.parameters import (
+    COMMENT_PATH,
+    COMMENTS_PATH,
+    CommentSlug,
+    IfMatch,
+    Key,
+    NodeId,
+    if_match_rev,
+    load_target,
+)
 from api.comments.reading import router
-from api.http.once import HEADER
+from api.http.idempotency import HEADER
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
@@ -22,108 +31,124 @@ from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, Held, Target
 
-# Visitors share their keys: of these no two may be alike by chance.
-SHORTEST_KEY = 16
+# All visitors share one set of keys, so their keys must be long enough not to match by chance.
+MIN_VISITOR_KEY = 16
 
 
 @router.post(
-    ALL, auth=ANYONE, url_name="api-comments", response={201: shapes.Comment}, summary="Post a comment"
+    COMMENTS_PATH, auth=ANYONE, url_name="api-comments", response={201: shapes.Comment}, summary="Post a comment"
 )  # fmt: skip
-@refusals.told()
-def post(request: HttpRequest, node_id: NodeId, said: shapes.NewComment, key: Key) -> HttpResponse:
-    """Post a comment, as a visitor or by an account: a token needs the scope “write”. `state` says whether readers see it, or
-    it waits for a moderator. Sent again with the same key and text, the answer is that of the first time."""
-    target, obj = discussed(node_id)
-    principal = principals.of(request)
+@refusals.as_problems()
+def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
+    """Post a comment, as a visitor or with an account. A token needs the scope “write”.
+
+    `state` shows whether readers can see the comment or whether it waits for a moderator. A request sent again with the
+    same key and text gets the first response.
+    """
+    target, obj = load_target(node_id)
+    principal = principals.current(request)
     if principal.is_authenticated:
-        principals.having(request, Scope.WRITE)
-    elif len(key) < SHORTEST_KEY:
-        raise Problem("invalid", errors=[(f"header.{HEADER}", f"It has at least {SHORTEST_KEY} characters.")])
+        principals.require_scope(request, Scope.WRITE)
+    elif len(key) < MIN_VISITOR_KEY:
+        raise Problem("invalid", errors=[(f"header.{HEADER}", f"It has at least {MIN_VISITOR_KEY} characters.")])
     sender = _sender(request, principal)
-    form = CommentForm({**said.model_dump(), "token": key}, user=principal)
-    _check(form)
-    parent = said.parent or ""
+    form = CommentForm({**data.model_dump(), "token": key}, user=principal)
+    _check_form(form)
+    parent = data.parent or ""
     token = FormToken(str(target), parent, _nonce(target, parent, principal, key), begun=0, user=user_key(principal))
-    posted = services.submit(sender, obj, submission(request, token, form))
-    shown = posted.comment or posted.held
+    result = services.submit(sender, obj, submission(request, token, form))
+    shown = result.comment or result.held
     assert shown is not None
-    response = presenting.one(request, obj, shown, status=201)
+    response = presenting.comment_response(request, obj, shown, status=201)
     response["Location"] = reverse("api:api-comment", args=[node_id, shown.slug])
     return response
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return what names an intent in the place of a form's token: a key is its owner's, for one place; visitors have no name
-    that proves anything, so that their keys are as good as they are random."""
+    """Return the nonce of a new comment, which replaces the one in a form.
+
+    It depends on the key, its owner and the comment's place. Visitors can't prove who they are, so only random keys
+    keep their comments apart.
+    """
     intent = "\0".join((str(target), parent, user_key(principal), key))
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
 
 
 def _sender(request: HttpRequest, principal: Principal) -> Sender:
-    """Return who sends, for the rules: they ask the request's user, which of a token is its owner as far as scopes go."""
+    """Return the sender for the comment rules, which read `request.user`.
+
+    Here that is the principal, limited by its scopes.
+    """
     request.user = principal
     return Sender(request, ())
 
 
-def _check(form: CommentForm | EditForm) -> None:
-    """Raise Problem (422) with the path of each field in which a form has an error."""
+def _check_form(form: CommentForm | EditForm) -> None:
+    """Raise Problem (422) with the path of each invalid field of a form."""
     if not form.is_valid():
-        told = [(f"body.{name}", message) for name, messages in form.errors.items() for message in messages]
-        raise Problem("invalid", errors=told)
+        errors = [(f"body.{name}", message) for name, messages in form.errors.items() for message in messages]
+        raise Problem("invalid", errors=errors)
 
 
-def _changing(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | Held, Model]:
-    """Return who wants to change a comment, this, and what it is about. Raises Problem (403, 404), CommentNotFound."""
-    principal = principals.of(request)
+def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | Held, Model]:
+    """Return the sender of a change, the comment to change, and its object.
+
+    Raises Problem (403, 404) or CommentNotFound.
+    """
+    principal = principals.current(request)
     if not policy.is_moderator(principal):
-        principals.having(request, Scope.WRITE)
-    target, obj = discussed(node_id)
-    found = own.waiting(target, slug, (), principal) or selectors.get(target, slug)
-    return _sender(request, principal), found, obj
+        principals.require_scope(request, Scope.WRITE)
+    target, obj = load_target(node_id)
+    comment = own.waiting(target, slug, (), principal) or selectors.get(target, slug)
+    return _sender(request, principal), comment, obj
 
 
-@router.patch(ONE, auth=ACCOUNTS, url_name="api-comment", response=shapes.Comment, summary="Change a comment")
-@refusals.told()
+@router.patch(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response=shapes.Comment, summary="Change a comment")
+@refusals.as_problems()
 def change(
-    request: HttpRequest, node_id: NodeId, slug: CommentSlug, said: shapes.NewText, if_match: IfMatch = ""
+    request: HttpRequest, node_id: NodeId, slug: CommentSlug, data: shapes.NewText, if_match: IfMatch = ""
 ) -> HttpResponse:
-    """Replace the text of one's own comment, as long as the site lets authors do that; moderators always may. Of a comment
-    that has changed since it was read, 412 has the present one as `stored`."""
-    rev = seen_rev(request)
-    sender, found, obj = _changing(request, node_id, slug)
-    # Who sends it again makes the same change: it is named by what it was made on, and by its text.
-    form = EditForm({"text": said.text, "rev": rev, "nonce": f"api {rev}"})
-    _check(form)
+    """Replace the text of your own comment, as long as the site lets authors do that. Moderators always can.
+
+    If the comment has changed since you read it, the response is 412 with the present comment as `stored`.
+    """
+    rev = if_match_rev(request)
+    sender, comment, obj = _load_for_change(request, node_id, slug)
+    # The nonce is derived from the version, so a repeated request makes the same change.
+    form = EditForm({"text": data.text, "rev": rev, "nonce": f"api {rev}"})
+    _check_form(form)
     try:
-        services.revise(sender, obj, found, **form.cleaned_data)
+        services.revise(sender, obj, comment, **form.cleaned_data)
     except Refused as refused:
-        problem = refusals.of(refused)
+        problem = refusals.problem_of(refused)
         if problem.kind == "stale":
-            stored = _changing(request, node_id, slug)[1]
-            problem.more["stored"] = presenting.several(request, obj, [stored])[0]
+            stored = _load_for_change(request, node_id, slug)[1]
+            problem.more["stored"] = presenting.serialize_comments(request, obj, [stored])[0]
         raise problem from refused
-    return presenting.one(request, obj, _changing(request, node_id, slug)[1])
+    return presenting.comment_response(request, obj, _load_for_change(request, node_id, slug)[1])
 
 
-@router.delete(ONE, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
-@refusals.told()
+@router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
+@refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
-    """Delete one's own comment, as long as the site lets authors do that; one that waits is withdrawn. Moderators remove any:
-    its place is left, and it can be restored."""
-    rev = seen_rev(request)
-    sender, found, _obj = _changing(request, node_id, slug)
-    gone = HttpResponse(status=204)
-    if isinstance(found, Comment) and found.removed:
-        return gone
-    if not sender.is_moderator and not own.may_change(found, (), sender.request.user):
+    """Delete your own comment, as long as the site lets authors do that. A waiting comment is withdrawn.
+
+    Moderators can remove any comment. Its place stays, and it can be restored.
+    """
+    rev = if_match_rev(request)
+    sender, comment, _obj = _load_for_change(request, node_id, slug)
+    no_content = HttpResponse(status=204)
+    if isinstance(comment, Comment) and comment.removed:
+        return no_content
+    if not sender.is_moderator and not own.may_change(comment, (), sender.request.user):
         raise Problem("forbidden", "This comment can no longer be deleted.")
-    if isinstance(found, Held):
-        if found.rev != rev:
+    if isinstance(comment, Held):
+        if comment.rev != rev:
             raise Problem("stale")
-        services.withdraw(found.id)
-        return gone
-    removed = services.remove(found.target, slug, rev=rev, by=user_key(sender.request.user))
+        services.withdraw(comment.id)
+        return no_content
+    removed = services.remove(comment.target, slug, rev=rev, by=user_key(sender.request.user))
     if sender.is_moderator:
-        flags.settle(found.target, slug)
+        flags.settle(comment.target, slug)
         signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
-    return gone
+    return no_content

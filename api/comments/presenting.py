@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from api.comments.shapes import PENDING
-from api.http import answers
+from api.http import responses
 from api.rights import principals
 from api.rights.principals import Principal
 from api.rights.scopes import OF_NODES
@@ -21,49 +21,56 @@ from marginalia.comments.reading.lists import Subject
 from marginalia.comments.types import Author, Comment, Discussion, Held, Target
 
 
-def discussion(target: Target, obj: Model, found: Discussion) -> dict[str, Any]:
-    """Return what is known of a discussion as a whole."""
-    is_open = Subject(target, obj).is_open(found)
-    return {"node": target.pk, "count": found.count, "open": is_open, "order": found.order}
+def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
+    """Return the data of a discussion as a whole."""
+    is_open = Subject(target, obj).is_open(discussion)
+    return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
 
 
-def several(request: HttpRequest, obj: Model, shown: Collection[Comment | Held]) -> list[dict[str, Any]]:
-    """Return comments on one object."""
+def serialize_comments(request: HttpRequest, obj: Model, comments: Collection[Comment | Held]) -> list[dict[str, Any]]:
+    """Return the data of comments on one object."""
     authors = _authors_of(obj)
-    return [comment(request, one, authors) for one in shown]
+    return [serialize_comment(request, comment, authors) for comment in comments]
 
 
-def one(request: HttpRequest, obj: Model, shown: Comment | Held, *, status: int = 200, **more: Any) -> HttpResponse:
-    """Answer a comment; its ETag is `"rev.hash"`: what If-Match takes for a change."""
-    response = answers.told(request, {**comment(request, shown, _authors_of(obj)), **more}, status=status)
-    response["ETag"] = f'"{shown.rev}.{response["ETag"][1:]}'
+def comment_response(
+    request: HttpRequest, obj: Model, comment: Comment | Held, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    """Return the response for a comment. Its ETag is `"rev.hash"`, which If-Match of a change expects."""
+    response = responses.json_response(
+        request, {**serialize_comment(request, comment, _authors_of(obj)), **more}, status=status
+    )
+    response["ETag"] = f'"{comment.rev}.{response["ETag"][1:]}'
     return response
 
 
-def comment(request: HttpRequest, shown: Comment | Held, authors: Collection[str]) -> dict[str, Any]:
-    """Return a comment; one that waits is for its author alone. `authors`: the accounts that wrote what it is about."""
-    public = shown if isinstance(shown, Comment) else None
-    is_removed = public is not None and public.removed
-    arguments = [shown.target.label, shown.target.pk, shown.slug]
-    said = {
-        "slug": shown.slug,
-        "node": shown.target.pk,
-        "parent": shown.parent or None,
-        "depth": shown.slug.count("/"),
-        "kind": shown.kind,
-        "state": public.state if public else PENDING,
-        "rev": shown.rev,
-        "posted": shown.posted,
-        "edited": public.edited if public else None,
-        "author": None if is_removed else _writer(shown.author, authors),
-        "body_html": "" if is_removed else shown.html,
+def serialize_comment(request: HttpRequest, comment: Comment | Held, authors: Collection[str]) -> dict[str, Any]:
+    """Return the data of a comment. Only its author gets one that waits.
+
+    `authors`: the accounts that wrote the object of the discussion.
+    """
+    published = comment if isinstance(comment, Comment) else None
+    is_removed = published is not None and published.removed
+    arguments = [comment.target.label, comment.target.pk, comment.slug]
+    data = {
+        "slug": comment.slug,
+        "node": comment.target.pk,
+        "parent": comment.parent or None,
+        "depth": comment.slug.count("/"),
+        "kind": comment.kind,
+        "state": published.state if published else PENDING,
+        "rev": comment.rev,
+        "posted": comment.posted,
+        "edited": published.edited if published else None,
+        "author": None if is_removed else _serialize_author(comment.author, authors),
+        "body_html": "" if is_removed else comment.html,
         "url": links.origin(request) + reverse("comments-url-redirect", args=arguments),
     }
-    return said | ({"source": shown.source} if not is_removed and _may_have_source(request, shown) else {})
+    return data | ({"source": comment.source} if not is_removed and _can_see_source(request, comment) else {})
 
 
-def queued(case: Case) -> dict[str, Any]:
-    """Return a comment of the queue, for moderators."""
+def serialize_queued(case: Case) -> dict[str, Any]:
+    """Return the data of a waiting comment, for moderators."""
     held = case.held
     return {
         "id": held.id,
@@ -75,7 +82,7 @@ def queued(case: Case) -> dict[str, Any]:
         "kind": held.kind,
         "state": held.verdict,
         "posted": held.posted,
-        "author": _writer(held.author, _authors_of(case.obj) if case.obj else ()),
+        "author": _serialize_author(held.author, _authors_of(case.obj) if case.obj else ()),
         "email": held.email,
         "body_html": held.html,
         "source": held.source,
@@ -83,22 +90,25 @@ def queued(case: Case) -> dict[str, Any]:
     }
 
 
-def _writer(author: Author, authors: Collection[str]) -> dict[str, Any]:
+def _serialize_author(author: Author, authors: Collection[str]) -> dict[str, Any]:
     is_author = author.id is not None and author.id in authors
     return {"name": author.name, "url": author.url, "is_author": is_author, "is_moderator": author.is_moderator}
 
 
 def _authors_of(obj: Model) -> Collection[str]:
-    found: Collection[str] = conf.imported("AUTHORS")(obj)
-    return found
+    authors: Collection[str] = conf.imported("AUTHORS")(obj)
+    return authors
 
 
-def sees_own(principal: Principal) -> bool:
-    """Return whether what readers do not see of one's own comments is shown: not by a token that is to see nothing."""
+def can_see_own(principal: Principal) -> bool:
+    """Return whether a principal can see its own comments while readers can't.
+
+    A token without any scope for nodes cannot.
+    """
     return any(map(principal.has_scope, OF_NODES))
 
 
-def _may_have_source(request: HttpRequest, shown: Comment | Held) -> bool:
-    principal = principals.of(request)
-    is_own = principal.is_authenticated and shown.author.id == user_key(principal)
-    return (is_own and sees_own(principal)) or policy.is_moderator(principal)
+def _can_see_source(request: HttpRequest, comment: Comment | Held) -> bool:
+    principal = principals.current(request)
+    is_own = principal.is_authenticated and comment.author.id == user_key(principal)
+    return (is_own and can_see_own(principal)) or policy.is_moderator(principal)

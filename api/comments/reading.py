@@ -1,4 +1,4 @@
-"""Reading discussions: what readers see of them, and their own comments while these wait."""
+"""Reading discussions: public comments, and an account's own comments while they wait."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from api.comments import presenting, refusals, shapes
-from api.comments.addresses import ALL, LABELS, ONE, CommentSlug, NodeId, discussed, router
-from api.http import answers
+from api.comments.parameters import COMMENT_PATH, COMMENTS_PATH, LABELS, CommentSlug, NodeId, load_target, router
+from api.http import responses
 from api.problems import Problem
 from api.rights import principals
 from api.schemas.shapes import Id
@@ -18,83 +18,90 @@ from marginalia.comments.reading import paging, selectors
 from marginalia.comments.reading.paging import PageRequest
 from marginalia.comments.types import Order, Target
 
-SIZE, MOST = 50, 100
-MOST_COUNTED = 100
+DEFAULT_LIMIT, MAX_LIMIT = 50, 100
+MAX_COUNTED = 100
 
-Limit = Annotated[int, Query(ge=1, le=MOST)]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 Cursor = Annotated[str, Query(max_length=paging.LONGEST, description="`next` or `previous` of another page.")]
-InOrder = Annotated[
-    str, Query(pattern=f"^({'|'.join(Order)})?$", description="Without it, the discussion's own order.")
+OrderName = Annotated[
+    str, Query(pattern=f"^({'|'.join(Order)})?$", description="By default, the discussion's own order.")
 ]
 
 
-@router.get(ALL, url_name="api-comments", response=shapes.Comments, summary="Read a discussion")
-@refusals.told()
+@router.get(COMMENTS_PATH, url_name="api-comments", response=shapes.Comments, summary="Read a discussion")
+@refusals.as_problems()
 def comments(
-    request: HttpRequest, node_id: NodeId, order: InOrder = "", cursor: Cursor = "", limit: Limit = SIZE
+    request: HttpRequest, node_id: NodeId, order: OrderName = "", cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Answer a page of what is said about a page, a post or a photo: its beginning, or the one of a cursor, in the order
-    that the cursor is of."""
-    target, obj = discussed(node_id)
-    found = selectors.page(target, size=limit, **asdict(_wanted(order, cursor)))
-    previous, following = paging.cursors(found)
-    return answers.page(
+    """Return a page of a discussion: the first page, or the page of a cursor, in the cursor's order."""
+    target, obj = load_target(node_id)
+    page = selectors.page(target, size=limit, **asdict(_page_request(order, cursor)))
+    previous, following = paging.cursors(page)
+    return responses.list_response(
         request,
-        presenting.several(request, obj, found.comments),
+        presenting.serialize_comments(request, obj, page.comments),
         following,
         previous=previous or None,
-        order=found.order,
-        discussion=presenting.discussion(target, obj, found.discussion),
+        order=page.order,
+        discussion=presenting.serialize_discussion(target, obj, page.discussion),
     )
 
 
-def _wanted(order: str, cursor: str) -> PageRequest:
+def _page_request(order: str, cursor: str) -> PageRequest:
     if not cursor:
         return PageRequest(order)
-    wanted = PageRequest.parse(cursor)
-    if wanted == PageRequest(wanted.order):
+    page = PageRequest.parse(cursor)
+    if page == PageRequest(page.order):
         raise Problem("invalid", errors=[("query.cursor", "This is no cursor of this list.")])
-    return wanted
+    return page
 
 
-@router.get(f"{ONE}/thread", url_name="api-thread", response=shapes.Thread, summary="Read a thread")
-@refusals.told()
+@router.get(f"{COMMENT_PATH}/thread", url_name="api-thread", response=shapes.Thread, summary="Read a thread")
+@refusals.as_problems()
 def thread(
-    request: HttpRequest, node_id: NodeId, slug: CommentSlug, cursor: Cursor = "", limit: Limit = SIZE
+    request: HttpRequest, node_id: NodeId, slug: CommentSlug, cursor: Cursor = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Answer a comment and all that hangs below it, each below what it answers."""
-    target, obj = discussed(node_id)
-    found = selectors.subdiscussion(target, slug, size=limit, after=cursor)
-    told = presenting.discussion(target, obj, found.discussion)
-    return answers.page(request, presenting.several(request, obj, found.comments), found.next, discussion=told)
+    """Return a comment and all replies below it, each after the comment that it replies to."""
+    target, obj = load_target(node_id)
+    subdiscussion = selectors.subdiscussion(target, slug, size=limit, after=cursor)
+    discussion = presenting.serialize_discussion(target, obj, subdiscussion.discussion)
+    return responses.list_response(
+        request,
+        presenting.serialize_comments(request, obj, subdiscussion.comments),
+        subdiscussion.next,
+        discussion=discussion,
+    )
 
 
-@router.get(ONE, url_name="api-comment", response=shapes.CommentOnPage, summary="Read a comment")
-@refusals.told()
+@router.get(COMMENT_PATH, url_name="api-comment", response=shapes.CommentOnPage, summary="Read a comment")
+@refusals.as_problems()
 def comment(
-    request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: InOrder = "", limit: Limit = SIZE
+    request: HttpRequest, node_id: NodeId, slug: CommentSlug, order: OrderName = "", limit: Limit = DEFAULT_LIMIT
 ) -> HttpResponse:
-    """Answer a comment, and the page that it is on; to its author, by account, also one that waits.
+    """Return a comment and the page that it is on. An account also gets its own waiting comments.
 
-    Its ETag is `"rev.hash"`: what If-Match takes for a change.
+    The ETag is `"rev.hash"`, which If-Match of a change expects.
     """
-    target, obj = discussed(node_id)
-    principal = principals.of(request)
-    if presenting.sees_own(principal) and (held := own.waiting(target, slug, (), principal)):
-        return presenting.one(request, obj, held, page=None)
-    found = selectors.permalink(target, slug, order=order, size=limit)
-    shown = next((one for one in found.comments if one.slug == slug), None) or selectors.get(target, slug)
-    return presenting.one(request, obj, shown, page=paging.parameter_of(found, slug))
+    target, obj = load_target(node_id)
+    principal = principals.current(request)
+    if presenting.can_see_own(principal) and (held := own.waiting(target, slug, (), principal)):
+        return presenting.comment_response(request, obj, held, page=None)
+    page = selectors.permalink(target, slug, order=order, size=limit)
+    comment = next((comment for comment in page.comments if comment.slug == slug), None) or selectors.get(target, slug)
+    return presenting.comment_response(request, obj, comment, page=paging.parameter_of(page, slug))
 
 
 @router.get("/comments/counts", url_name="api-comment-counts", response=shapes.Counts, summary="Count comments")
 def counts(
     request: HttpRequest,
-    node: Annotated[list[Id], Query(min_length=1, max_length=MOST_COUNTED, description="Of which nodes, repeated.")],
+    node: Annotated[
+        list[Id],
+        Query(min_length=1, max_length=MAX_COUNTED, description="The nodes to count for; repeat it for several."),
+    ],
 ) -> HttpResponse:
-    """Answer how many comments each of many nodes has; nodes that readers do not see are left out."""
-    wanted = [Target(label, key) for key in dict.fromkeys(node) for label in LABELS]
-    seen = targets.resolve_many(wanted)
-    found = selectors.discussions(target for target in wanted if target in seen)
-    items = [{"node": target.pk, "count": one.count} for target, one in found.items()]
-    return answers.told(request, {"items": items})
+    """Return the number of comments of each of several nodes. Nodes that readers cannot see are left out."""
+    candidates = [Target(label, key) for key in dict.fromkeys(node) for label in LABELS]
+    visible = targets.resolve_many(candidates)
+    discussions = selectors.discussions(target for target in candidates if target in visible)
+    items = [{"node": target.pk, "count": discussion.count} for target, discussion in discussions.items()]
+    return responses.json_response(request, {"items": items})

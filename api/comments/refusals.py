@@ -1,9 +1,9 @@
-"""What comments refuse, told as problems; `rule` is the reason's name, for programs."""
+"""Errors of the comments app as problems. `rule` in a problem is the name of the reason, for programs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.http.once import HEADER
+from api.http.idempotency import HEADER
 from api.problems import KINDS, Problem
 from marginalia.comments import conf
 from marginalia.comments.errors import (
@@ -21,9 +21,9 @@ from marginalia.comments.errors import (
 )
 from marginalia.comments.posting.services import Refused
 
-# Seconds after which what was busy is asked again.
+# Seconds until a client should try again after a busy discussion.
 RETRY_AFTER = 5
-# Kinds of problems by the names of rules and errors; what a project's own rule refuses is forbidden.
+# Kinds of problems, by the names of rules and errors. Refusals by a project's own rules are "forbidden".
 _KINDS: dict[str, str] = {
     "rate": "too-many-requests",
     "repeat": "conflict",
@@ -54,26 +54,26 @@ _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Raise the Problem that a refusal or an error of comments is. Decorates endpoints."""
+def as_problems() -> Iterator[None]:
+    """Raise the problem for a refusal or an error of the comments app. Also decorates endpoints."""
     try:
         yield
     except Refused as refused:
-        raise of(refused) from refused
+        raise problem_of(refused) from refused
     except CommentError as error:
         kind = next((kind for type, kind in _ERRORS if isinstance(error, type)), "conflict")
         raise Problem(kind, str(error.sentence), headers=_headers(kind)) from error
 
 
-def of(refused: Refused) -> Problem:
-    """Return the problem that a refusal is."""
+def problem_of(refused: Refused) -> Problem:
+    """Return the problem for a refusal."""
     kind = _KINDS.get(refused.rule, "forbidden")
-    sentence = str(refused.sentence)
+    message = str(refused.sentence)
     if kind == "key-reused":
-        # The sentence of the form offers to send it again.
-        sentence = KINDS[kind][1]
-    errors = [(_FIELDS[refused.rule], sentence)] if refused.rule in _FIELDS else ()
-    return Problem(kind, sentence, errors=errors, headers=_headers(kind), rule=refused.rule)
+        # The form's message offers a button to send the comment again, which the API does not have.
+        message = KINDS[kind][1]
+    errors = [(_FIELDS[refused.rule], message)] if refused.rule in _FIELDS else ()
+    return Problem(kind, message, errors=errors, headers=_headers(kind), rule=refused.rule)
 
 
 def _headers(kind: str) -> dict[str, str]:

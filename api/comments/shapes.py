@@ -1,4 +1,4 @@
-"""Shapes of discussions: what is sent and answered."""
+"""Shapes of discussions: the bodies of requests and responses."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -7,13 +7,14 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
-# Written out, because this is what was promised: a word that marginalia.comments.types gets is a new one here, too.
+# The values are repeated here because the API promises them. If marginalia.comments.types gets a new value, add it here
+# too.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"
-# A bound on what is read at all; the site's own is narrower, and told by the form's rules.
-LONGEST = 200_000
-MOST_DECIDED = 100
+# The maximum that is parsed at all. The site's own limit is smaller, and the form checks it.
+MAX_LENGTH = 200_000
+MAX_DECISIONS = 100
 
 Slug = Annotated[
     str,
@@ -21,13 +22,16 @@ Slug = Annotated[
         max_length=600,
         pattern="^[a-z2-7]{16}(/[a-z2-7]{16})*$",
         examples=["mfzwizltoq2gk3tu"],
-        description="What names a comment in its discussion: below its parent's, by a slash.",
+        description="The id of a comment in its discussion: the parent's slug, a slash, and one more part.",
     ),
 ]
 
 
 class Writer(Shape):
-    """Who wrote a comment. `is_author`: of the page, too; `is_moderator`: whether the account was a moderator's then."""
+    """The author of a comment.
+
+    `is_author`: the account also wrote the page. `is_moderator`: the account was a moderator when it wrote the comment.
+    """
 
     name: str
     url: str
@@ -36,31 +40,33 @@ class Writer(Shape):
 
 
 class Comment(Shape):
-    """A comment. Of a removed one only the place is left: no writer, no text."""
+    """A comment. A removed comment has no author and no text."""
 
     slug: Slug
     node: Id
-    parent: Slug | None = Field(description="The comment that it answers.")
-    depth: int = Field(description="0 for one that answers none.")
+    parent: Slug | None = Field(description="The comment that it replies to.")
+    depth: int = Field(description="0 for a comment that is not a reply.")
     kind: Kind
     state: Literal["public", "removed", "pending"]
-    rev: int = Field(description="Rises by one with every change; If-Match compares it.")
+    rev: int = Field(description="Increases by one with every change. If-Match compares it.")
     posted: datetime
     edited: datetime | None
     author: Writer | None
-    body_html: str = Field(description="The text, clean.")
-    source: str = Field("", description="The text as it was typed: for its author, by account, and moderators.")
+    body_html: str = Field(description="The text as sanitized HTML.")
+    source: str = Field(
+        "", description="The text as it was typed. Only for moderators and for the account that wrote it."
+    )
     url: str = Field(description="The permalink.")
 
 
 class CommentOnPage(Comment):
-    """A comment, and where it is read."""
+    """A comment, and the page that it is on."""
 
     page: str | None = Field(description="The cursor of the page that it is on; null while it waits.")
 
 
 class Discussion(Shape):
-    """What is said about a node. `order`: of its pages, where none is asked for; `open`: whether it takes comments now."""
+    """The discussion of a node. `order`: the default order of its pages. `open`: it accepts comments now."""
 
     node: Id
     count: int
@@ -69,7 +75,10 @@ class Discussion(Shape):
 
 
 class Comments(Shape):
-    """A page of a discussion. `order`: that of the page, which in a very long discussion may not be what was asked for."""
+    """A page of a discussion.
+
+    `order`: the order of the page. A very long discussion may not be available in the requested order.
+    """
 
     items: list[Comment]
     next: str | None
@@ -79,7 +88,7 @@ class Comments(Shape):
 
 
 class Thread(Shape):
-    """A comment and all that hangs below it."""
+    """A comment and all replies below it."""
 
     items: list[Comment]
     next: str | None
@@ -87,36 +96,36 @@ class Thread(Shape):
 
 
 class Count(Shape):
-    """How many comments a node has that readers see."""
+    """The number of public comments of a node."""
 
     node: Id
     count: int
 
 
 class Counts(Shape):
-    """The counts of those nodes that readers see, in the order in which they were asked for."""
+    """The counts of those nodes that readers can see, in the order of the request."""
 
     items: list[Count]
 
 
 class NewComment(Shape):
-    """A comment to post. `name` and `email` are for visitors; an account is signed with its own."""
+    """A comment to post. `name` and `email` are for visitors. For an account, its own name and email are used."""
 
-    text: str = Field(max_length=LONGEST, examples=["Where was this taken?"])
-    parent: Slug | None = Field(None, description="The comment that it answers.")
-    name: str = Field("", max_length=LONGEST)
-    email: str = Field("", max_length=LONGEST, description="Never shown.")
-    notify: StrictBool = Field(False, description="Whether to hear of replies by e-mail.")
+    text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
+    parent: Slug | None = Field(None, description="The comment that it replies to.")
+    name: str = Field("", max_length=MAX_LENGTH)
+    email: str = Field("", max_length=MAX_LENGTH, description="Never shown.")
+    notify: StrictBool = Field(False, description="Send an email when someone replies.")
 
 
 class NewText(Shape):
-    """What a comment is to say."""
+    """The new text of a comment."""
 
-    text: str = Field(max_length=LONGEST)
+    text: str = Field(max_length=MAX_LENGTH)
 
 
 class Pending(Shape):
-    """A comment of the moderators' queue. `path`: of what it is about, null where readers do not see that."""
+    """A comment in the moderation queue. `path`: the page of the discussion, null if readers cannot see it."""
 
     id: Id
     rev: int
@@ -135,29 +144,29 @@ class Pending(Shape):
 
 
 class Queue(Shape):
-    """A page of the queue, what came first before what came later."""
+    """A page of the moderation queue, the oldest comments first."""
 
     items: list[Pending]
     next: str | None
 
 
 class Seen(Shape):
-    """A comment of the queue, as a moderator saw it."""
+    """A comment in the queue, in the version that a moderator has read."""
 
     id: Id
     rev: StrictInt = Field(ge=1, le=10**9 - 1)
 
 
 class Decisions(Shape):
-    """What to do with comments of the queue. `seen`: the state in which they were listed."""
+    """An action on comments in the queue. `seen`: the state in which they were listed."""
 
     action: Literal["approve", "reject", "spam", "wait"]
     seen: Literal["waiting", "spam", "rejected"] = "waiting"
-    items: list[Seen] = Field(min_length=1, max_length=MOST_DECIDED)
+    items: list[Seen] = Field(min_length=1, max_length=MAX_DECISIONS)
 
 
 class Decision(Shape):
-    """What came of one decision. `reason`: why nothing was decided."""
+    """The result of a decision about one comment. `reason`: why nothing was decided."""
 
     id: Id
     done: bool
@@ -165,6 +174,6 @@ class Decision(Shape):
 
 
 class Decided(Shape):
-    """What came of each decision, in the order in which they were sent."""
+    """The results of the decisions, in the order of the request."""
 
     items: list[Decision]

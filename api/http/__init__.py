@@ -1,1 +1,1 @@
-"""How endpoints are declared and answered."""
+"""How endpoints are declared, and the responses that they share."""

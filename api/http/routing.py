@@ -1,11 +1,12 @@
-"""How endpoints are declared: ninja's routers, stricter, and the API that they make up.
+"""How endpoints are declared: a stricter version of ninja's routers, and the API class that combines them.
 
     router = Router(tags=["Nodes"])
 
     @router.get("/nodes/{node_id}", url_name="api-node", response=Node)
     def node(request: HttpRequest, node_id: Id) -> HttpResponse: ...
 
-Anyone may ask for what only reads. A method that changes something says who may: `auth=ACCOUNTS`, or `ANYONE`.
+Anyone can call a safe method. An operation with another method must declare who can call it: `auth=ACCOUNTS` or
+`ANYONE`.
 """
 
 import json
@@ -31,20 +32,20 @@ from api.rights.principals import ANYONE, SAFE
 
 
 class StrictParser(Parser):
-    """Reads JSON as its specification has it: said to be JSON, and each name once in an object."""
+    """A parser that accepts only bodies declared as JSON, and refuses objects with duplicate names."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return what a body says. Raises Problem: 415, 400."""
+        """Return the parsed body. Raises Problem: 415 for another content type, 400 for malformed JSON."""
         if request.content_type not in JSON_TYPES:
             raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
         try:
-            said = json.loads(
+            data = json.loads(
                 request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
             )
             if rb"\u" in request.body:
-                # Half a pair of surrogates, as escapes may say it, is no character: no encoding has it.
-                json.dumps(said, ensure_ascii=False).encode()
-            return said
+                # An escape can spell half of a surrogate pair. No encoding has such a character.
+                json.dumps(data, ensure_ascii=False).encode()
+            return data
         except (ValueError, RecursionError) as error:
             raise Problem("bad-request", "The body is no JSON.") from error
 
@@ -54,23 +55,26 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Return a number. Raises ValueError for one that is too large: Python would read it as infinite."""
+    """Return a number. Raises ValueError if it is too large, because Python would parse it as infinite."""
     number = float(digits)
     return number if math.isfinite(number) else _refuse(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("A name stands there twice")
-    return found
+    return members
 
 
 class Router(ninja.Router):
-    """A router whose operations refuse parameters that they do not read."""
+    """A router whose operations refuse unknown query parameters."""
 
     def api_operation(self, methods: list[str], path: str, *, auth: Any = NOT_SET, **kwargs: Any) -> Any:
-        """Declare an operation, as ninja does. Raises ImproperlyConfigured for one that writes and says not who may."""
+        """Declare an operation, as ninja does.
+
+        Raises ImproperlyConfigured if an unsafe method is declared without `auth`.
+        """
         if auth is NOT_SET:
             if not SAFE.issuperset(methods):
                 raise ImproperlyConfigured(f"{methods} {path} does not say who may: give it `auth`.")
@@ -86,21 +90,23 @@ class Router(ninja.Router):
 
 def _refuse_other_parameters(operation: Operation) -> None:
     known: set[str] = set()
-    several: set[str] = set()
+    list_names: set[str] = set()
     for model in operation.models:
         if model.__ninja_param_source__ == "query":
             known.update(getattr(model, "__ninja_flatten_map__", None) or model.model_fields)
-            several.update(getattr(model, "__ninja_collection_fields__", ()))
+            list_names.update(getattr(model, "__ninja_collection_fields__", ()))
 
     def strict(run: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
-            other = dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
-            # Of two values the last would count, and the page cache does not know which that is.
-            twice = {name: "It stands there twice." for name in known - several if len(request.GET.getlist(name)) > 1}
-            if wrong := sorted((other | twice).items())[:10]:
-                errors = [(f"query.{name[:100]}", message) for name, message in wrong]
-                return problems.answer(Problem("invalid", errors=errors))
+            unknown = dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
+            # ninja would use the last of two values, and the page cache does not know which one that is.
+            repeated = {
+                name: "It stands there twice." for name in known - list_names if len(request.GET.getlist(name)) > 1
+            }
+            if invalid := sorted((unknown | repeated).items())[:10]:
+                errors = [(f"query.{name[:100]}", message) for name, message in invalid]
+                return problems.problem_response(Problem("invalid", errors=errors))
             return run(request, **kwargs)
 
         return checked
@@ -109,21 +115,21 @@ def _refuse_other_parameters(operation: Operation) -> None:
 
 
 class Api(ninja.NinjaAPI):
-    """The API: its problems are problem+json, HEAD is answered wherever GET is."""
+    """The API: its errors are problem+json, and HEAD works wherever GET does."""
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
         patterns: list[URLResolver | URLPattern] = super()._get_urls()
         for pattern in patterns:
             if isinstance(pattern, URLPattern):
-                pattern.callback = _served(pattern.callback)
+                pattern.callback = _with_head(pattern.callback)
         return patterns
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
-        """Answer an exception of an operation with its problem."""
-        return problems.answer(problems.of(exc))
+        """Return the problem response for an exception of an operation."""
+        return problems.problem_response(problems.from_exception(exc))
 
 
-def _served(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _with_head(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     @wraps(view)
     def served(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         method = request.method
@@ -134,9 +140,11 @@ def _served(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             request.method = method
         if response.status_code == 405 and response["Content-Type"] != problems.CONTENT_TYPE:
             allowed = sorted({*response["Allow"].split(", "), *(["HEAD"] if "GET" in response["Allow"] else [])})
-            told = f"This address takes {', '.join(allowed)}."
-            response = problems.answer(Problem("method-not-allowed", told, headers={"Allow": ", ".join(allowed)}))
+            message = f"This address takes {', '.join(allowed)}."
+            response = problems.problem_response(
+                Problem("method-not-allowed", message, headers={"Allow": ", ".join(allowed)})
+            )
         return response
 
-    served.csrf_exempt = True  # type: ignore[attr-defined] # Session looks at the CSRF token itself
+    served.csrf_exempt = True  # type: ignore[attr-defined] # Session checks the CSRF token itself
     return served

@@ -1,7 +1,7 @@
 """Pages, posts and sections.
 
-reading.py      who may see what; listing.py: lists; presenting.py: nodes as JSON
-writing.py      the operations that change nodes; operations.py: what each of them asks and calls; bulk.py: many by
-                    one request
-patches.py      JSON as fields by path, and back; refusals.py: what services refuse, as problems, with merges
+reading.py      endpoints that read nodes; listing.py: lists; presenting.py: nodes as JSON
+writing.py      endpoints that change nodes; operations.py: the checks and service calls behind them; bulk.py: many changes
+                in one request
+patches.py      converts bodies to fields by path, and back; refusals.py: errors of services as problems, with merges
 """

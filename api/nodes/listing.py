@@ -1,4 +1,4 @@
-"""Which nodes a list has: for readers along the selectors of their pages, for editors that of the admin."""
+"""Lists of nodes: for readers with the selectors of the public pages, for editors with the selector of the admin's list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,136 +20,146 @@ from nodes.models.tree import SectionEntry
 from nodes.selectors import by_hand, lists, search, stored_nodes
 from reader.selectors import bylines, dates, faceted_lists
 
-SIZE, MOST = 20, 100
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 STATE = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
-# Of these a reader's list takes one.
-NARROWING = ("section", "tag", "author", "type", "q")
+# Readers' lists accept only one of these filters.
+EXCLUSIVE = ("section", "tag", "author", "type", "q")
 
 
 class Filters(Shape):
-    """What a list is narrowed to, and how it is answered."""
+    """The filters of a list, and how its nodes are returned."""
 
-    section: Id | None = Field(None, description="What stands in this section.")
-    type: str = Field("", max_length=50, description="What is of this type.", examples=["blog-entry"])
-    tag: str = Field("", max_length=100, description="What carries this tag.")
-    author: str = Field("", max_length=200, description="What is signed with this name.")
-    q: str = Field("", max_length=200, description="What has all of these words, the best first: 100 at most.")
+    section: Id | None = Field(None, description="Nodes in this section.")
+    type: str = Field("", max_length=50, description="Nodes of this type.", examples=["blog-entry"])
+    tag: str = Field("", max_length=100, description="Nodes with this tag.")
+    author: str = Field("", max_length=200, description="Nodes signed with this name.")
+    q: str = Field(
+        "", max_length=200, description="Nodes with all of these words, the best matches first, 100 at most."
+    )
     facet: list[str] = Field(
         [], max_length=10, description="Values of facets: `course=dessert`.", examples=[["course=dessert"]]
     )
     state: str = Field(
         "", pattern=STATE, description=f"The list of the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`."
     )
-    cursor: str = Field("", max_length=300, description="`next` of the page before.")
-    limit: int = Field(SIZE, ge=1, le=MOST, description="How many are on a page.")
+    cursor: str = Field("", max_length=300, description="`next` of the previous page.")
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Nodes per page.")
     fields: Fields = ""
     include: Include = ""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A page of a list, and the cursor of what follows, "" at the end."""
+class NodePage:
+    """A page of a list, and the cursor of the next page; "" or None at the end."""
 
     nodes: Sequence[BaseNode]
     following: str | None
 
 
-def listed(filters: Filters) -> Found:
-    """Return a page of what readers see. Raises Problem (422) for filters that do not go together, or a cursor that is none."""
-    named = [name for name in NARROWING if getattr(filters, name)]
-    if "section" in named and named != ["section"] and not (named == ["section", "type"] and filters.facet):
-        raise _apart(named)
-    if "section" not in named and (len(named) > 1 or filters.facet):
-        raise _apart([*named, *(["facet"] if filters.facet else [])])
+def list_public(filters: Filters) -> NodePage:
+    """Return a page of the public nodes that match the filters.
+
+    Raises Problem (422) for filters that cannot be combined, and for an invalid cursor.
+    """
+    used = [name for name in EXCLUSIVE if getattr(filters, name)]
+    if "section" in used and used != ["section"] and not (used == ["section", "type"] and filters.facet):
+        raise _incompatible(used)
+    if "section" not in used and (len(used) > 1 or filters.facet):
+        raise _incompatible([*used, *(["facet"] if filters.facet else [])])
     try:
-        return _of_section(filters) if filters.section else _across(filters)
+        return _list_section(filters) if filters.section else _list_site(filters)
     except ValueError:
-        raise _no_cursor() from None
+        raise _invalid_cursor() from None
     except search.TooSlow:
         raise Problem("unavailable", "The search took too long.", headers={"Retry-After": "1"}) from None
 
 
-def _across(filters: Filters) -> Found:
+def _list_site(filters: Filters) -> NodePage:
     sections = tree.current()
     moment = now()
-    page: dict[str, Any] = {"size": filters.limit, "cursor": filters.cursor or None}
+    paging: dict[str, Any] = {"size": filters.limit, "cursor": filters.cursor or None}
     if filters.q:
-        return _searched(filters)
+        return _search(filters)
     if filters.tag:
-        found = stored_nodes.tagged(sections, filters.tag, moment, **page)
+        results = stored_nodes.tagged(sections, filters.tag, moment, **paging)
     elif filters.author:
         names = bylines.names([slugify(filters.author)], moment)
-        found = bylines.posts(sections, names, moment, **page)
+        results = bylines.posts(sections, names, moment, **paging)
     elif filters.type:
-        found = stored_nodes.of_type(sections, _installed(filters.type), moment, **page)
+        results = stored_nodes.of_type(sections, _check_type(filters.type), moment, **paging)
     else:
-        found = stored_nodes.newest_entries(sections, moment, **page)
-    return Found(found.nodes, found.older)
+        results = stored_nodes.newest_entries(sections, moment, **paging)
+    return NodePage(results.nodes, results.older)
 
 
-def _searched(filters: Filters) -> Found:
+def _search(filters: Filters) -> NodePage:
     page = int(filters.cursor or 1)
     if not 1 <= page <= search.MOST:
         raise ValueError(filters.cursor)
-    found = search.search(tree.current(), filters.q, now(), page=page, size=filters.limit)
-    more = found.total > page * filters.limit
-    return Found([hit.node for hit in found.hits], str(page + 1) if more else None)
+    results = search.search(tree.current(), filters.q, now(), page=page, size=filters.limit)
+    has_more = results.total > page * filters.limit
+    return NodePage([hit.node for hit in results.hits], str(page + 1) if has_more else None)
 
 
-def counted(filters: Filters) -> dict[str, dict[str, int]]:
-    """Return how many of what a section lists have each value of each facet, besides the facets that are asked for.
+def count_facets(filters: Filters) -> dict[str, dict[str, int]]:
+    """Return how many nodes in a section have each value of each facet, apart from the facets in the filters.
 
     Raises Problem (404, 422).
     """
-    section = _section(filters)
-    wanted = _facets(filters, section)
+    section = _get_section(filters)
+    facet_filters = _facet_filters(filters, section)
     types = [type.type_name for type in registry.listed_by_facets(section.type) if filters.type in ("", type.type_name)]
     if not types:
         return {}
-    pairs = [(name, value) for _type, name, value in wanted]
-    return faceted_lists.count_values(section.id, wanted[0][0] if wanted else types[0], pairs, now())
+    pairs = [(name, value) for _type, name, value in facet_filters]
+    return faceted_lists.count_values(section.id, facet_filters[0][0] if facet_filters else types[0], pairs, now())
 
 
-def _section(filters: Filters) -> SectionEntry:
+def _get_section(filters: Filters) -> SectionEntry:
     section = tree.current().sections.get(ObjectId(filters.section))
     if section is None or not tree.current().is_live(section.id, now()):
         raise Problem("not-found", "There is no such section.")
     return section
 
 
-def _of_section(filters: Filters) -> Found:
-    section = _section(filters)
+def _list_section(filters: Filters) -> NodePage:
+    section = _get_section(filters)
     moment = now()
     size = filters.limit
     cursor = filters.cursor
     lists_by = content.get(section.type).lists
     if lists_by == content.UPCOMING:
-        wanted = _facets(filters, section)
-        shown = dates.by_date(section.id, section.type, wanted, moment, size=size, cursor=cursor or None)
-        return Found(shown.nodes, shown.older if shown.is_past else shown.newer)
+        facet_filters = _facet_filters(filters, section)
+        by_date = dates.by_date(section.id, section.type, facet_filters, moment, size=size, cursor=cursor or None)
+        return NodePage(by_date.nodes, by_date.older if by_date.is_past else by_date.newer)
     if lists_by == content.NEWEST and filters.facet:
-        wanted = _facets(filters, section)
-        pairs = [(name, value) for _type, name, value in wanted]
-        found = faceted_lists.filtered(section.id, wanted[0][0], pairs, moment, size=size, cursor=cursor or None)
-        return Found(found.nodes, found.older)
+        facet_filters = _facet_filters(filters, section)
+        pairs = [(name, value) for _type, name, value in facet_filters]
+        results = faceted_lists.filtered(
+            section.id, facet_filters[0][0], pairs, moment, size=size, cursor=cursor or None
+        )
+        return NodePage(results.nodes, results.older)
     if filters.facet:
-        raise _apart(["section", "facet"])
+        raise _incompatible(["section", "facet"])
     if lists_by == content.BY_HAND:
-        nodes, after = by_hand.page(section.id, moment, size=size, cursor=cursor)
-        return Found(nodes, after)
+        nodes, next_cursor = by_hand.page(section.id, moment, size=size, cursor=cursor)
+        return NodePage(nodes, next_cursor)
     if lists_by == content.BY_NAME:
         pages = stored_nodes.pages_of(section.id, moment, after=cursor, limit=size + 1)
-        return Found(pages[:size], pages[size - 1].metadata.slug if len(pages) > size else None)
-    of = stored_nodes.photos_of if lists_by == content.PHOTOS else stored_nodes.entries
-    found = of(section.id, moment, size=size, cursor=cursor or None)
-    return Found(found.nodes, found.older)
+        return NodePage(pages[:size], pages[size - 1].metadata.slug if len(pages) > size else None)
+    selector = stored_nodes.photos_of if lists_by == content.PHOTOS else stored_nodes.entries
+    results = selector(section.id, moment, size=size, cursor=cursor or None)
+    return NodePage(results.nodes, results.older)
 
 
-def _facets(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str]]:
-    """Return (type, name, value) of the facets that are asked for, of the first type of the section that has them all."""
+def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str]]:
+    """Return (type, name, value) of each facet in the filters.
+
+    The type is the first one listed in the section that has all these facets. Raises Problem (422) if there is none.
+    """
     pairs = []
-    for one in filters.facet:
-        name, equals, value = one.partition("=")
+    for text in filters.facet:
+        name, equals, value = text.partition("=")
         if not equals or not name:
             raise Problem("invalid", errors=[("query.facet", "A facet is spelled name=value.")])
         pairs.append((name, facets.normalize(value)))
@@ -157,44 +167,44 @@ def _facets(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str
         return []
     names = {name for name, _value in pairs}
     types = [type for type in registry.listed_by_facets(section.type) if filters.type in ("", type.type_name)]
-    holder = next((type.type_name for type in types if names <= set(type.facets)), None)
-    if holder is None:
+    type_name = next((type.type_name for type in types if names <= set(type.facets)), None)
+    if type_name is None:
         raise Problem("invalid", errors=[("query.facet", "What stands in this section has no such facet.")])
-    return [(holder, name, value) for name, value in pairs]
+    return [(type_name, name, value) for name, value in pairs]
 
 
-def of_editors(principal: Principal, filters: Filters) -> Found:
-    """Return a page of the admin's list, with all filters together. Raises Problem: 403, 422."""
-    is_of_photos = bool(filters.type) and content.get(filters.type).is_file
-    if not (access.may_see_photos(principal) if is_of_photos else access.may_list(principal)):
+def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
+    """Return a page of the admin's list, with all filters combined. Raises Problem: 403, 422."""
+    is_photo_list = bool(filters.type) and content.get(filters.type).is_file
+    if not (access.may_see_photos(principal) if is_photo_list else access.may_list(principal)):
         raise Problem("forbidden", "Lists by state are for who writes: a token needs the scope “read”.")
     if filters.author or filters.facet:
-        raise _apart(["state", *(name for name in ("author", "facet") if getattr(filters, name))])
-    wanted = lists.Filters(
+        raise _incompatible(["state", *(name for name in ("author", "facet") if getattr(filters, name))])
+    editor_filters = lists.Filters(
         section=ObjectId(filters.section) if filters.section else lists.ANY,
-        type=_installed(filters.type) if filters.type else "",
+        type=_check_type(filters.type) if filters.type else "",
         tag=filters.tag,
         state="" if filters.state == lists.ANY else filters.state,
-        author=lists.ANY if is_of_photos or access.sees_all(principal) else principal.pk,
+        author=lists.ANY if is_photo_list or access.sees_all(principal) else principal.pk,
         search=filters.q,
     )
-    home = home_of(filters.type) if filters.type else lists.NODES
+    collection = home_of(filters.type) if filters.type else lists.NODES
     try:
-        page = lists.page(wanted, now(), cursor=filters.cursor, size=filters.limit, collection=home)
+        page = lists.page(editor_filters, now(), cursor=filters.cursor, size=filters.limit, collection=collection)
     except ValueError:
-        raise _no_cursor() from None
-    return Found([row.node for row in page.rows], page.older)
+        raise _invalid_cursor() from None
+    return NodePage([row.node for row in page.rows], page.older)
 
 
-def _installed(type: str) -> str:
+def _check_type(type: str) -> str:
     if not content.get(type).is_installed:
         raise Problem("invalid", errors=[("query.type", f"There is no type “{type}”.")])
     return type
 
 
-def _apart(names: Sequence[str]) -> Problem:
+def _incompatible(names: Sequence[str]) -> Problem:
     return Problem("invalid", errors=[(f"query.{name}", "These do not go together here.") for name in names])
 
 
-def _no_cursor() -> Problem:
+def _invalid_cursor() -> Problem:
     return Problem("invalid", errors=[("query.cursor", "This is no cursor of this list.")])

@@ -1,4 +1,4 @@
-"""What can be done to nodes: each asks the access functions and calls the services of the admin, with what a program sent."""
+"""The operations on nodes: each checks permissions with the access functions and calls the services of the admin."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,6 @@ from api.problems import Problem
 from api.rights.principals import Principal
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
-from nodes import tags as tag_texts
 from nodes.access import Action
 from nodes.collections import home_of
 from nodes.errors import DraftGone, EditConflict, NodeError
@@ -25,182 +24,210 @@ from nodes.selectors import trash as in_trash
 from nodes.selectors.editable_nodes import Editable, Version
 from nodes.services import drafts, editing, trash
 from nodes.services.write import NOT_DRAFTED
+from nodes.tags import unique
 from nodes.types import NO_TAGS, Actor, TagChange
-from photos.services import photos as of_photos
+from photos.services import photos
 
-# What who uploaded a photo says of it until it is published.
-DESCRIBING = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
+# Fields that the uploader of a photo can change until it is published.
+DESCRIPTION_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How a change is asked for: by whom, on which version (the nonce `seen`), under which id of its Idempotency-Key (`form`),
-    whether what others saved since is taken over by itself, and whether it is about the draft."""
+class WriteContext:
+    """How a change was requested.
+
+    `seen`: the nonce of the version that it is based on. `request_id`: the id derived from the Idempotency-Key.
+    `merges`: changes that others saved since are merged automatically. `is_draft`: the change is made to the draft.
+    """
 
     principal: Principal
     seen: ObjectId
-    form: ObjectId | None = None
+    request_id: ObjectId | None = None
     merges: bool = False
     is_draft: bool = False
 
     @property
     def actor(self) -> Actor:
-        """Who history says has done it."""
+        """Return the author of the change, as the history records it."""
         return Actor.of(self.principal)
 
 
 @contextmanager
-def refused() -> Iterator[None]:
-    """Raise the Problem that a refusal of a service is."""
+def refusals_as_problems() -> Iterator[None]:
+    """Raise the problem for an error of a service."""
     try:
         yield
     except NodeError as error:
-        raise refusals.of(error) from error
+        raise refusals.problem_of(error) from error
 
 
-def create(principal: Principal, form: ObjectId | None, said: Mapping[str, Any]) -> ObjectId:
-    """Make a node of what was sent, `form` being its id if there is one; return its id. Raises Problem, PermissionDenied."""
-    type = said["type"]
+def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str, Any]) -> ObjectId:
+    """Create a node and return its id, which is `request_id` if there is one.
+
+    Raises Problem, PermissionDenied.
+    """
+    type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
         raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
-    # Who sees no nodes of his own could not be answered with what was made.
+    # An account that cannot list nodes could not get the new node in the response.
     if not (access.may_create(principal, type) and access.may_list(principal)):
         raise PermissionDenied
-    if form and editable_nodes.load(form):
-        # This very request has made it.
-        return form
-    who = Actor.of(principal)
-    signed = {"author": who.as_document()}
-    fields = signed | patches.fields(principal, type, {"section": None, **said}, signed, form)
+    if request_id and editable_nodes.load(request_id):
+        # An earlier attempt of this request has created the node.
+        return request_id
+    actor = Actor.of(principal)
+    author_field = {"author": actor.as_document()}
+    fields = author_field | patches.parse_fields(principal, type, {"section": None, **data}, author_field, request_id)
     title = fields.pop("title")
     slug = fields.pop("slug", "")
     parent_id = fields.pop("parent_id")
-    made = editing.create(
-        who, type=type, parent_id=parent_id, slug=slug, title=title, fields=fields, tags=_tags(said.get("tags")),
-        node_id=form, only_unpublished=access.changes_unpublished_only(principal),
+    created = editing.create(
+        actor, type=type, parent_id=parent_id, slug=slug, title=title, fields=fields, tags=_tags(data.get("tags")),
+        node_id=request_id, only_unpublished=access.changes_unpublished_only(principal),
     )  # fmt: skip
-    return made.id
+    return created.id
 
 
-def change(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
-    """Change what was sent of a node, or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    action = Action.DRAFT if asked.is_draft else Action.EDIT
-    found = _found(asked, node_id, action, describes=patches.paths(said) <= DESCRIBING)
-    seen = _seen(asked, found)
-    mine = patches.fields(asked.principal, found.node.metadata.type, said, seen.fields, asked.form)
-    tags = TagChange.between(seen.tags, _tags(said["tags"])) if "tags" in said else NO_TAGS
-    if asked.is_draft and (moved := mine.keys() & NOT_DRAFTED):
-        told = _("A draft cannot change the address. Put section and slug back, or save them live.")
-        raise Problem("invalid", errors=[(patches.named(path), told) for path in sorted(moved)])
-    if not asked.is_draft and (at := mine.get("published")):
-        _check_not_public(found, at, "body.published")
-    _save(asked, found, mine, tags)
+def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
+    """Change fields of a node or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    action = Action.DRAFT if context.is_draft else Action.EDIT
+    editable = _load(context, node_id, action, describes=patches.field_names(data) <= DESCRIPTION_FIELDS)
+    base = _base_version(context, editable)
+    changes = patches.parse_fields(
+        context.principal, editable.node.metadata.type, data, base.fields, context.request_id
+    )
+    tags = TagChange.between(base.tags, _tags(data["tags"])) if "tags" in data else NO_TAGS
+    if context.is_draft and (address_fields := changes.keys() & NOT_DRAFTED):
+        message = _("A draft cannot change the address. Put section and slug back, or save them live.")
+        raise Problem("invalid", errors=[(patches.body_path(path), message) for path in sorted(address_fields)])
+    if not context.is_draft and (published := changes.get("published")):
+        _check_not_public(editable, published, "body.published")
+    _save(context, editable, changes, tags)
 
 
-def publish(asked: Asked, node_id: ObjectId) -> None:
-    """Make a node public now, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = _found(asked, node_id, Action.PUBLISH)
-    if not asked.is_draft:
-        _save(asked, found, editing.made_public(found.live.fields, now()))
+def publish(context: WriteContext, node_id: ObjectId) -> None:
+    """Publish a node now, or the changes in its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    editable = _load(context, node_id, Action.PUBLISH)
+    if not context.is_draft:
+        _save(context, editable, editing.made_public(editable.live.fields, now()))
         return
-    if found.draft and (at := found.draft.fields.get("published")):
-        begun_on = editable_nodes.load_version(node_id, found.draft.base_nonce) if found.draft.base_nonce else None
-        if begun_on is None or begun_on.fields.get("published") != at:
-            _check_not_public(found, at, "query.version")
-    with _of_draft(asked, found, lambda: _is_out(asked, node_id)):
-        drafts.publish_draft(asked.actor, node_id, asked.seen)
+    if editable.draft and (published := editable.draft.fields.get("published")):
+        base = editable_nodes.load_version(node_id, editable.draft.base_nonce) if editable.draft.base_nonce else None
+        if base is None or base.fields.get("published") != published:
+            _check_not_public(editable, published, "query.version")
+    with _changing_draft(context, editable, lambda: _is_draft_published(context, node_id)):
+        drafts.publish_draft(context.actor, node_id, context.seen)
 
 
-def unpublish(asked: Asked, node_id: ObjectId) -> None:
-    """Take a node from the public. Raises Http404, PermissionDenied, Problem, NodeError."""
-    _save(asked, _found(asked, node_id, Action.PUBLISH), {"published": None})
+def unpublish(context: WriteContext, node_id: ObjectId) -> None:
+    """Unpublish a node. Raises Http404, PermissionDenied, Problem, NodeError."""
+    _save(context, _load(context, node_id, Action.PUBLISH), {"published": None})
 
 
-def schedule(asked: Asked, node_id: ObjectId, at: datetime) -> None:
-    """Make a node public at a time ahead, or the changes of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = _found(asked, node_id, Action.PUBLISH)
-    at = patches.moment(at, "body.at")
+def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
+    """Publish a node, or the changes in its draft, at a time in the future.
+
+    Raises Http404, PermissionDenied, Problem, NodeError.
+    """
+    editable = _load(context, node_id, Action.PUBLISH)
+    at = patches.check_moment(at, "body.at")
     if at <= now():
         raise Problem(
             "invalid", errors=[("body.at", _("Choose a time ahead. To show the changes at once, publish them."))]
         )
-    if not asked.is_draft:
-        _check_not_public(found, at, "body.at")
-        if at >= found.live.fields["expires"]:
+    if not context.is_draft:
+        _check_not_public(editable, at, "body.at")
+        if at >= editable.live.fields["expires"]:
             raise Problem("invalid", errors=[("body.at", _("It would expire before it appears."))])
-        _save(asked, found, {"published": at})
+        _save(context, editable, {"published": at})
         return
 
     def is_done() -> bool:
         present = editable_nodes.load(node_id)
         return bool(present and present.draft and present.draft.due == at)
 
-    with _of_draft(asked, found, is_done):
-        drafts.schedule(asked.actor, node_id, asked.seen, at)
+    with _changing_draft(context, editable, is_done):
+        drafts.schedule(context.actor, node_id, context.seen, at)
 
 
-def unschedule(asked: Asked, node_id: ObjectId) -> None:
-    """Keep scheduled changes as a mere draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = _found(asked, node_id, Action.PUBLISH)
-    is_mere = found.draft is not None and found.draft.nonce == asked.seen and found.draft.due is None
-    if not is_mere:
-        drafts.unschedule(node_id, asked.seen)
+def unschedule(context: WriteContext, node_id: ObjectId) -> None:
+    """Turn a scheduled draft into an ordinary one. Raises Http404, PermissionDenied, Problem, NodeError."""
+    editable = _load(context, node_id, Action.PUBLISH)
+    is_unscheduled = editable.draft is not None and editable.draft.nonce == context.seen and editable.draft.due is None
+    if not is_unscheduled:
+        drafts.unschedule(node_id, context.seen)
 
 
-def discard(asked: Asked, node_id: ObjectId) -> None:
-    """Remove a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    if _found(asked, node_id, Action.DRAFT).draft is not None:
-        drafts.discard_draft(node_id, asked.seen)
+def discard(context: WriteContext, node_id: ObjectId) -> None:
+    """Delete a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    if _load(context, node_id, Action.DRAFT).draft is not None:
+        drafts.discard_draft(node_id, context.seen)
 
 
-def move(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
-    """Give a node another section, another slug, or both. Raises Http404, PermissionDenied, Problem, NodeError."""
-    found = _found(asked, node_id, Action.MOVE)
-    place = {name: value for name, value in said.items() if name == "section" or value}
-    _save(asked, found, patches.fields(asked.principal, found.node.metadata.type, place, found.live.fields))
+def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
+    """Move a node to another section, change its slug, or both.
+
+    Raises Http404, PermissionDenied, Problem, NodeError.
+    """
+    editable = _load(context, node_id, Action.MOVE)
+    changes = {name: value for name, value in data.items() if name == "section" or value}
+    _save(
+        context,
+        editable,
+        patches.parse_fields(context.principal, editable.node.metadata.type, changes, editable.live.fields),
+    )
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
-    found = _standing(principal, node_id, Action.EDIT, describes=True)
+    editable = _load_node_or_photo(principal, node_id, Action.EDIT, describes=True)
     tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
-    type = found.node.metadata.type
-    editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, found))
+    type = editable.node.metadata.type
+    editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, editable))
 
 
-def throw_away(asked: Asked, node_id: ObjectId) -> None:
-    """Move a node to the trash; done if it is there, as it was seen. Raises Http404, PermissionDenied, Problem, NodeError."""
+def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
+    """Move a node to the trash. If it is there already in the version seen, do nothing.
+
+    Raises Http404, PermissionDenied, Problem, NodeError.
+    """
     try:
-        found = _found(asked, node_id, Action.TRASH)
+        editable = _load(context, node_id, Action.TRASH)
     except Http404:
-        _check_seen(asked, access.trashed(asked.principal, node_id, Action.TRASH))
+        _check_trashed_version(context, access.trashed(context.principal, node_id, Action.TRASH))
         return
-    trash.trash(asked.actor, node_id, asked.seen, home_of(found.node.metadata.type))
+    trash.trash(context.actor, node_id, context.seen, home_of(editable.node.metadata.type))
 
 
-def restore(asked: Asked, node_id: ObjectId, said: Mapping[str, Any]) -> None:
-    """Put a node of the trash back, to another place if one is named; done if it stands. Raises Http404, PermissionDenied,
-    Problem, NodeError."""
+def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
+    """Restore a node from the trash, to another place if `data` has one. If it is not in the trash, do nothing.
+
+    Raises Http404, PermissionDenied, Problem, NodeError.
+    """
     if in_trash.load(node_id) is None:
-        _found(asked, node_id, Action.TRASH)
+        _load(context, node_id, Action.TRASH)
         return
-    found = access.trashed(asked.principal, node_id, Action.TRASH)
-    _check_seen(asked, found)
-    said = {"section": str(found.live.fields["parent_id"] or "") or None, **said}
-    place = patches.fields(asked.principal, found.node.metadata.type, said, found.live.fields)
-    trash.restore(asked.actor, node_id, asked.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
+    editable = access.trashed(context.principal, node_id, Action.TRASH)
+    _check_trashed_version(context, editable)
+    data = {"section": str(editable.live.fields["parent_id"] or "") or None, **data}
+    place = patches.parse_fields(context.principal, editable.node.metadata.type, data, editable.live.fields)
+    trash.restore(context.actor, node_id, context.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
 
 
-def _found(asked: Asked, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
-    found = _standing(asked.principal, node_id, action, describes=describes)
-    if asked.is_draft and found.node.content_type.is_file:
+def _load(context: WriteContext, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
+    editable = _load_node_or_photo(context.principal, node_id, action, describes=describes)
+    if context.is_draft and editable.node.content_type.is_file:
         raise Problem("not-found", "A photo has no draft.")
-    return found
+    return editable
 
 
-def _standing(principal: Principal, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
-    """Return a node or a photo for a principal to do something with; `describes`: of a photo no more than to say what it shows.
-    Raises Http404, PermissionDenied."""
+def _load_node_or_photo(
+    principal: Principal, node_id: ObjectId, action: Action, *, describes: bool = False
+) -> Editable:
+    """Return a node or photo on which a principal can perform an action. Raises Http404, PermissionDenied.
+
+    `describes`: for a photo, the action changes nothing but its description.
+    """
     try:
         return access.node(principal, node_id, action)
     except Http404:
@@ -212,92 +239,95 @@ def _standing(principal: Principal, node_id: ObjectId, action: Action, *, descri
     return Editable(photo, Version.of(stored_photos.metadata(node_id), photo.metadata.updated))
 
 
-def _only_unpublished(principal: Principal, found: Editable) -> bool:
-    """Return whether the right of a principal to change something ends when it is published."""
-    if found.node.content_type.is_file:
+def _only_unpublished(principal: Principal, editable: Editable) -> bool:
+    """Return whether a principal can change something only until it is published."""
+    if editable.node.content_type.is_file:
         return not access.may_change_photos(principal)
     return access.changes_unpublished_only(principal)
 
 
-def _check_seen(asked: Asked, thrown: Editable) -> None:
-    """Raise Problem (412) unless what is in the trash is there as it was seen."""
-    if thrown.live.nonce != asked.seen:
-        raise Problem("stale", etag=f'"{thrown.live.nonce}"')
+def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
+    """Raise Problem (412) unless the node in the trash has the version seen."""
+    if trashed.live.nonce != context.seen:
+        raise Problem("stale", etag=f'"{trashed.live.nonce}"')
 
 
-def _seen(asked: Asked, found: Editable) -> Version:
-    """Return the version that a change was made on, with the tags that it has now, as tagging takes no nonce; the present one
-    where it is not known any more."""
-    present = found.draft if asked.is_draft and found.draft else found.live
-    if present.nonce == asked.seen:
+def _base_version(context: WriteContext, editable: Editable) -> Version:
+    """Return the version that a change is based on, or the present one if that version no longer exists.
+
+    It has the present tags, because tags change without a nonce.
+    """
+    present = editable.draft if context.is_draft and editable.draft else editable.live
+    if present.nonce == context.seen:
         return present
-    return editable_nodes.load_version(found.node.pk, asked.seen) or present
+    return editable_nodes.load_version(editable.node.pk, context.seen) or present
 
 
-def _save(asked: Asked, found: Editable, mine: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
-    node_id = found.node.pk
-    principal = asked.principal
-    bound = _only_unpublished(principal, found)
+def _save(context: WriteContext, editable: Editable, changes: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
+    node_id = editable.node.pk
+    principal = context.principal
+    only_unpublished = _only_unpublished(principal, editable)
     try:
-        if found.node.content_type.is_file:
-            of_photos.save(
-                asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges, only_unpublished=bound
+        if editable.node.content_type.is_file:
+            photos.save(
+                context.actor, node_id, context.seen, changes, tags, form=context.request_id, merges=context.merges,
+                only_unpublished=only_unpublished,
             )  # fmt: skip
-        elif asked.is_draft:
-            may_publish = access.allowed(principal, found.node, Action.PUBLISH)
+        elif context.is_draft:
+            may_publish = access.allowed(principal, editable.node, Action.PUBLISH)
             drafts.save_draft(
-                asked.actor,
+                context.actor,
                 node_id,
-                asked.seen,
-                mine,
+                context.seen,
+                changes,
                 tags,
-                form=asked.form,
+                form=context.request_id,
                 may_publish=may_publish,
-                merges=asked.merges,
+                merges=context.merges,
             )
         else:
             editing.save(
-                asked.actor, node_id, asked.seen, mine, tags, form=asked.form, merges=asked.merges,
-                only_unpublished=bound,
+                context.actor, node_id, context.seen, changes, tags, form=context.request_id, merges=context.merges,
+                only_unpublished=only_unpublished,
             )  # fmt: skip
     except EditConflict as error:
-        raise refusals.stale(error, mine) from error
+        raise refusals.stale_problem(error, changes) from error
 
 
 @contextmanager
-def _of_draft(asked: Asked, found: Editable, is_done: Callable[[], bool]) -> Iterator[None]:
-    """Do something with the draft that was seen; all is well if it was done already."""
+def _changing_draft(context: WriteContext, editable: Editable, is_done: Callable[[], bool]) -> Iterator[None]:
+    """Run a block that changes the draft seen. If the draft is gone because the change was made already, do nothing."""
     try:
         yield
     except EditConflict as error:
-        raise refusals.stale(error, found.draft.fields if found.draft else {}) from error
+        raise refusals.stale_problem(error, editable.draft.fields if editable.draft else {}) from error
     except DraftGone:
         if not is_done():
             raise
 
 
-def _is_out(asked: Asked, node_id: ObjectId) -> bool:
-    """Return whether readers have what the draft changed that was seen."""
+def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
+    """Return whether readers have the changes of the draft seen."""
     present = editable_nodes.load(node_id)
-    said = editable_nodes.load_version(node_id, asked.seen)
-    if present is None or present.draft is not None or said is None:
+    draft = editable_nodes.load_version(node_id, context.seen)
+    if present is None or present.draft is not None or draft is None:
         return False
-    begun = history.draft_base(node_id, asked.seen)
-    base = editable_nodes.load_version(node_id, begun) if begun else None
+    base_nonce = history.draft_base(node_id, context.seen)
+    base = editable_nodes.load_version(node_id, base_nonce) if base_nonce else None
     live = present.live.fields
     type = present.node.metadata.type
-    drafted = {path: value for path, value in said.fields.items() if path not in NOT_DRAFTED}
+    drafted = {path: value for path, value in draft.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)
-    # Of what both sides had changed the merge with what came of it is that very thing.
+    # Merging the draft again into the live version changes nothing if the draft was published.
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())
 
 
-def _check_not_public(found: Editable, at: datetime, field: str) -> None:
-    """Raise Problem (422) if a node that readers have would be taken from them until a time ahead."""
-    if at > now() and found.node.is_live(now()):
-        told = _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
-        raise Problem("invalid", errors=[(field, told)])
+def _check_not_public(editable: Editable, at: datetime, field: str) -> None:
+    """Raise Problem (422) if a time in the future would hide a published node from readers."""
+    if at > now() and editable.node.is_live(now()):
+        message = _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
+        raise Problem("invalid", errors=[(field, message)])
 
 
-def _tags(said: Any) -> tuple[str, ...]:
-    return tag_texts.unique(said or ())
+def _tags(names: Any) -> tuple[str, ...]:
+    return unique(names or ())

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from api.problems import Problem
-from api.schemas.shapes import BODY, DETAIL, shown_fields
+from api.schemas.shapes import BODY, DETAIL, editable_fields
 from nodes import links
 from nodes.content import values
 from nodes.content.base import Part
@@ -17,73 +17,78 @@ from nodes.types import NEVER
 from photos import addresses, labels, texts
 from photos.assets import renditions
 
-# Always there: what a node is known by.
-KNOWN_BY = frozenset({"id", "type", "nonce"})
+# Names that are always returned, because they identify a node and its version.
+ALWAYS_INCLUDED = frozenset({"id", "type", "nonce"})
 
 
-def asked(value: str, known: Collection[str], name: str) -> frozenset[str]:
-    """Return the names that a parameter lists, separated by commas. Raises Problem (422) for one that is not known."""
-    names = frozenset(filter(None, (one.strip(" ") for one in value.split(","))))
-    if other := sorted(names - frozenset(known)):
-        told = [
-            (f"query.{name}", f"There is no “{one[:100]}”; there are {', '.join(sorted(known))}.") for one in other[:5]
+def parse_names(value: str, known: Collection[str], name: str) -> frozenset[str]:
+    """Return the names in a comma-separated parameter. Raises Problem (422) for unknown names."""
+    names = frozenset(filter(None, (part.strip(" ") for part in value.split(","))))
+    if unknown := sorted(names - frozenset(known)):
+        errors = [
+            (f"query.{name}", f"There is no “{part[:100]}”; there are {', '.join(sorted(known))}.")
+            for part in unknown[:5]
         ]
-        raise Problem("invalid", errors=told)
+        raise Problem("invalid", errors=errors)
     return names
 
 
-def node(
+def serialize_node(
     request: HttpRequest,
-    shown: BaseNode,
+    node: BaseNode,
     *,
     include: Collection[str] = (),
     picked: Collection[str] = (),
     draft: Editable | None = None,
 ) -> dict[str, Any]:
-    """Return a node as JSON has it. `include`: of INCLUDED; `picked`: the names that it is cut to, all if none; `draft`: the
-    node with the draft beside it, for who may see that."""
-    # The nonce and the time of the last change, of all that a list has.
+    """Return the data of a node.
+
+    `include`: names from INCLUDED. `picked`: the names to return, all if empty. `draft`: the node with its draft, for
+    principals with permission to view it.
+    """
+    # Record that the response depends on the node's text too, because it contains the nonce and the time of the last
+    # change.
     note_texts()
-    said = _common(request, shown)
+    data = _common(request, node)
     if DETAIL in include:
-        said[DETAIL] = _detail(shown)
+        data[DETAIL] = _detail(node)
     if BODY in include:
-        said[BODY] = str(texts.body(shown))
-    if isinstance(shown, Photo):
-        said["file"] = _file(request, shown)
+        data[BODY] = str(texts.body(node))
+    if isinstance(node, Photo):
+        data["file"] = _file(request, node)
     if draft is not None and draft.draft is not None:
-        said["draft"] = {
+        data["draft"] = {
             "nonce": draft.draft.nonce,
             "base_nonce": draft.draft.base_nonce,
             "saved_at": draft.draft.saved_at,
             "saved_by": draft.draft.saved_by,
             "due": draft.draft.due,
         }
-    return {name: value for name, value in said.items() if not picked or name in picked or name in KNOWN_BY}
+    return {name: value for name, value in data.items() if not picked or name in picked or name in ALWAYS_INCLUDED}
 
 
-def _common(request: HttpRequest, shown: BaseNode) -> dict[str, Any]:
-    said = shown.metadata
-    path = shown.get_absolute_url()
+def _common(request: HttpRequest, node: BaseNode) -> dict[str, Any]:
+    metadata = node.metadata
+    path = node.get_absolute_url()
     return {
-        "id": shown.pk,
-        "type": said.type,
-        "nonce": said.nonce,
+        "id": node.pk,
+        "type": metadata.type,
+        "nonce": metadata.nonce,
         "path": path,
         "url": links.origin(request) + path if path else "",
-        "section": said.parent_id,
-        "slug": said.slug,
-        "title": said.title,
-        "summary": said.summary or "",
-        "excerpt": shown.excerpt,
-        "author": _author(said.author),
-        "tags": list(said.tags or ()),
-        "created": said.created,
-        "updated": said.updated,
-        "published": said.published,
-        "expires": None if said.expires == NEVER else said.expires,
-        "minutes": shown.minutes,
-        "picture": shown.picture_id,
+        "section": metadata.parent_id,
+        "slug": metadata.slug,
+        "title": metadata.title,
+        "summary": metadata.summary or "",
+        "excerpt": node.excerpt,
+        "author": _author(metadata.author),
+        "tags": list(metadata.tags or ()),
+        "created": metadata.created,
+        "updated": metadata.updated,
+        "published": metadata.published,
+        "expires": None if metadata.expires == NEVER else metadata.expires,
+        "minutes": node.minutes,
+        "picture": node.picture_id,
     }
 
 
@@ -91,33 +96,38 @@ def _author(author: Any) -> dict[str, Any] | None:
     return {"name": author.name, "path": author.get_absolute_url() or None} if author and author.name else None
 
 
-def _detail(shown: BaseNode) -> dict[str, Any] | None:
-    detail = shown.metadata.detail
-    if detail is None or not shown.content_type.is_installed:
+def _detail(node: BaseNode) -> dict[str, Any] | None:
+    detail = node.metadata.detail
+    if detail is None or not node.content_type.is_installed:
         return None
-    return {name: value(getattr(detail, field.attname)) for name, field in shown_fields(shown.metadata.type).items()}
+    return {
+        name: serialize_value(getattr(detail, field.attname))
+        for name, field in editable_fields(node.metadata.type).items()
+    }
 
 
-def value(said: Any) -> Any:
-    """Return the value of a declared field, as Python has it, as JSON has it: parts as objects."""
-    if isinstance(said, list | tuple):
-        return [value(one) for one in said]
-    if isinstance(said, Part):
-        return {field.name: value(getattr(said, field.attname)) for field in values.stored_fields(type(said))}
-    return said
+def serialize_value(value: Any) -> Any:
+    """Return the JSON form of a declared field's Python value. Parts become objects."""
+    if isinstance(value, list | tuple):
+        return [serialize_value(item) for item in value]
+    if isinstance(value, Part):
+        return {
+            field.name: serialize_value(getattr(value, field.attname)) for field in values.stored_fields(type(value))
+        }
+    return value
 
 
 def _file(request: HttpRequest, photo: Photo) -> dict[str, Any]:
-    across, down = addresses.size(photo)
+    width, height = addresses.size(photo)
     origin = links.origin(request)
     copies = {
-        str(width): origin + addresses.copy_path(photo, width) for width in renditions.widths((across, down), "jpg")
+        str(size): origin + addresses.copy_path(photo, size) for size in renditions.widths((width, height), "jpg")
     }
     return {
         "content_type": photo.metadata.detail.content_type if addresses.is_whole(photo) else "image/jpeg",
-        "width": across,
-        "height": down,
+        "width": width,
+        "height": height,
         "url": origin + addresses.original_path(photo),
         "copies": copies,
-        "camera": {one["n"]: one["v"] for one in photo.metadata.detail.exif or () if one["n"] in labels.LABELS},
+        "camera": {entry["n"]: entry["v"] for entry in photo.metadata.detail.exif or () if entry["n"] in labels.LABELS},
     }

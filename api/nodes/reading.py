@@ -1,4 +1,4 @@
-"""Reading nodes: what readers see and, by a token or a session, what its owner sees in the admin."""
+"""Reading nodes: what readers see; for a token or a session, what its account sees in the admin."""
 
 from typing import Annotated
 from urllib.parse import unquote, urlencode
@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import Field
 
-from api.http import answers
+from api.http import responses
 from api.http.routing import Router
 from api.nodes import presenting
-from api.nodes.listing import Filters, Found, counted, listed, of_editors
+from api.nodes.listing import Filters, NodePage, count_facets, list_for_editors, list_public
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import Principal
@@ -39,27 +39,33 @@ from nodes.selectors.editable_nodes import Editable
 router = Router(tags=["Nodes"])
 
 
-class Shown(Shape):
-    """How a node is answered."""
+class NodeOptions(Shape):
+    """How a node is returned."""
 
     fields: Fields = ""
     include: Include = ""
-    version: Annotated[VersionName, Field(description="`draft`: as it would be if its draft were out.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: the node as it would be with its draft published.")] = (
+        LIVE
+    )
 
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
 def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
-    """List nodes, the newest first; a section in its own order. Without filters: the posts of all sections.
+    """List nodes, the newest first, or in the order of a section. Without filters, list the posts of all sections.
 
-    One of `section`, `tag`, `author`, `type` and `q` narrows the list, `facet` and `type` a section's further. With `state`,
-    which needs a token with the scope “read” or a session, the list is that of the admin, and all filters go together.
+    Use one of `section`, `tag`, `author`, `type` and `q`. `facet` and `type` also filter a section. With `state`, the
+    list is that of the admin, and all filters can be combined. `state` needs a session or a token with the scope
+    “read”.
     """
-    found = of_editors(principals.of(request), filters) if filters.state else listed(filters)
-    return _page(request, filters, found)
+    page = list_for_editors(principals.current(request), filters) if filters.state else list_public(filters)
+    return _list_response(request, filters, page)
 
 
 class Facet(Shape):
-    """A value of a facet, and how many nodes have it besides what was asked for. `facet`: what asks for it, too."""
+    """A value of a facet.
+
+    `count`: the number of nodes that have the value and match the filters. `facet`: the filter for this value.
+    """
 
     name: str
     value: str
@@ -68,29 +74,29 @@ class Facet(Shape):
 
 
 class Facets(Shape):
-    """The values of facets in a section: of each facet the 20 that the most nodes have."""
+    """The values of facets in a section: for each facet, the 20 values with the most nodes."""
 
     items: list[Facet]
 
 
-class OfSection(Shape):
-    """Which section, and what its list is narrowed to."""
+class FacetFilters(Shape):
+    """A section, and the filters of its list."""
 
     section: Id
-    type: str = Field("", max_length=50, description="Of which type, where several have facets.")
+    type: str = Field("", max_length=50, description="The type, if several types have facets.")
     facet: list[str] = Field([], max_length=10, description="Values of facets: `course=dessert`.")
 
 
 @router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count values of facets")
-def facets(request: HttpRequest, asked: Query[OfSection]) -> HttpResponse:
-    """Count by what the list of a section, `/nodes?section=`, can be narrowed, further than it is."""
-    found = counted(Filters.model_validate(asked.model_dump()))
+def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
+    """Return the values of facets that can further filter the list of a section, `/nodes?section=`, with their counts."""
+    facet_counts = count_facets(Filters.model_validate(filters.model_dump()))
     items = [
         {"name": name, "value": value, "count": count, "facet": f"{name}={value}"}
-        for name, values in found.items()
+        for name, values in facet_counts.items()
         for value, count in values.items()
     ]
-    return answers.told(request, {"items": items})
+    return responses.json_response(request, {"items": items})
 
 
 @router.get(
@@ -99,63 +105,73 @@ def facets(request: HttpRequest, asked: Query[OfSection]) -> HttpResponse:
 def by_path(
     request: HttpRequest,
     path: Annotated[str, Query(max_length=2_000, examples=["/essays/on-lists"])],
-    shown: Query[Shown],
+    options: Query[NodeOptions],
 ) -> HttpResponse:
-    """Answer the node at an address of the site; 308 to the present address of one that has moved."""
-    # `path` of an answer has letters of other scripts as addresses have them.
-    place = unquote(path).strip("/")
+    """Return the node with a path on the site. If the node has moved, the response is 308 with its present path."""
+    # `path` in responses is percent-encoded for letters of other scripts.
+    wanted_path = unquote(path).strip("/")
     moment = now()
     sections = tree.current()
-    found = stored_nodes.resolve(sections, place, moment) if place else stored_nodes.front_page(sections, moment)
-    if found is None:
+    node = (
+        stored_nodes.resolve(sections, wanted_path, moment)
+        if wanted_path
+        else stored_nodes.front_page(sections, moment)
+    )
+    if node is None:
         raise Http404
-    if unquote(found.get_absolute_url()).strip("/") != place:
-        asked = {**request.GET.dict(), "path": found.get_absolute_url()}
-        return HttpResponse(status=308, headers={"Location": f"{request.path}?{urlencode(asked)}"})
-    return answer(request, found, shown, editable(principals.of(request), found.pk))
+    if unquote(node.get_absolute_url()).strip("/") != wanted_path:
+        query = {**request.GET.dict(), "path": node.get_absolute_url()}
+        return HttpResponse(status=308, headers={"Location": f"{request.path}?{urlencode(query)}"})
+    return node_response(request, node, options, load_editable(principals.current(request), node.pk))
 
 
 @router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
-def node(request: HttpRequest, node_id: Id, shown: Query[Shown]) -> HttpResponse:
-    """Answer a page, a post, a section or a photo. Its ETag is `"nonce.hash"`: what If-Match takes for a change."""
-    principal = principals.of(request)
+def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> HttpResponse:
+    """Return a page, a post, a section or a photo. Its ETag is `"nonce.hash"`, which If-Match of a change expects."""
+    principal = principals.current(request)
     key = ObjectId(node_id)
-    if (known := editable(principal, key)) is not None:
-        return answer(request, known.node, shown, known)
-    found: BaseNode | None = stored_nodes.live_by_id(tree.current(), key, now())
-    if found is None:
+    if (editable := load_editable(principal, key)) is not None:
+        return node_response(request, editable.node, options, editable)
+    node: BaseNode | None = stored_nodes.live_by_id(tree.current(), key, now())
+    if node is None:
         photo = stored_photos.get(key) if access.may_see_photos(principal) else None
-        found = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
-    if found is None:
+        node = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
+    if node is None:
         raise Http404
-    return answer(request, found, shown, None)
+    return node_response(request, node, options, None)
 
 
-def editable(principal: Principal, node_id: ObjectId) -> Editable | None:
-    """Return a node as its editors know it; None for who is no editor of it."""
-    found = editable_nodes.load(node_id) if access.may_list(principal) else None
-    return found if found and access.allowed(principal, found.node, Action.VIEW) else None
+def load_editable(principal: Principal, node_id: ObjectId) -> Editable | None:
+    """Return a node as its editors see it; None if the principal can't edit it."""
+    editable = editable_nodes.load(node_id) if access.may_list(principal) else None
+    return editable if editable and access.allowed(principal, editable.node, Action.VIEW) else None
 
 
-def answer(request: HttpRequest, found: BaseNode, shown: Shown, known: Editable | None) -> HttpResponse:
-    """Answer a node. `known`: as its editors know it, for who is one. Raises Problem: 422, or 404 where there is no draft."""
-    picked = presenting.asked(shown.fields, FIELDS, "fields")
-    include = presenting.asked(shown.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED
-    if shown.version == DRAFT:
-        if known is None or known.draft is None:
+def node_response(
+    request: HttpRequest, node: BaseNode, options: NodeOptions, editable: Editable | None
+) -> HttpResponse:
+    """Return the response for a node.
+
+    `editable`: the node as its editors see it, if the principal is one. Raises Problem: 422, or 404 if there is no
+    draft.
+    """
+    picked = presenting.parse_names(options.fields, FIELDS, "fields")
+    include = presenting.parse_names(options.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED
+    if options.version == DRAFT:
+        if editable is None or editable.draft is None:
             raise Problem("not-found", "There is no draft, or you may not see it.")
-        found = known.drafted()
-    said = presenting.node(request, found, include=include, picked=picked, draft=known)
-    return answers.told(request, said, nonce=found.metadata.nonce)
+        node = editable.drafted()
+    data = presenting.serialize_node(request, node, include=include, picked=picked, draft=editable)
+    return responses.json_response(request, data, nonce=node.metadata.nonce)
 
 
-def _page(request: HttpRequest, filters: Filters, found: Found) -> HttpResponse:
-    picked = presenting.asked(filters.fields, FIELDS, "fields")
-    include = presenting.asked(filters.include, INCLUDED, "include") | picked & INCLUDED
-    shown = found.nodes
+def _list_response(request: HttpRequest, filters: Filters, page: NodePage) -> HttpResponse:
+    picked = presenting.parse_names(filters.fields, FIELDS, "fields")
+    include = presenting.parse_names(filters.include, INCLUDED, "include") | picked & INCLUDED
+    nodes = page.nodes
     if include:
-        ids = [one.pk for one in shown if not isinstance(one, Photo)]
-        whole = {one.pk: one for one in stored_nodes.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
-        shown = [whole.get(one.pk, one) for one in shown]
-    items = [presenting.node(request, one, include=include, picked=picked) for one in shown]
-    return answers.page(request, items, found.following)
+        ids = [node.pk for node in nodes if not isinstance(node, Photo)]
+        complete = {node.pk: node for node in stored_nodes.whole_by_ids(ids, now(), as_stored=bool(filters.state))}
+        nodes = [complete.get(node.pk, node) for node in nodes]
+    items = [presenting.serialize_node(request, node, include=include, picked=picked) for node in nodes]
+    return responses.list_response(request, items, page.following)

@@ -1,10 +1,10 @@
-"""What services refuse, as problems: why, at which field, and of a change on a former version how both merge."""
+"""Errors of services as problems: the reason, the field, and for a change of an outdated version, a merge of both sides."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from api.http import answers
+from api.http import responses
 from api.nodes import patches
 from api.problems import Problem
 from nodes import merging
@@ -24,14 +24,14 @@ from nodes.errors import (
 )
 from nodes.types import TagChange
 
-# The kind of problem that a refusal is, the first that fits; what is not here is a conflict with what is stored.
+# The kind of problem for an error; the first match counts. All other errors are conflicts with stored data.
 _KINDS: tuple[tuple[type[NodeError], str], ...] = (
     (NodeGone, "not-found"),
     (Published, "forbidden"),
     (DraftGone, "stale"),
     (ChangedSince, "stale"),
 )
-# The field that a refusal is about.
+# The field that an error is about.
 _FIELDS: dict[type[NodeError], str] = {
     SlugTaken: "body.slug",
     InvalidSlug: "body.slug",
@@ -40,24 +40,24 @@ _FIELDS: dict[type[NodeError], str] = {
 }
 
 
-def of(error: NodeError) -> Problem:
-    """Return the problem that a refusal is."""
-    told = str(error)
+def problem_of(error: NodeError) -> Problem:
+    """Return the problem for an error of a service."""
+    message = str(error)
     if isinstance(error, EditConflict):
-        return stale(error, {})
+        return stale_problem(error, {})
     if isinstance(error, TooBusy):
-        return Problem("unavailable", told, headers={"Retry-After": "1"})
-    field = patches.named(error.path) if isinstance(error, FieldRefused) else _FIELDS.get(type(error))
+        return Problem("unavailable", message, headers={"Retry-After": "1"})
+    field = patches.body_path(error.path) if isinstance(error, FieldRefused) else _FIELDS.get(type(error))
     if field:
         free: dict[str, Any] = {"free": error.free} if isinstance(error, SlugTaken) else {}
-        return Problem("invalid", errors=[(field, told)], **free)
-    return Problem(next((kind for one, kind in _KINDS if isinstance(error, one)), "conflict"), told)
+        return Problem("invalid", errors=[(field, message)], **free)
+    return Problem(next((kind for error_type, kind in _KINDS if isinstance(error, error_type)), "conflict"), message)
 
 
-def stale(error: EditConflict, mine: Mapping[str, Any]) -> Problem:
-    """Return the problem of a change whose version is not the stored one any more: all that a program needs to go on.
+def stale_problem(error: EditConflict, changes: Mapping[str, Any]) -> Problem:
+    """Return the problem for a change of an outdated version, with everything that a program needs to continue.
 
-    `mine`: the fields that it sent, by path.
+    `changes`: the fields in the request, by path.
     """
     type = error.theirs["type"]
     merge = error.merge
@@ -66,20 +66,20 @@ def stale(error: EditConflict, mine: Mapping[str, Any]) -> Problem:
     tags = {"tags": error.tags.applied(error.theirs["tags"])} if error.tags else {}
     conflicts = [
         {
-            "field": patches.named(one.path),
+            "field": patches.body_path(conflict.path),
             **{
-                side: _value(type, one.path, value)
-                for side, value in (("base", one.base), ("yours", one.mine), ("stored", one.theirs))
+                side: _serialize_side(type, conflict.path, value)
+                for side, value in (("base", conflict.base), ("yours", conflict.mine), ("stored", conflict.theirs))
             },
         }
-        for one in merge.conflicts
+        for conflict in merge.conflicts
     ]
-    said = {
-        "base": None if base is None else patches.shown(type, {path: base.get(path) for path in mine}),
-        "stored": patches.shown(type, {path: theirs.get(path) for path in mine})
+    sides = {
+        "base": None if base is None else patches.serialize_fields(type, {path: base.get(path) for path in changes}),
+        "stored": patches.serialize_fields(type, {path: theirs.get(path) for path in changes})
         | ({"tags": error.theirs["tags"]} if tags else {}),
-        "yours": patches.shown(type, mine) | ({"tags": _wanted(error.tags)} if tags else {}),
-        "merged": patches.shown(type, merge.changes) | tags,
+        "yours": patches.serialize_fields(type, changes) | ({"tags": _requested_tags(error.tags)} if tags else {}),
+        "merged": patches.serialize_fields(type, merge.changes) | tags,
         "conflicts": conflicts,
     }
     return Problem(
@@ -87,14 +87,14 @@ def stale(error: EditConflict, mine: Mapping[str, Any]) -> Problem:
         "Others have saved this since. Send `merged` with the `etag` here as If-Match to keep what both sides changed"
         + (", and decide about `conflicts`." if conflicts else "."),
         etag=f'"{error.theirs["nonce"]}"',
-        **json.loads(json.dumps(said, default=answers.as_json)),
+        **json.loads(json.dumps(sides, default=responses.json_default)),
     )
 
 
-def _wanted(tags: TagChange) -> list[str]:
+def _requested_tags(tags: TagChange) -> list[str]:
     return sorted(tags.wanted or tags.added)
 
 
-def _value(type: str, path: str, value: Any) -> Any:
-    said = patches.shown(type, {path: value})
-    return next(iter(said.get("detail", said).values()), None)
+def _serialize_side(type: str, path: str, value: Any) -> Any:
+    data = patches.serialize_fields(type, {path: value})
+    return next(iter(data.get("detail", data).values()), None)

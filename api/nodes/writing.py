@@ -1,4 +1,4 @@
-"""Changing nodes: one operation for each thing that editors do, by the rules of the admin (operations.py)."""
+"""Endpoints that change nodes: one for each operation of the admin, by the same rules (operations.py)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,181 +8,200 @@ from bson import ObjectId
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Body, Query
 
-from api.http import answers
-from api.http.answers import IF_MATCH
-from api.http.once import KEY, once
+from api.http import responses
+from api.http.idempotency import KEY_PARAMETER, run_once
+from api.http.responses import IF_MATCH
 from api.nodes import operations, reading
-from api.nodes.operations import Asked, refused
+from api.nodes.operations import WriteContext, refusals_as_problems
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
 from api.schemas.shapes import DRAFT, LIVE, Id, Node
-from api.schemas.writing import At, NewNode, NodeChange, Place, Stale, TagsChange, Version, Writing
+from api.schemas.writing import At, ChangeOptions, NewNode, NodeChange, Place, Stale, TagsChange, VersionOptions
 from nodes.selectors import stored_photos
 
-# Operations of one address stand in one router.
+# ninja needs all operations of a URL in one router.
 router = reading.router
 
-ONCE: dict[str, Any] = {"parameters": [KEY]}
-ON_VERSION: dict[str, Any] = {"parameters": [IF_MATCH, KEY]}
-CHANGED = {200: Node, 412: Stale}
+REPEATABLE: dict[str, Any] = {"parameters": [KEY_PARAMETER]}
+VERSIONED: dict[str, Any] = {"parameters": [IF_MATCH, KEY_PARAMETER]}
+RESPONSES = {200: Node, 412: Stale}
 
 
 def writer(request: HttpRequest) -> Principal:
-    """Return who asks to write. Raises Problem (403) where a token has neither the scope “publish” nor “write”."""
-    principal = principals.of(request)
-    return principal if principal.has_scope(Scope.PUBLISH) else principals.having(request, Scope.WRITE)
+    """Return the principal of a request.
+
+    Raises Problem (403) for a token with neither the scope “publish” nor “write”.
+    """
+    principal = principals.current(request)
+    return principal if principal.has_scope(Scope.PUBLISH) else principals.require_scope(request, Scope.WRITE)
 
 
 @router.post(
-    "/nodes", auth=ACCOUNTS, response={201: Node}, url_name="api-nodes", summary="Create a node", openapi_extra=ONCE
+    "/nodes",
+    auth=ACCOUNTS,
+    response={201: Node},
+    url_name="api-nodes",
+    summary="Create a node",
+    openapi_extra=REPEATABLE,
 )
-def create(request: HttpRequest, said: Body[NewNode]) -> HttpResponse:
-    """Make a page, a post or a section of any type that is installed."""
+def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
+    """Create a page, a post or a section of any installed type."""
     principal = writer(request)
 
-    def work(form: ObjectId | None) -> HttpResponse:
-        with refused():
-            node_id = operations.create(principal, form, said.model_dump(exclude_unset=True))
-        response = _answer(request, node_id, status=201)
+    def work(request_id: ObjectId | None) -> HttpResponse:
+        with refusals_as_problems():
+            node_id = operations.create(principal, request_id, data.model_dump(exclude_unset=True))
+        response = _node_response(request, node_id, status=201)
         response["Location"] = f"{request.path}/{node_id}"
         return response
 
-    return once(request, work)
+    return run_once(request, work)
 
 
 @router.patch(
     "/nodes/{node_id}",
     auth=ACCOUNTS,
-    response=CHANGED,
+    response=RESPONSES,
     url_name="api-node",
     summary="Change a node",
-    openapi_extra=ON_VERSION,
+    openapi_extra=VERSIONED,
 )
-def change(request: HttpRequest, node_id: Id, how: Query[Writing], said: Body[NodeChange]) -> HttpResponse:
-    """Change fields, as a JSON Merge Patch (RFC 7396). On another version than is stored: 412 with both sides merged."""
-    work = partial(operations.change, said=said.model_dump(exclude_unset=True))
-    return _written(request, node_id, work, version=how.version, merges=how.merge)
+def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], data: Body[NodeChange]) -> HttpResponse:
+    """Change fields with a JSON Merge Patch (RFC 7396).
+
+    If the stored version is not the one in If-Match, the response is 412 with both sides merged.
+    """
+    work = partial(operations.change, data=data.model_dump(exclude_unset=True))
+    return _write(request, node_id, work, version=options.version, merges=options.merge)
 
 
 @router.post(
-    "/nodes/{node_id}/publish", auth=ACCOUNTS, response=CHANGED, url_name="api-publish", summary="Publish a node",
-    openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/publish", auth=ACCOUNTS, response=RESPONSES, url_name="api-publish", summary="Publish a node",
+    openapi_extra=VERSIONED,
 )  # fmt: skip
-def publish(request: HttpRequest, node_id: Id, how: Query[Version]) -> HttpResponse:
-    """Make a node public now; with `version=draft` what its draft changes, merged with what was saved live since."""
-    return _written(request, node_id, operations.publish, version=how.version, shown=LIVE)
+def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
+    """Publish a node now.
+
+    With `version=draft`, publish the changes in its draft, merged with later changes of the live version.
+    """
+    return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
 
 @router.post(
-    "/nodes/{node_id}/unpublish", auth=ACCOUNTS, response=CHANGED, url_name="api-unpublish", summary="Unpublish a node",
-    openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/unpublish", auth=ACCOUNTS, response=RESPONSES, url_name="api-unpublish", summary="Unpublish a node",
+    openapi_extra=VERSIONED,
 )  # fmt: skip
 def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Take a node from the public, or keep it from appearing."""
-    return _written(request, node_id, operations.unpublish)
+    """Unpublish a node, or cancel its publication."""
+    return _write(request, node_id, operations.unpublish)
 
 
 @router.post(
-    "/nodes/{node_id}/schedule", auth=ACCOUNTS, response=CHANGED, url_name="api-schedule", summary="Schedule a node",
-    openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/schedule", auth=ACCOUNTS, response=RESPONSES, url_name="api-schedule", summary="Schedule a node",
+    openapi_extra=VERSIONED,
 )  # fmt: skip
-def schedule(request: HttpRequest, node_id: Id, how: Query[Version], said: Body[At]) -> HttpResponse:
-    """Have a node appear at a time ahead; with `version=draft`, of a public one, what its draft changes."""
-    return _written(request, node_id, partial(operations.schedule, at=said.at), version=how.version)
+def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
+    """Publish a node at a time in the future.
+
+    With `version=draft`, publish the changes in the draft of a public node.
+    """
+    return _write(request, node_id, partial(operations.schedule, at=data.at), version=options.version)
 
 
 @router.post(
-    "/nodes/{node_id}/unschedule", auth=ACCOUNTS, response=CHANGED, url_name="api-unschedule",
-    summary="Cancel the schedule of a draft", openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/unschedule", auth=ACCOUNTS, response=RESPONSES, url_name="api-unschedule",
+    summary="Cancel the schedule of a draft", openapi_extra=VERSIONED,
 )  # fmt: skip
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Keep changes that are scheduled as a mere draft. If-Match is of the draft."""
-    return _written(request, node_id, operations.unschedule, version=DRAFT)
+    """Turn scheduled changes into an ordinary draft. If-Match needs the ETag of the draft."""
+    return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
 @router.delete(
-    "/nodes/{node_id}/draft", auth=ACCOUNTS, response=CHANGED, url_name="api-draft", summary="Discard a draft",
-    openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/draft", auth=ACCOUNTS, response=RESPONSES, url_name="api-draft", summary="Discard a draft",
+    openapi_extra=VERSIONED,
 )  # fmt: skip
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Remove the draft beside a node, which stays as readers see it. If-Match is of the draft."""
-    return _written(request, node_id, operations.discard, version=DRAFT, shown=LIVE)
+    """Delete the draft of a node. The live version stays as it is. If-Match needs the ETag of the draft."""
+    return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
 @router.post(
-    "/nodes/{node_id}/move", auth=ACCOUNTS, response=CHANGED, url_name="api-move", summary="Move or rename a node",
-    openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/move", auth=ACCOUNTS, response=RESPONSES, url_name="api-move", summary="Move or rename a node",
+    openapi_extra=VERSIONED,
 )  # fmt: skip
-def move(request: HttpRequest, node_id: Id, said: Body[Place]) -> HttpResponse:
-    """Put a node into another section, under another slug, or both. Its old address leads to the new one."""
-    return _written(request, node_id, partial(operations.move, said=said.model_dump(exclude_unset=True)))
+def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
+    """Move a node to another section, change its slug, or both. Its old URL redirects to the new one."""
+    return _write(request, node_id, partial(operations.move, data=data.model_dump(exclude_unset=True)))
 
 
 @router.post(
     "/nodes/{node_id}/tags", auth=ACCOUNTS, response=Node, url_name="api-node-tags", summary="Add and remove tags",
-    openapi_extra=ONCE,
+    openapi_extra=REPEATABLE,
 )  # fmt: skip
-def tag(request: HttpRequest, node_id: Id, said: Body[TagsChange]) -> HttpResponse:
-    """Add and remove tags. Without If-Match: tags of several writers never conflict."""
+def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpResponse:
+    """Add and remove tags. If-Match is not needed, because changes of tags never conflict."""
     principal = writer(request)
     key = ObjectId(node_id)
 
-    def work(form: ObjectId | None) -> HttpResponse:
-        with refused():
-            operations.tag(principal, key, said.add, said.remove)
-        return _answer(request, key)
+    def work(request_id: ObjectId | None) -> HttpResponse:
+        with refusals_as_problems():
+            operations.tag(principal, key, data.add, data.remove)
+        return _node_response(request, key)
 
-    return once(request, work)
+    return run_once(request, work)
 
 
 @router.post(
     "/nodes/{node_id}/trash", auth=ACCOUNTS, response={204: None, 412: Stale}, url_name="api-trash",
-    summary="Move a node to the trash", openapi_extra=ON_VERSION,
+    summary="Move a node to the trash", openapi_extra=VERSIONED,
 )  # fmt: skip
 def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Move a node to the trash, with what stands in it. It keeps its version, which restoring it names."""
-    return _written(request, node_id, operations.throw_away, is_gone=True)
+    """Move a node to the trash, with everything in it. It keeps its version, which restoring it needs."""
+    return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
 @router.post(
-    "/nodes/{node_id}/restore", auth=ACCOUNTS, response=CHANGED, url_name="api-restore",
-    summary="Restore a node from the trash", openapi_extra=ON_VERSION,
+    "/nodes/{node_id}/restore", auth=ACCOUNTS, response=RESPONSES, url_name="api-restore",
+    summary="Restore a node from the trash", openapi_extra=VERSIONED,
 )  # fmt: skip
-def restore(request: HttpRequest, node_id: Id, said: Body[Place | None] = None) -> HttpResponse:
-    """Put a node back to where it stood, or to another place."""
-    place = said.model_dump(exclude_unset=True) if said else {}
-    return _written(request, node_id, partial(operations.restore, said=place))
+def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
+    """Restore a node to its former place, or to another one."""
+    place = data.model_dump(exclude_unset=True) if data else {}
+    return _write(request, node_id, partial(operations.restore, data=place))
 
 
-def _written(
+def _write(
     request: HttpRequest,
     node_id: str,
-    work: Callable[[Asked, ObjectId], None],
+    work: Callable[[WriteContext, ObjectId], None],
     *,
     version: str = LIVE,
-    shown: str = "",
+    returned: str = "",
     merges: bool = False,
-    is_gone: bool = False,
+    has_no_content: bool = False,
 ) -> HttpResponse:
-    """Do what was asked for, on the version that If-Match names; answer the node as it is then. `shown`: which version, if not
-    that which was changed."""
+    """Apply a change to the version in If-Match, and return the response for the new version.
+
+    `returned`: the version to return, by default the one that was changed.
+    """
     principal = writer(request)
     key = ObjectId(node_id)
 
-    def once_only(form: ObjectId | None) -> HttpResponse:
-        with refused():
-            work(Asked(principal, answers.expected(request), form, merges, version == DRAFT), key)
-        return HttpResponse(status=204) if is_gone else _answer(request, key, version=shown or version)
+    def once_only(request_id: ObjectId | None) -> HttpResponse:
+        with refusals_as_problems():
+            work(WriteContext(principal, responses.if_match_nonce(request), request_id, merges, version == DRAFT), key)
+        return HttpResponse(status=204) if has_no_content else _node_response(request, key, version=returned or version)
 
-    return once(request, once_only)
+    return run_once(request, once_only)
 
 
-def _answer(request: HttpRequest, node_id: ObjectId, *, version: str = LIVE, status: int = 200) -> HttpResponse:
-    known = reading.editable(principals.of(request), node_id)
-    found = known.node if known else stored_photos.get(node_id)
-    if found is None:
+def _node_response(request: HttpRequest, node_id: ObjectId, *, version: str = LIVE, status: int = 200) -> HttpResponse:
+    editable = reading.load_editable(principals.current(request), node_id)
+    node = editable.node if editable else stored_photos.get(node_id)
+    if node is None:
         raise Http404
-    response = reading.answer(request, found, reading.Shown(version=version), known)
+    response = reading.node_response(request, node, reading.NodeOptions(version=version), editable)
     response.status_code = status
     return response

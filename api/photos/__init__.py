@@ -1,8 +1,9 @@
-"""Photos' files: sent to who may see them, and taken in. What is said of a photo stands in api/nodes, as of every node.
+"""Files of photos: downloads and uploads. The metadata of a photo is in api/nodes, as for every node.
 
 files.py      the file that a photo shows
-uploading.py  new photos, and another picture for one, by one request
-resuming.py   new photos in pieces, which go on where they broke off
-arriving.py   what all of these do: who may, under which id, and what goes wrong
-staged.py     pieces until they make a photo
+uploading.py  new photos and replacements, each in a single request
+resuming.py   new photos in pieces; an interrupted upload can be resumed
+incoming.py   what all uploads share: permissions, ids, reading the body, errors
+staged.py     storage of pieces until the photo is complete
+permission.py whether a client can upload, for nginx
 """

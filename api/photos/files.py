@@ -1,4 +1,4 @@
-"""The files of photos, as their present pages show them."""
+"""The files of photos, as the site's pages show them."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest
@@ -21,44 +21,46 @@ from photos.views import send_current
 
 router = Router(tags=["Photos"])
 
-# Another picture may be there at any time, so all ask again; an ETag names the bytes.
-FOR_ALL, FOR_SOME = "public, no-cache", "private, no-cache"
+# A photo's file can be replaced at any time, so every request revalidates. The ETag identifies the bytes.
+CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
 BYTES = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
-_ANSWERS = {
+_RESPONSES = {
     200: BYTES,
-    206: {**BYTES, "description": "The part that Range asked for"},
-    304: {"description": "As If-None-Match has it"},
-    416: {"description": "Nothing of that range is in the file"},
+    206: {**BYTES, "description": "The requested range"},
+    304: {"description": "Not modified"},
+    416: {"description": "The range is outside the file"},
 }
 
 
-def visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
-    """Return a photo, and whether all readers see it. Raises Http404 if there is none that the principal may see."""
+def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
+    """Return a photo, and whether all readers can see it. Raises Http404 if the principal cannot see it."""
     photo = stored_photos.get(photo_id)
-    for_all = photo is not None and is_public(photo, tree.current(), now())
-    if photo is None or not (for_all or access.allowed(principal, photo, Action.VIEW)):
+    is_for_all = photo is not None and is_public(photo, tree.current(), now())
+    if photo is None or not (is_for_all or access.allowed(principal, photo, Action.VIEW)):
         raise Http404
-    return photo, for_all
+    return photo, is_for_all
 
 
 @router.get(
     "/photos/{photo_id}/file",
     url_name="api-photo-file",
     summary="Read a photo's file",
-    openapi_extra={"responses": _ANSWERS},
+    openapi_extra={"responses": _RESPONSES},
 )
 def file(request: HttpRequest, photo_id: Id) -> HttpResponseBase:
-    """Answer what a photo shows now, whole or the range that is asked for; of one that was cropped or turned, the largest copy.
+    """Return the file that a photo shows now, whole or a range.
 
-    If-Range and If-None-Match take the ETag. `file.copies` of `/nodes/ID` has the addresses of smaller ones.
+    For a cropped or rotated photo, this is the largest copy.
+
+    Use its ETag in If-Range and If-None-Match. `file.copies` of `/nodes/ID` contains URLs of smaller copies.
     """
-    photo, for_all = visible(principals.of(request), ObjectId(photo_id))
-    # The router has called HEAD a GET; nothing is read for a body that is not sent.
+    photo, is_for_all = get_visible(principals.current(request), ObjectId(photo_id))
+    # The router has changed HEAD to GET. Restore it, so that no body is read for a HEAD request.
     request.method = request.META["REQUEST_METHOD"]
     try:
-        response = send_current(request, photo, cache=FOR_ALL if for_all else FOR_SOME)
+        response = send_current(request, photo, cache=CACHE_PUBLIC if is_for_all else CACHE_PRIVATE)
     except TooBusy as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
-    if not for_all:
+    if not is_for_all:
         patch_vary_headers(response, ["Authorization", "Cookie"])
     return response

@@ -1,4 +1,4 @@
-"""Whether a client may send a picture: the question of the proxy in front, before it accepts the body (deploy/nginx.conf)."""
+"""Whether a client can upload a photo. nginx asks this before it accepts the body (deploy/nginx.conf)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
@@ -11,11 +11,11 @@ from nodes import access
 @never_cache
 @require_safe
 def may_send(request: HttpRequest) -> HttpResponse:
-    """Answer 204 to users with permission to upload or replace photos, 401 to visitors and invalid tokens, 403 to others.
+    """Return 204 for users who can upload or replace photos, 401 for visitors and invalid tokens, 403 for others.
 
     The view that gets the body checks the gallery or photo.
     """
-    principal = principals.sender(request)
+    principal = principals.for_writing(request)
     if principal is None:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     is_allowed = access.may_add_photos(principal) or access.may_change_photos(principal)

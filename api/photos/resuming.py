@@ -1,4 +1,4 @@
-"""New photos in pieces: a connection may break at any time, and the upload goes on where it broke off."""
+"""New photos in pieces: if the connection is lost, the upload can be resumed."""
 
 import re
 from http import HTTPStatus
@@ -10,11 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field, StrictBool, StrictInt
 
-from api.http import answers
-from api.http.once import KEY
-from api.photos import arriving, staged, uploading
-from api.photos.arriving import Arrived, Body, Described
-from api.photos.staged import PART, Staged
+from api.http import responses
+from api.http.idempotency import KEY_PARAMETER
+from api.photos import incoming, staged, uploading
+from api.photos.incoming import Arrived, Body, PhotoDescription
+from api.photos.staged import PART_SIZE, StagedUpload
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
@@ -43,17 +43,17 @@ _PIECE = {
 }
 
 
-class Announced(Described):
-    """A photo that will come in pieces. `length`: of its file, in bytes."""
+class Announced(PhotoDescription):
+    """A photo to be uploaded in pieces. `length`: of its file, in bytes."""
 
     source: ClassVar[str] = "body"
 
     length: StrictInt = Field(ge=1)
-    publish: StrictBool = Field(False, description=Described.model_fields["publish"].description)
+    publish: StrictBool = Field(False, description=PhotoDescription.model_fields["publish"].description)
 
 
 class Expected(Shape):
-    """An upload that was begun: how many bytes of it are here, and how many it has."""
+    """An upload in pieces. `received`: how many bytes have been stored. `length`: how many bytes the file has."""
 
     id: Id
     received: int
@@ -65,39 +65,40 @@ class Expected(Shape):
     url_name="api-photo-uploads",
     auth=ACCOUNTS,
     response={201: Expected},
-    summary="Begin an upload in pieces",
-    openapi_extra={"parameters": [KEY]},
+    summary="Start an upload in pieces",
+    openapi_extra={"parameters": [KEY_PARAMETER]},
 )
 def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
-    """Say what will come, and learn where to send it (Location), for which a day is time.
+    """Start an upload, and return its URL for the pieces in Location. It can be finished within a day.
 
-    An account has ten uploads at most that are not finished.
+    An account can have at most ten unfinished uploads.
     """
-    principal = principals.of(request)
-    arriving.check_may_add(principal, announced)
-    arriving.check_size(announced.length)
-    key = arriving.key_of(request, principal) or new_id()
-    response = answers.told(request, _begun(principal, announced, key), status=201)
-    response["Location"] = reverse("api:api-photo-upload", kwargs={"upload_id": str(key)})
+    principal = principals.current(request)
+    incoming.check_may_add(principal, announced)
+    incoming.check_size(announced.length)
+    upload_id = incoming.derive_photo_id(request, principal) or new_id()
+    response = responses.json_response(request, _begin(principal, announced, upload_id), status=201)
+    response["Location"] = reverse("api:api-photo-upload", kwargs={"upload_id": str(upload_id)})
     return response
 
 
-def _begun(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
-    if photo := _made(principal, upload_id):
-        # A request that is sent again, after all that it began: its words may have been changed since.
+def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
+    if photo := _own_photo(principal, upload_id):
+        # A repeated request after the upload was finished. The description may have changed since, so only the file
+        # name is compared.
         if photo.filename != clean_filename(announced.filename):
             raise Problem("key-reused")
         return {"id": upload_id, "received": announced.length, "length": announced.length}
-    arriving.check_place_of(announced)
-    said = announced.model_dump(exclude={"length"})
+    incoming.check_wanted_place(announced)
+    description = announced.model_dump(exclude={"length"})
     try:
-        upload = staged.begin(principal.pk, announced.length, said, upload_id)
-    except staged.TooMany:
-        told = f"{staged.MOST} uploads of this account are not finished: finish one, or delete it."
-        raise Problem("conflict", told) from None
-    if (upload.said, upload.length) != (said, announced.length):
+        upload = staged.begin(principal.pk, announced.length, description, upload_id)
+    except staged.TooManyUploads:
+        message = f"{staged.MAX_UPLOADS} uploads of this account are not finished: finish one, or delete it."
+        raise Problem("conflict", message) from None
+    if (upload.description, upload.length) != (description, announced.length):
         raise Problem("key-reused")
-    return {"id": upload.id, "received": staged.received(upload), "length": upload.length}
+    return {"id": upload.id, "received": staged.count_received(upload), "length": upload.length}
 
 
 @router.put(
@@ -109,30 +110,30 @@ def _begun(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     openapi_extra=_PIECE,
 )
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
-    """Take the next piece, named by Content-Range. 308 says by `Range` how far it is, 201 that it has become a photo.
+    """Store the next piece, identified by Content-Range.
 
-    Pieces come in order. What was not kept of one, as it ended within a part of 261,120 bytes, comes again with the next;
-    what comes again does no harm.
+    The response is 308 with the progress in `Range`, or 201 with the photo.
+
+    Send pieces in order. The server stores only complete parts of 261,120 bytes, so send the rest of a piece again with
+    the next one. Sending bytes again does no harm.
     """
-    principal = principals.of(request)
-    key = ObjectId(upload_id)
-    upload = staged.find(principal.pk, key)
+    principal = principals.current(request)
+    upload_key = ObjectId(upload_id)
+    upload = staged.find(principal.pk, upload_key)
     if upload is None:
-        return _arrived_before(request, principal, key)
-    wanted = Announced(**upload.said, length=upload.length)
-    arriving.check_may_add(principal, wanted)
-    received = _taken(request, upload, staged.received(upload))
+        return _finished_response(request, principal, upload_key)
+    announced = Announced(**upload.description, length=upload.length)
+    incoming.check_may_add(principal, announced)
+    received = _store_piece(request, upload, staged.count_received(upload))
     if received < upload.length:
-        return _so_far(received)
-    return _finished(request, principal, upload, wanted)
+        return _progress_response(received)
+    return _finish(request, principal, upload, announced)
 
 
-@router.delete(
-    "/photos/uploads/{upload_id}", auth=ACCOUNTS, response={204: None}, summary="Give up an upload in pieces"
-)
+@router.delete("/photos/uploads/{upload_id}", auth=ACCOUNTS, response={204: None}, summary="Cancel an upload in pieces")
 def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
-    """Remove what has come of an upload."""
-    principal = principals.of(request)
+    """Delete an unfinished upload."""
+    principal = principals.current(request)
     if not access.may_add_photos(principal):
         raise PermissionDenied
     upload = staged.find(principal.pk, ObjectId(upload_id))
@@ -142,72 +143,81 @@ def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _taken(request: HttpRequest, upload: Staged, received: int) -> int:
-    """Store what a request brings beyond what is here, and return how many bytes are here then. Raises Problem."""
+def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> int:
+    """Store the bytes of a request that have not been stored yet, and return how many bytes are stored now.
+
+    Raises Problem.
+    """
     start, stop = _range(request, upload, received)
     if start == stop:
         return received
     body = Body(request)
-    if body.left != stop - start:
+    if body.remaining != stop - start:
         raise Problem("bad-request", "Content-Length is not that of the range.")
-    while start < received and body.left:
-        start += len(body.read(min(PART, received - start)))
+    while start < received and body.remaining:
+        start += len(body.read(min(PART_SIZE, received - start)))
     while received < stop:
-        size = min(PART, upload.length - received)
+        size = min(PART_SIZE, upload.length - received)
         if stop - received < size:
             break
-        staged.add(upload, received, body.read(size))
+        staged.add_part(upload, received, body.read(size))
         received += size
     return received
 
 
-def _range(request: HttpRequest, upload: Staged, received: int) -> tuple[int, int]:
-    """Return the first byte of a piece, and that after its last; twice the same where none is sent. Raises Problem (409)."""
-    found = _RANGE.fullmatch(request.headers.get("Content-Range", "").strip())
-    if found and int(found[3]) == upload.length:
-        if found[1] is None:
+def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[int, int]:
+    """Return the start and stop of a piece, with the same value twice if no piece is sent.
+
+    Raises Problem (409) if the range does not fit the upload.
+    """
+    match = _RANGE.fullmatch(request.headers.get("Content-Range", "").strip())
+    if match and int(match[3]) == upload.length:
+        if match[1] is None:
             return received, received
-        start = int(found[1])
-        stop = int(found[2]) + 1
+        start = int(match[1])
+        stop = int(match[2]) + 1
         if start < stop <= upload.length and start <= received:
             return start, stop
-    told = f"Content-Range: bytes {received}-…/{upload.length} is expected."
-    raise Problem("conflict", told, headers=_told(received), received=received, length=upload.length)
+    message = f"Content-Range: bytes {received}-…/{upload.length} is expected."
+    raise Problem("conflict", message, headers=_range_header(received), received=received, length=upload.length)
 
 
-def _so_far(received: int) -> HttpResponse:
-    return HttpResponse(status=HTTPStatus.PERMANENT_REDIRECT, headers=_told(received))
+def _progress_response(received: int) -> HttpResponse:
+    return HttpResponse(status=HTTPStatus.PERMANENT_REDIRECT, headers=_range_header(received))
 
 
-def _told(received: int) -> dict[str, str]:
+def _range_header(received: int) -> dict[str, str]:
     return {"Range": f"bytes=0-{received - 1}"} if received else {}
 
 
-def _finished(request: HttpRequest, principal: Principal, upload: Staged, wanted: Announced) -> HttpResponse:
-    """Make the photo of an upload whose bytes are all here; its id is that of the upload, so that it is made once."""
+def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, announced: Announced) -> HttpResponse:
+    """Create the photo of an upload whose bytes are all stored.
+
+    The photo gets the upload's id, so it cannot be created twice.
+    """
     try:
-        photo = arriving.add(principal, wanted, staged.parts(upload), upload.id)
+        photo = incoming.add_photo(principal, announced, staged.iter_parts(upload), upload.id)
     except LookupError:
-        # It was finished, or given up, by another request.
-        return _arrived_before(request, principal, upload.id)
+        # Another request has finished or cancelled the upload.
+        return _finished_response(request, principal, upload.id)
     except Problem as problem:
         if isinstance(problem.__cause__, BadPicture):
-            # It will be none, however often it is asked for.
+            # The file will never be valid, so the upload cannot succeed.
             staged.discard(upload)
         raise
     staged.discard(upload)
-    return arriving.told(request, photo, status=201)
+    return incoming.photo_response(request, photo, status=201)
 
 
-def _arrived_before(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
-    """Answer with the photo that an upload of a principal has become. Raises Http404 if there is none."""
-    photo = _made(principal, upload_id)
+def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
+    """Return the response for the photo that an upload of the principal has become. Raises Http404 if there is none."""
+    photo = _own_photo(principal, upload_id)
     if photo is None:
         raise Http404
-    return arriving.told(request, photo, status=201)
+    return incoming.photo_response(request, photo, status=201)
 
 
-def _made(principal: Principal, upload_id: ObjectId) -> Photo | None:
+def _own_photo(principal: Principal, upload_id: ObjectId) -> Photo | None:
     photo = stored_photos.get(upload_id)
     author = photo.metadata.author if photo else None
     return photo if author and author.id == principal.pk else None

@@ -1,6 +1,7 @@
-"""Pictures that come in several requests: their parts are kept here until all are there, for a day at most.
+"""Uploads in pieces: their parts are stored until all have arrived, for a day at most.
 
-A file lies in parts of equal size, so that a part that comes again is the same one. A part is stored only after all before it.
+All parts of a file except the last have the same size, so a repeated part is identical. Parts are stored strictly in
+order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,82 +17,85 @@ from api.collections import PARTS, UPLOADS
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 
-# Of each part but the last, in bytes: as of GridFS.
-PART = 255 * 1024
-# How long an upload can be gone on with. The server removes it an hour later, so that none loses parts under way.
-KEPT = timedelta(days=1)
-# Uploads that an account may have begun and not finished.
-MOST = 10
+# Size of each part except the last, in bytes; the same as the chunks of GridFS.
+PART_SIZE = 255 * 1024
+# How long an upload can be resumed. The server deletes it an hour later, so that no request loses parts while it runs.
+LIFETIME = timedelta(days=1)
+# Maximum number of unfinished uploads per account.
+MAX_UPLOADS = 10
 
 
-class TooMany(Exception):
-    """The account has MOST uploads that are not finished."""
+class TooManyUploads(Exception):
+    """The account has MAX_UPLOADS unfinished uploads."""
 
 
 @dataclass(frozen=True)
-class Staged:
-    """An upload that was begun: of so many bytes, by an account, and what was said of the photo that it will be."""
+class StagedUpload:
+    """An unfinished upload: its owner, its length in bytes, and the description of the photo that it will become."""
 
     id: ObjectId
     owner_id: ObjectId
     length: int
-    said: Mapping[str, Any]
+    description: Mapping[str, Any]
     begun: datetime
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the upload that a stored document stands for."""
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Return the upload of a stored document."""
         return cls(*(document[name] for name in ("_id", "owner_id", "length", "said", "begun")))
 
 
-def begin(owner_id: ObjectId, length: int, said: Mapping[str, Any], upload_id: ObjectId) -> Staged:
-    """Store a new upload, and return it; the one that was begun under the id before. Raises TooMany."""
-    # Until the server removes what is too old to go on with, it would keep slots that none can give back.
-    database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - KEPT}})
-    document = {"owner_id": owner_id, "length": Int64(length), "said": dict(said), "begun": now()}
-    for slot in range(MOST):
-        # A unique index over the slots counts them, also when several begin at once.
-        whole = {"_id": upload_id, "slot": slot, **document}
+def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], upload_id: ObjectId) -> StagedUpload:
+    """Store a new upload and return it. If the id exists already, return that upload. Raises TooManyUploads."""
+    # Delete expired uploads now. They would use up slots until the server deletes them, and users cannot cancel them.
+    database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - LIFETIME}})
+    document = {"owner_id": owner_id, "length": Int64(length), "said": dict(description), "begun": now()}
+    for slot in range(MAX_UPLOADS):
+        # A unique index on the slots enforces the limit, even if several uploads start at once.
+        upload = {"_id": upload_id, "slot": slot, **document}
         try:
-            database()[UPLOADS].insert_one(whole)
+            database()[UPLOADS].insert_one(upload)
         except DuplicateKeyError:
-            if found := find(owner_id, upload_id):
-                return found
+            if existing := find(owner_id, upload_id):
+                return existing
         else:
-            # What is left of another upload under this id, whose last request died.
+            # Delete parts of a former upload with this id whose last request died.
             database()[PARTS].delete_many({"upload_id": upload_id, "begun": {"$ne": document["begun"]}})
-            return Staged.of(whole)
-    raise TooMany
+            return StagedUpload.from_document(upload)
+    raise TooManyUploads
 
 
-def find(owner_id: ObjectId, upload_id: ObjectId) -> Staged | None:
-    """Return an upload of an account; None if there is none that can be gone on with."""
-    wanted = {"_id": upload_id, "owner_id": owner_id, "begun": {"$gt": now() - KEPT}}
-    document = database()[UPLOADS].find_one(wanted)
-    return Staged.of(document) if document else None
+def find(owner_id: ObjectId, upload_id: ObjectId) -> StagedUpload | None:
+    """Return an account's upload, None if there is none that can be resumed."""
+    query = {"_id": upload_id, "owner_id": owner_id, "begun": {"$gt": now() - LIFETIME}}
+    document = database()[UPLOADS].find_one(query)
+    return StagedUpload.from_document(document) if document else None
 
 
-def received(upload: Staged) -> int:
-    """Return how many bytes of an upload are here, from its beginning."""
+def count_received(upload: StagedUpload) -> int:
+    """Return how many bytes of an upload have been stored."""
     last = database()[PARTS].find_one({"upload_id": upload.id}, {"n": 1}, sort=[("n", -1)])
-    return min((last["n"] + 1) * PART, upload.length) if last else 0
+    return min((last["n"] + 1) * PART_SIZE, upload.length) if last else 0
 
 
-def add(upload: Staged, start: int, data: bytes) -> None:
-    """Store the part that begins at a byte, after all before it. Another request may have been first."""
-    part = {"upload_id": upload.id, "n": start // PART, "data": data, "begun": upload.begun}
+def add_part(upload: StagedUpload, start: int, data: bytes) -> None:
+    """Store the part that starts at byte `start`.
+
+    All parts before it are stored. Do nothing if another request has stored it.
+    """
+    part = {"upload_id": upload.id, "n": start // PART_SIZE, "data": data, "begun": upload.begun}
     try:
         database()[PARTS].insert_one(part)
     except DuplicateKeyError:
         return
 
 
-def parts(upload: Staged) -> Iterator[bytes]:
-    """Yield the bytes of an upload that is whole, a part at a time. Raises LookupError where a part is missing."""
+def iter_parts(upload: StagedUpload) -> Iterator[bytes]:
+    """Yield the parts of a complete upload. Raises LookupError if a part is missing."""
     expected = 0
-    with database()[PARTS].find({"upload_id": upload.id}, {"n": 1, "data": 1}, batch_size=4).sort("n", 1) as found:
-        for part in found:
-            if part["n"] * PART != expected:
+    with database()[PARTS].find({"upload_id": upload.id}, {"n": 1, "data": 1}, batch_size=4).sort("n", 1) as cursor:
+        for part in cursor:
+            if part["n"] * PART_SIZE != expected:
                 break
             expected += len(part["data"])
             yield part["data"]
@@ -99,7 +103,10 @@ def parts(upload: Staged) -> Iterator[bytes]:
         raise LookupError(upload.id)
 
 
-def discard(upload: Staged) -> None:
-    """Remove an upload, so that it is asked for no more, and then its parts: what is left of them goes after a day."""
+def discard(upload: StagedUpload) -> None:
+    """Delete an upload and then its parts.
+
+    If the process dies in between, nobody can resume the upload, and its parts expire after a day.
+    """
     database()[UPLOADS].delete_one({"_id": upload.id})
     database()[PARTS].delete_many({"upload_id": upload.id})

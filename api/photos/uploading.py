@@ -1,4 +1,4 @@
-"""New photos, and other pictures for those that are there, each by one request whose body is the picture."""
+"""New photos and replacements, each in a single request whose body is the file."""
 
 from typing import Annotated
 
@@ -7,11 +7,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
-from api.http import answers
-from api.http.once import KEY
-from api.photos import arriving, files
-from api.photos.arriving import Arrived, Described
-from api.photos.files import visible
+from api.http import responses
+from api.http.idempotency import KEY_PARAMETER
+from api.photos import files, incoming
+from api.photos.files import get_visible
+from api.photos.incoming import Arrived, PhotoDescription
 from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS
@@ -38,15 +38,15 @@ PICTURE = {
     auth=ACCOUNTS,
     response={201: Arrived},
     summary="Upload a photo",
-    openapi_extra={"parameters": [KEY], **PICTURE},
+    openapi_extra={"parameters": [KEY_PARAMETER], **PICTURE},
 )
-def upload(request: HttpRequest, wanted: Query[Described]) -> HttpResponse:
-    """Make a photo of the picture that is the body. With an Idempotency-Key one photo comes of it, however often it is sent."""
-    principal = principals.of(request)
-    arriving.check_may_add(principal, wanted)
-    picture = arriving.body(request)
-    photo_id = arriving.key_of(request, principal)
-    return arriving.told(request, arriving.add(principal, wanted, picture, photo_id), status=201)
+def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpResponse:
+    """Create a photo from the file in the body. With an Idempotency-Key, repeated requests create only one photo."""
+    principal = principals.current(request)
+    incoming.check_may_add(principal, description)
+    picture = incoming.picture_body(request)
+    photo_id = incoming.derive_photo_id(request, principal)
+    return incoming.photo_response(request, incoming.add_photo(principal, description, picture, photo_id), status=201)
 
 
 @router.put(
@@ -55,27 +55,27 @@ def upload(request: HttpRequest, wanted: Query[Described]) -> HttpResponse:
     auth=ACCOUNTS,
     response=Arrived,
     summary="Replace a photo's picture",
-    openapi_extra={"parameters": [answers.IF_MATCH], **PICTURE},
+    openapi_extra={"parameters": [responses.IF_MATCH], **PICTURE},
 )
 def replace(
     request: HttpRequest,
     photo_id: Id,
     filename: Annotated[str, Query(min_length=1, max_length=200, examples=["lake.jpg"])],
 ) -> HttpResponse:
-    """Show the picture that is the body in the place of a photo's present one, if that is still the version of If-Match.
+    """Replace the file of a photo with the one in the body, if If-Match has the photo's present version.
 
-    The photo keeps its address, words, tags and comments. The former picture can be gone back to for a while.
+    The photo keeps its URL, texts, tags and comments. For some time, the former file can be restored.
     """
-    principal = principals.of(request)
-    key = ObjectId(photo_id)
-    photo, _for_all = visible(principal, key)
+    principal = principals.current(request)
+    photo_key = ObjectId(photo_id)
+    photo, _is_for_all = get_visible(principal, photo_key)
     if not access.allowed(principal, photo, Action.EDIT):
         raise PermissionDenied
-    seen = answers.expected(request)
-    picture = arriving.body(request)
+    seen = responses.if_match_nonce(request)
+    picture = incoming.picture_body(request)
     if seen != photo.metadata.nonce:
         raise Problem("stale")
-    with arriving.problems():
-        coming = Replacement(Actor.of(principal), key, filename, seen_nonce=seen)
-    arriving.fill(coming, picture)
-    return arriving.told(request, stored_photos.get(key) or photo, status=200)
+    with incoming.as_problems():
+        replacement = Replacement(Actor.of(principal), photo_key, filename, seen_nonce=seen)
+    incoming.feed_and_finish(replacement, picture)
+    return incoming.photo_response(request, stored_photos.get(photo_key) or photo, status=200)

@@ -1,1 +1,1 @@
-"""Who asks, and what of it is allowed: tokens, scopes, principals, limits."""
+"""Authentication and permissions: tokens, scopes, principals and rate limits."""

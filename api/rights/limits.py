@@ -1,7 +1,7 @@
-"""How often who may ask: what is counted is a token's requests, and every request that may change something.
+"""Rate limits: the requests of each token, and all requests that can change something, are counted.
 
-A request that changes much is counted as several: for each change of a bulk, and for the bytes of its body. A visitor who reads
-is not counted, so that no reader costs a write.
+A large request counts as several: one for each change of a bulk request, and more for a long body. Visitors' safe
+requests are not counted, so that reading causes no writes.
 """
 
 import secrets
@@ -18,77 +18,85 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
 SECONDS = 60
-# Bytes of JSON that count as one more change: longer texts take longer to render and to compare.
-BYTES_A_WRITE = 20_000
+# Bytes of JSON that count as one more change, because longer texts take longer to render and to compare.
+BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A counted request: its key, how many it counts as, the limit, and the result."""
+class CountedRequest:
+    """A counted request: its key, how many requests it counts as, the limit, and the result of counting."""
 
     key: str
     cost: int
     limit: int
-    counted: RateLimitResult
+    result: RateLimitResult
 
 
 def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
-    """Count a request under `who`. Raises Problem (429) when it is one too many."""
+    """Count a request under `who`. Raises Problem (429) if it exceeds the limit."""
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
-    cost = 1 if is_reading else 1 + _length(request) // BYTES_A_WRITE
+    cost = 1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE
     # A request that costs more than a minute allows uses up a whole minute.
     _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
 
 
 def count_changes(request: HttpRequest, number: int) -> None:
-    """Count the changes that a counted request makes beyond its first. Raises Problem (429) when they are too many."""
-    asked: Asked = request.api_counted
-    cost = min(number - 1, asked.limit - asked.cost)
+    """Count the changes that a counted request makes beyond its first.
+
+    Raises Problem (429) if they exceed the limit.
+    """
+    counted_request: CountedRequest = request.api_counted
+    cost = min(number - 1, counted_request.limit - counted_request.cost)
     if cost > 0:
-        _count(request, asked.key, cost, asked.limit)
+        _count(request, counted_request.key, cost, counted_request.limit)
 
 
 def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
     counted = rate_limit.count(key, limit=limit, seconds=SECONDS, token=secrets.token_hex(8), cost=cost)
-    request.api_counted = Asked(key, cost, limit, counted)
+    request.api_counted = CountedRequest(key, cost, limit, counted)
     if not counted.allowed:
         raise Problem("too-many-requests", headers={"Retry-After": str(counted.reset_seconds)})
 
 
 def _length(request: HttpRequest) -> int:
-    """Return how many bytes of JSON a request has; pictures have limits of their own."""
+    """Return how many bytes of JSON a request has. Photos have limits of their own."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return int(length) if length.isdecimal() and request.content_type in JSON_TYPES else 0
 
 
 @contextmanager
-def alone(what: str) -> Iterator[None]:
-    """Keep other processes and threads from doing `what` in the block. Raises Problem (429) if one is doing it.
+def exclusive(operation: str) -> Iterator[None]:
+    """Keep other processes and threads from running the same operation during the block.
 
-    The lock ends after a minute, even if the block takes longer or its process dies.
+    Raises Problem (429) if one is running it. The lock ends after a minute, even if the block takes longer or its
+    process dies.
     """
-    key = f"api:alone:{what}"
+    key = f"api:alone:{operation}"
     token = secrets.token_hex(8)
     if not rate_limit.allow(key, limit=1, seconds=SECONDS, token=token):
-        told = "Another request like this one is under way. Send this one when that has ended."
-        raise Problem("too-many-requests", told, headers={"Retry-After": str(RETRY_AFTER)})
+        message = "Another request like this one is under way. Send this one when that has ended."
+        raise Problem("too-many-requests", message, headers={"Retry-After": str(RETRY_AFTER)})
     try:
         yield
     finally:
         rate_limit.refund(key, token=token)
 
 
-def network(request: HttpRequest) -> str:
-    """Return what a visitor is counted under: a keyed hash of the network, from which nothing can be read."""
+def visitor_key(request: HttpRequest) -> str:
+    """Return the key that a visitor is counted under: a keyed hash of the network, which reveals nothing."""
     return f"network:{ip_hash.key(request)}"
 
 
-def tell(request: HttpRequest, response: HttpResponse) -> None:
-    """Say in an answer how often who asked may ask again: RateLimit-Limit, -Remaining and -Reset, in seconds."""
-    asked: Asked | None = getattr(request, "api_counted", None)
-    if asked:
-        told = (("Limit", asked.limit), ("Remaining", asked.counted.remaining), ("Reset", asked.counted.reset_seconds))
-        for name, value in told:
+def add_headers(request: HttpRequest, response: HttpResponse) -> None:
+    """Add RateLimit headers to the response of a counted request: Limit, Remaining, and Reset in seconds."""
+    counted_request: CountedRequest | None = getattr(request, "api_counted", None)
+    if counted_request:
+        headers = (
+            ("Limit", counted_request.limit),
+            ("Remaining", counted_request.result.remaining),
+            ("Reset", counted_request.result.reset_seconds),
+        )
+        for name, value in headers:
             response[f"RateLimit-{name}"] = str(value)

@@ -1,4 +1,4 @@
-"""Passwords and tokens: an account that gets another password loses its tokens."""
+"""Passwords and tokens: changing an account's password revokes its tokens."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from api.rights import tokens
 
 
 class TokenRevoker:
-    """A password validator that accepts every password and revokes the account's tokens once one is stored.
+    """A password validator that accepts every password, and revokes the account's tokens when a password is stored.
 
-    Django calls password_changed() for every way to set a password: forms, resets, the admin, `manage.py changepassword` and
-    code. Django doesn't call it when a log-in only stores the same password under a newer hasher.
+    Django calls password_changed() for every way to set a password: forms, resets, the admin, `manage.py
+    changepassword` and code. Django doesn't call it when a login only stores the same password under a newer hasher.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
@@ -23,5 +23,5 @@ class TokenRevoker:
             tokens.revoke_all(user.pk)
 
     def get_help_text(self) -> str:
-        """Return the line that pages show where a password is set."""
+        """Return the help text that Django shows where a password is set."""
         return _("A new password revokes all API tokens of the account.")

@@ -1,6 +1,6 @@
-"""Who asks: a visitor, an account with a session, or a token, which is its owner with the rights that its scopes leave.
+"""Principals: a visitor, an account with a session, or a token, which has a subset of its owner's permissions.
 
-A Principal stands for a user in access functions (nodes/access.py, comments/posting/policy.py) and in Actor.of.
+Access functions (nodes/access.py, comments/posting/policy.py) and Actor.of accept a Principal instead of a user.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from ninja.utils import check_csrf
 
 from api.problems import Problem
 from api.rights import limits, tokens
-from api.rights.scopes import Scope, leaves
+from api.rights.scopes import Scope, allows
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 
@@ -24,10 +24,16 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Principal:
-    """Who asks, with no more of a user than access functions ask for, so that no right passes by the scopes."""
+    """The author of a request.
+
+    It has only those attributes of a user that access functions read, so that no permission bypasses the scopes.
+    """
 
     def __init__(self, user: Any, token: Token | None = None, *, is_reading: bool = True) -> None:
-        """`is_reading`: whether the request can change nothing, so that rights to write are rights to see."""
+        """Wrap a user.
+
+        `is_reading`: the request can change nothing, so permissions to write count as permissions to view.
+        """
         self._user = user
         self.token = token
         self._is_reading = is_reading
@@ -37,51 +43,57 @@ class Principal:
         self.is_staff: bool = user.is_staff and (token is None or bool(token.scopes))
 
     def has_scope(self, scope: Scope) -> bool:
-        """Return whether the token was made for this; a session has every scope, a visitor none."""
+        """Return whether the token has a scope. A session has every scope, a visitor none."""
         return self.is_authenticated and (self.token is None or scope in self.token.scopes)
 
     def has_perm(self, permission: str, obj: Any = None) -> bool:
-        """Return whether the user has a permission, and the token's scopes leave it."""
-        # What the admin is closed to, the API does not open.
+        """Return whether the user has a permission and the token's scopes allow it."""
+        # Accounts without access to the admin have no permissions on nodes here either.
         if permission.startswith("nodes.") and not self.is_staff:
             return False
-        if self.token and not leaves(self.token.scopes, permission, is_reading=self._is_reading):
+        if self.token and not allows(self.token.scopes, permission, is_reading=self._is_reading):
             return False
-        # Who publishes sees all, also by a token that may not publish.
+        # Users with permission to publish can view everything, even with a token that cannot publish.
         if permission == "nodes.view_node" and self._user.has_perm("nodes.publish_node"):
             return True
         return bool(self._user.has_perm(permission))
 
     def get_username(self) -> str:
-        """Return the account's name, "" of a visitor."""
+        """Return the account's name, "" for a visitor."""
         return str(self._user.get_username())
 
     def get_full_name(self) -> str:
-        """Return the name that readers see, "" where there is none."""
+        """Return the name that readers see, "" if there is none."""
         return str(self._user.get_full_name()) if self.is_authenticated else ""
 
     @property
     def email(self) -> str:
-        """The account's e-mail address, "" of a visitor: where notices go that it asks for."""
+        """Return the account's email address, to which its notifications are sent; "" for a visitor."""
         return str(self._user.email) if self.is_authenticated else ""
 
 
-def of(request: HttpRequest) -> Principal:
-    """Return who asks. For an endpoint, whose router has seen to it."""
+def current(request: HttpRequest) -> Principal:
+    """Return the principal of a request to an endpoint. The router has set it before."""
     principal: Principal = request.auth
     return principal
 
 
-def having(request: HttpRequest, scope: Scope) -> Principal:
-    """Return who asks. Raises Problem (403) where a token was not made for this: what each change begins with."""
-    principal = of(request)
+def require_scope(request: HttpRequest, scope: Scope) -> Principal:
+    """Return the principal of a request.
+
+    Raises Problem (403) if its token does not have a scope. Every change calls this first.
+    """
+    principal = current(request)
     if not principal.has_scope(scope):
         raise Problem("forbidden", f"The token does not have the scope “{scope}”.", scope=str(scope))
     return principal
 
 
 class BearerToken(HttpBearer):
-    """`Authorization: Bearer mrg_…`: a header that opens nothing is refused, never taken for a visitor's."""
+    """Authentication by `Authorization: Bearer mrg_…`.
+
+    A header with an invalid token is refused, not treated as a visitor.
+    """
 
     def __call__(self, request: HttpRequest) -> Principal | None:
         if not (header := request.headers.get("Authorization")):
@@ -89,20 +101,26 @@ class BearerToken(HttpBearer):
         return self.authenticate(request, _secret(header))
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal:
-        """Return the principal of a secret. Raises Problem: 401, or 429 where it asked too often."""
+        """Return the principal of a token's secret.
+
+        Raises Problem: 401 if it is invalid, 429 if it exceeds its limit.
+        """
         moment = now()
-        principal = _owner(token, moment, is_reading=request.method in SAFE)
+        principal = _principal_of_secret(token, moment, is_reading=request.method in SAFE)
         if principal is None or principal.token is None:
             raise Problem("unauthorized", headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
         limits.count(request, f"token:{principal.token.id}", is_reading=request.method in SAFE)
-        tokens.note_use(principal.token, moment)
+        tokens.record_use(principal.token, moment)
         return principal
 
 
-def sender(request: HttpRequest) -> Principal | None:
-    """Return who asks, with the rights to change something; None for visitors and invalid tokens. No limit counts it."""
+def for_writing(request: HttpRequest) -> Principal | None:
+    """Return the principal of a request with its permissions to write; None for visitors and invalid tokens.
+
+    The request is not counted against a limit.
+    """
     if header := request.headers.get("Authorization"):
-        return _owner(_secret(header), now(), is_reading=False)
+        return _principal_of_secret(_secret(header), now(), is_reading=False)
     return Principal(request.user, is_reading=False) if request.user.is_authenticated else None
 
 
@@ -111,14 +129,17 @@ def _secret(header: str) -> str:
     return secret.strip() if kind.lower() == "bearer" else ""
 
 
-def _owner(secret: str, moment: datetime, *, is_reading: bool) -> Principal | None:
-    found = tokens.find(secret, moment)
-    user = get_user_model()._default_manager.filter(pk=found.owner_id).first() if found else None
-    return Principal(user, found, is_reading=is_reading) if user is not None and user.is_active else None
+def _principal_of_secret(secret: str, moment: datetime, *, is_reading: bool) -> Principal | None:
+    token = tokens.find(secret, moment)
+    user = get_user_model()._default_manager.filter(pk=token.owner_id).first() if token else None
+    return Principal(user, token, is_reading=is_reading) if user is not None and user.is_active else None
 
 
 class Session(APIKeyCookie):
-    """The session of the admin, and of readers with an account: what changes something needs the CSRF token besides."""
+    """Authentication by the session of the admin, which readers with an account have too.
+
+    Unsafe requests also need the CSRF token.
+    """
 
     param_name = settings.SESSION_COOKIE_NAME
 
@@ -133,22 +154,22 @@ class Session(APIKeyCookie):
         return Principal(request.user, is_reading=is_reading)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
-        """Return None: a key alone names no one: Django's own middleware reads the session."""
+        """Return None, because the cookie alone proves nothing: Django's own middleware reads the session."""
         return None
 
 
 class Visitor:
-    """Any reader: what changes something is counted by network address."""
+    """Authentication that accepts every reader. Unsafe requests are counted by network address."""
 
-    # Without it the schema would say that everything needs a token.
+    # Without this attribute, the OpenAPI document would require a token for everything.
     openapi_security_schema: dict[str, str] = {}
 
     def __call__(self, request: HttpRequest) -> Principal:
         if request.method not in SAFE:
-            limits.count(request, limits.network(request), is_reading=False)
+            limits.count(request, limits.visitor_key(request), is_reading=False)
         return Principal(AnonymousUser(), is_reading=request.method in SAFE)
 
 
-# What an operation takes as `auth`: anyone at all, or an account alone, by a token or a session.
+# Values of an operation's `auth`: everybody, or only accounts, by a token or a session.
 ANYONE: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session(), Visitor()]
 ACCOUNTS: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session()]

@@ -1,4 +1,4 @@
-"""What a token is made for: its scopes, and which rights of its owner each of them leaves."""
+"""Scopes of tokens, and which of its owner's permissions each of them allows."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Scope(StrEnum):
-    """What the owner of a token lets it do, as far as the owner may."""
+    """A kind of permission that a token's owner can give it, as far as the owner has it."""
 
     READ = "read"
     WRITE = "write"
@@ -27,25 +27,25 @@ LABELS: dict[Scope, str | Promise] = {
 
 _WRITING = frozenset({"add_node", "change_node", "add_photo"})
 _PUBLISHING = frozenset({"publish_node", "change_photo"})
-_SEEING = frozenset({"view_node", "view_photo"})
+_VIEWING = frozenset({"view_node", "view_photo"})
 _ADMINISTERING = frozenset({"delete_node", "delete_photo", "change_sitesettings"})
 OF_NODES = frozenset({Scope.READ, Scope.WRITE, Scope.PUBLISH})
 
 
-def leaves(scopes: Collection[str], permission: str, *, is_reading: bool) -> bool:
-    """Return whether these scopes leave their owner's permission, such as "nodes.publish_node".
+def allows(scopes: Collection[str], permission: str, *, is_reading: bool) -> bool:
+    """Return whether scopes allow the use of a permission of the token's owner, such as "nodes.publish_node".
 
-    A request that only reads may look at whatever its owner sees: there the rights to write count as rights to see. What no
-    scope names is for ADMINISTER.
+    A request that only reads can show everything that the owner can view, so permissions to write count as permissions
+    to view. Permissions that no scope covers need ADMINISTER.
     """
     app, _dot, name = permission.partition(".")
-    held = frozenset(scopes)
+    granted = frozenset(scopes)
     if app == "marginalia_comments":
-        return Scope.MODERATE in held
+        return Scope.MODERATE in granted
     if app != "nodes" or name in _ADMINISTERING:
-        return Scope.ADMINISTER in held
-    if is_reading or name in _SEEING:
-        return bool(OF_NODES & held)
+        return Scope.ADMINISTER in granted
+    if is_reading or name in _VIEWING:
+        return bool(OF_NODES & granted)
     if name in _WRITING:
-        return bool({Scope.WRITE, Scope.PUBLISH} & held)
-    return name in _PUBLISHING and Scope.PUBLISH in held
+        return bool({Scope.WRITE, Scope.PUBLISH} & granted)
+    return name in _PUBLISHING and Scope.PUBLISH in granted

@@ -1,4 +1,7 @@
-"""Tokens: made in the admin, shown once. What is stored is a hash, so that the database lets no reader of it in."""
+"""API tokens: created in the admin and shown once.
+
+Only a hash is stored, so that nobody can log in with the content of the database.
+"""
 
 import hashlib
 import secrets
@@ -15,20 +18,20 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed, read_document, read_documents
 
-# What a token begins with, so that scanners of code know one.
+# The prefix of every token, so that code scanners recognize one.
 PREFIX = "mrg_"
-# Of random bytes: what cannot be guessed needs no slow hash.
+# Random bytes per token. So many can't be guessed, so a fast hash is enough.
 BYTES = 32
-LONGEST = 200
-# How exactly it is known when a token was last used.
-USED_EVERY = timedelta(hours=1)
-# Tokens of one list that have ended.
-MOST = 200
+MAX_LENGTH = 200
+# Precision of the stored time of last use.
+USE_PRECISION = timedelta(hours=1)
+# Maximum number of expired and revoked tokens in a list.
+MAX_ENDED = 200
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it is stored. `used`: when it was last used, within an hour."""
+    """A stored token. `used`: when it was last used, to within an hour."""
 
     id: ObjectId
     name: str
@@ -41,23 +44,23 @@ class Token:
     revoked: datetime | None = None
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return the token that a stored document stands for."""
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Return the token of a stored document. Raises Malformed if a value has the wrong type."""
         names = ("name", "owner_id", "owner", "created", "expires", "used", "revoked")
-        said: dict[str, Any] = {name: document[name] for name in names}
-        if not all(isinstance(said[name], datetime | None) for name in ("created", "expires", "used", "revoked")):
+        values: dict[str, Any] = {name: document[name] for name in names}
+        if not all(isinstance(values[name], datetime | None) for name in ("created", "expires", "used", "revoked")):
             raise Malformed("a time has another type")
-        if not (isinstance(said["name"], str) and isinstance(said["owner"], str)):
+        if not (isinstance(values["name"], str) and isinstance(values["owner"], str)):
             raise Malformed("name or owner has another type")
-        return cls(id=document["_id"], scopes=tuple(document["scopes"]), **said)
+        return cls(id=document["_id"], scopes=tuple(document["scopes"]), **values)
 
     def is_valid(self, moment: datetime) -> bool:
-        """Return whether it opens anything at a moment."""
+        """Return whether the token is neither revoked nor expired at `moment`."""
         return self.revoked is None and (self.expires is None or moment < self.expires)
 
 
-def make(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
-    """Store a new token of a user; return it, and the secret that is shown now and never again."""
+def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
+    """Store a new token of a user. Return it with its secret, which is shown once and never again."""
     secret = PREFIX + secrets.token_urlsafe(BYTES)
     document = {
         "_id": ObjectId(),
@@ -72,48 +75,51 @@ def make(user: Any, name: str, scopes: Collection[Scope], expires: datetime | No
         "revoked": None,
     }
     database()[TOKENS].insert_one(document)
-    return Token.of(document), secret
+    return Token.from_document(document), secret
 
 
 def find(secret: str, moment: datetime) -> Token | None:
-    """Return the token with a secret; None if there is none that is valid at a moment."""
-    if not secret.startswith(PREFIX) or len(secret) > LONGEST:
+    """Return the token with a secret, None if there is none that is valid at `moment`."""
+    if not secret.startswith(PREFIX) or len(secret) > MAX_LENGTH:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
-    token = read_document(TOKENS, document, Token.of)
+    token = read_document(TOKENS, document, Token.from_document)
     return token if token and token.is_valid(moment) else None
 
 
-def note_use(token: Token, moment: datetime) -> None:
-    """Store that a token was used, once in USED_EVERY."""
-    if token.used is None or moment - token.used >= USED_EVERY:
+def record_use(token: Token, moment: datetime) -> None:
+    """Store that a token was used, at most once per USE_PRECISION."""
+    if token.used is None or moment - token.used >= USE_PRECISION:
         database()[TOKENS].update_one({"_id": token.id, "used": token.used}, {"$set": {"used": moment}})
 
 
-def of_owner(owner_id: ObjectId | None) -> list[Token]:
-    """Return the tokens of an account: all that are valid, then the newest MOST that are not, either the newest first; of all
-    accounts for None."""
-    wanted = {} if owner_id is None else {"owner_id": owner_id}
+def list_for(owner_id: ObjectId | None) -> list[Token]:
+    """Return the tokens of an account, or of all accounts for None.
+
+    All valid tokens come first, then the latest MAX_ENDED of the others. Both are sorted from new to old.
+    """
+    owner = {} if owner_id is None else {"owner_id": owner_id}
     valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
-    # What opens something is always there to be revoked; of the others no one removes any. A limit of 0 is none.
-    found = (
+    # Every valid token must be listed, so that users can revoke it. Nobody deletes the others, so their number has a
+    # limit. MongoDB reads a limit of 0 as no limit.
+    documents = (
         document
-        for those, most in (({**wanted, **valid}, 0), ({**wanted, "$nor": [valid]}, MOST))
-        for document in database()[TOKENS].find(those, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(most)
+        for query, limit in (({**owner, **valid}, 0), ({**owner, "$nor": [valid]}, MAX_ENDED))
+        for document in database()[TOKENS].find(query, {"hash": 0}).sort([("created", -1), ("_id", -1)]).limit(limit)
     )
-    return list(read_documents(TOKENS, found, Token.of))
+    return list(read_documents(TOKENS, documents, Token.from_document))
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """End a token of an account, of any for None; return whether there was one to end."""
-    wanted = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
-    return bool(database()[TOKENS].update_one(wanted, {"$set": {"revoked": now()}}).modified_count)
+    """Revoke a token of an account, or of any account for None. Return whether there was one to revoke."""
+    query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
+    return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)
 
 
 def revoke_all(owner_id: ObjectId) -> int:
-    """End all tokens of an account; return how many."""
-    wanted = {"owner_id": owner_id, "revoked": None}
-    return int(database()[TOKENS].update_many(wanted, {"$set": {"revoked": now()}}).modified_count)
+    """Revoke all tokens of an account, and return their number."""
+    query = {"owner_id": owner_id, "revoked": None}
+    return int(database()[TOKENS].update_many(query, {"$set": {"revoked": now()}}).modified_count)
 
 
 def _hash(secret: str) -> str:

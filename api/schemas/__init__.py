@@ -1,1 +1,1 @@
-"""What is promised of answers: shapes, made from the registry of content types where they are of nodes."""
+"""The API's promises: shapes, which for nodes are made from the registry of content types, and the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""The schema of the API, OpenAPI 3.1, with the types that are installed in it."""
+"""The OpenAPI 3.1 document of the API. It contains all installed content types."""
 
 from functools import cache
 from typing import Any
@@ -9,16 +9,16 @@ from ninja.openapi.schema import OpenAPISchema
 from pydantic import TypeAdapter
 
 from api import problems
-from api.http import answers
+from api.http import responses
 from api.http.routing import Api
 from api.schemas import shapes
 from nodes.content import Content, registry
 
-REFERENCE = "#/components/schemas/{model}"
-ADDRESS = "/api/v1"
-# Shapes of parameters, which stand with the operations.
-_PARAMETERS = ("Described", "Filters", "OfSection", "Shown", "Writing", "Version")
-# Shapes of what is sent that have fields of any type.
+REF_TEMPLATE = "#/components/schemas/{model}"
+URL_PREFIX = "/api/v1"
+# Shapes of query parameters. ninja documents them with their operations.
+_PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
+# Shapes of request bodies whose `detail` can have the fields of any type.
 _OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
@@ -43,23 +43,26 @@ _PROBLEM = {
 
 
 def schema(api: Api) -> dict[str, Any]:
-    """Return the schema of an API as it is with the types that are installed now. In English, whatever the site speaks."""
+    """Return the API's OpenAPI document with all types that are installed now.
+
+    It is in English, whatever the site's language.
+    """
     return _schema(api, registry.types())
 
 
 @cache
 def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     with translation.override("en"):
-        made: dict[str, Any] = dict(OpenAPISchema(api, ADDRESS.removeprefix("/") + "/"))
-        of_nodes = TypeAdapter(shapes.any_node()).json_schema(ref_template=REFERENCE, mode="serialization")
-    known = made["components"]["schemas"]
-    shapes_of_nodes = of_nodes.pop("$defs")
-    for shape in shapes_of_nodes.values():
-        for said in shape.get("properties", {}).values():
-            # What is not there was not asked for.
-            said.pop("default", None)
-    known |= shapes_of_nodes
-    known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **of_nodes}
+        document: dict[str, Any] = dict(OpenAPISchema(api, URL_PREFIX.removeprefix("/") + "/"))
+        node_schema = TypeAdapter(shapes.any_node()).json_schema(ref_template=REF_TEMPLATE, mode="serialization")
+    known = document["components"]["schemas"]
+    node_shapes = node_schema.pop("$defs")
+    for shape in node_shapes.values():
+        for field in shape.get("properties", {}).values():
+            # A missing field was not requested, so it does not have its default.
+            field.pop("default", None)
+    known |= node_shapes
+    known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}
     known["Problem"] = _PROBLEM
     for name in _PARAMETERS:
         known.pop(name, None)
@@ -67,39 +70,39 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     for name in _OF_ANY_TYPE:
         known[name]["properties"]["detail"] = {
             "description": "The fields of the type.",
-            "anyOf": [*({"$ref": REFERENCE.format(model=detail)} for detail in details), {"type": "null"}],
+            "anyOf": [*({"$ref": REF_TEMPLATE.format(model=detail)} for detail in details), {"type": "null"}],
         }
-    for operations in made["paths"].values():
+    for operations in document["paths"].values():
         for operation in operations.values():
             _complete(operation)
-    made["components"].get("securitySchemes", {}).pop("Visitor", None)
-    return made
+    document["components"].get("securitySchemes", {}).pop("Visitor", None)
+    return document
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """Say what every operation has: problems, and that who only reads needs no token."""
-    told = {problems.CONTENT_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
-    operation["responses"] = {str(status): answer for status, answer in operation["responses"].items()}
-    for status, answer in operation["responses"].items():
-        # ninja knows one type of content.
-        if status >= "400" and "content" in answer:
-            answer["content"] = {problems.CONTENT_TYPE: answer["content"].pop("application/json")}
-    operation["responses"]["default"] = {"description": "A problem", "content": told}
+    """Add the problem response to an operation, allow visitors where no token is needed, and complete its parameters."""
+    problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
+    operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
+    for status, response in operation["responses"].items():
+        # ninja declares only application/json.
+        if status >= "400" and "content" in response:
+            response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
+    operation["responses"]["default"] = {"description": "A problem", "content": problem_content}
     for parameter in operation["parameters"]:
-        # Here they would have names; they stand in the schema, too.
+        # OpenAPI expects an object here. The parameter's schema contains the examples too.
         parameter.pop("examples", None)
         if parameter["name"] == "If-Match":
-            # No function takes it as required: that would be answered with 422, not 428.
+            # The functions declare it as optional, because ninja would answer a missing header with 422 instead of 428.
             parameter["required"] = True
             parameter["schema"].pop("default", None)
             parameter["schema"] |= {"minLength": 1, "pattern": "^[^ *]"}
-    operation["security"] = [{} if "Visitor" in one else one for one in operation.get("security", ())]
+    operation["security"] = [{} if "Visitor" in scheme else scheme for scheme in operation.get("security", ())]
 
 
-@problems.only_read
+@problems.read_only
 def document(request: HttpRequest, api: Api) -> HttpResponse:
-    """Answer the schema, with its ETag as all else."""
+    """Return the OpenAPI document with an ETag."""
     response = JsonResponse(schema(api))
-    response["ETag"] = answers.etag(None, response.content)
+    response["ETag"] = responses.etag(None, response.content)
     response["Cache-Control"] = "no-cache"
     return response

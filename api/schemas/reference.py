@@ -1,4 +1,4 @@
-"""The page that explains the API: its schema as a document to read, without a script."""
+"""The reference page of the API: the OpenAPI document as HTML without scripts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,15 +13,16 @@ from api.http.routing import Api
 from api.schemas import openapi
 
 
-@problems.only_read
+@problems.read_only
 def page(request: HttpRequest, api: Api) -> HttpResponse:
-    """Show every operation with its parameters, every shape with its fields, and the problems."""
+    """Return the reference page, which lists all operations with parameters, all shapes with fields, and all problems."""
     schema = openapi.schema(api)
     context = {
         "operations": list(_operations(schema)),
         "shapes": list(_shapes(schema)),
         "problems": [
-            {"kind": kind, "status": one[0], "meaning": _words(one[1])} for kind, one in problems.KINDS.items()
+            {"kind": kind, "status": status, "meaning": _to_html(meaning)}
+            for kind, (status, meaning) in problems.KINDS.items()
         ],
         "version": schema["info"]["version"],
     }
@@ -32,7 +33,7 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             bodies = operation.get("requestBody", {}).get("content", {}).values()
-            answers = [one.get("content", {}).values() for one in operation["responses"].values()]
+            response_contents = [item.get("content", {}).values() for item in operation["responses"].values()]
             yield {
                 "id": operation["operationId"],
                 "method": method.upper(),
@@ -40,72 +41,77 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "summary": operation["summary"],
                 "paragraphs": _paragraphs(operation.get("description", "")),
                 "parameters": [
-                    _described(one["name"], {**one, **one["schema"]}, is_needed=one.get("required", False))
-                    for one in operation["parameters"]
+                    _describe_field(item["name"], {**item, **item["schema"]}, is_needed=item.get("required", False))
+                    for item in operation["parameters"]
                 ],
-                "body": next((_kind(one["schema"]) for one in bodies), None),
-                "answer": next((_kind(one["schema"]) for answer in answers for one in answer), None),
+                "body": next((_describe_type(item["schema"]) for item in bodies), None),
+                "answer": next(
+                    (_describe_type(item["schema"]) for contents in response_contents for item in contents), None
+                ),
                 "needs_account": {} not in operation["security"],
             }
 
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
-    # What is answered is there anyway.
-    sent = {one["body"]["shape"] for one in _operations(schema) if one["body"]}
+    # Only request bodies show which fields are required. Responses always contain the fields listed.
+    body_shapes = {operation["body"]["shape"] for operation in _operations(schema) if operation["body"]}
     for name, shape in sorted(shapes.items()):
-        needed = shape.get("required", ()) if name in sent else ()
+        required = shape.get("required", ()) if name in body_shapes else ()
         fields = [
-            _described(field, said, is_needed=field in needed) for field, said in shape.get("properties", {}).items()
+            _describe_field(field, field_schema, is_needed=field in required)
+            for field, field_schema in shape.get("properties", {}).items()
         ]
         yield {
             "name": name,
             "paragraphs": _paragraphs(shape.get("description", "")),
             "fields": fields,
-            "kinds": _kinds(shape),
+            "kinds": _options(shape),
         }
 
 
-def _described(name: str, said: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
-    examples = said.get("examples") or []
-    without = f"{said['default']} without it" if type(said.get("default")) is int else ""
-    most = f"{said['maximum']} at most" if "maximum" in said else ""
-    bounds = ", ".join(filter(None, (without, most)))
+def _describe_field(name: str, schema: Mapping[str, Any], *, is_needed: bool) -> dict[str, Any]:
+    examples = schema.get("examples") or []
+    default = f"{schema['default']} without it" if type(schema.get("default")) is int else ""
+    maximum = f"{schema['maximum']} at most" if "maximum" in schema else ""
+    bounds = ", ".join(filter(None, (default, maximum)))
     return {
         "name": name,
-        "kind": _kind(said),
-        "description": _words(f"{said.get('description', '')} {bounds}{'.' if bounds else ''}".strip()),
+        "kind": _describe_type(schema),
+        "description": _to_html(f"{schema.get('description', '')} {bounds}{'.' if bounds else ''}".strip()),
         "example": examples[0] if examples and isinstance(examples[0], str) else "",
         "is_needed": is_needed,
     }
 
 
 def _paragraphs(text: str) -> list[SafeString]:
-    return [_words(" ".join(part.split())) for part in text.split("\n\n") if part.strip()]
+    return [_to_html(" ".join(part.split())) for part in text.split("\n\n") if part.strip()]
 
 
-def _words(text: str) -> SafeString:
-    """Return words as HTML: what stands between backticks is code."""
+def _to_html(text: str) -> SafeString:
+    """Return text as HTML, with the parts between backticks as code."""
     parts = enumerate(text.split("`"))
-    return format_html_join("", "{}", ((format_html("<code>{}</code>", one) if at % 2 else one,) for at, one in parts))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if index % 2 else part,) for index, part in parts)
+    )
 
 
-def _kinds(shape: Mapping[str, Any]) -> list[dict[str, str]]:
-    return [_kind(one) for one in shape.get("oneOf", ())]
+def _options(shape: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [_describe_type(option) for option in shape.get("oneOf", ())]
 
 
-def _kind(said: Mapping[str, Any]) -> dict[str, str]:
-    """Return {words, shape} of a type: "list of", and the name of the shape that has an entry of its own."""
-    if "$ref" in said:
-        return {"words": "", "shape": said["$ref"].rpartition("/")[2]}
-    several = [one for one in said.get("anyOf", said.get("oneOf", ())) if one.get("type") != "null"]
-    if len(several) == 1:
-        return _kind(several[0])
-    if several:
-        return {"words": " or ".join(_kind(one)["words"] for one in several), "shape": ""}
-    if said.get("type") == "array":
-        inner = _kind(said.get("items", {}))
+def _describe_type(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Return {words, shape} for a schema: a phrase such as "list of", and the name of the shape to link to, or ""."""
+    if "$ref" in schema:
+        return {"words": "", "shape": schema["$ref"].rpartition("/")[2]}
+    options = [option for option in schema.get("anyOf", schema.get("oneOf", ())) if option.get("type") != "null"]
+    if len(options) == 1:
+        return _describe_type(options[0])
+    if options:
+        return {"words": " or ".join(_describe_type(option)["words"] for option in options), "shape": ""}
+    if schema.get("type") == "array":
+        inner = _describe_type(schema.get("items", {}))
         return {"words": f"list of {inner['words']}".strip(), "shape": inner["shape"]}
-    if "enum" in said:
-        return {"words": " or ".join(map(str, said["enum"])), "shape": ""}
-    return {"words": str(said.get("const") or said.get("format") or said.get("type") or "any value"), "shape": ""}
+    if "enum" in schema:
+        return {"words": " or ".join(map(str, schema["enum"])), "shape": ""}
+    return {"words": str(schema.get("const") or schema.get("format") or schema.get("type") or "any value"), "shape": ""}

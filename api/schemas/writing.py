@@ -1,4 +1,4 @@
-"""What is sent to change nodes: shapes of bodies. What a content type declares is checked by its own fields."""
+"""Shapes of the bodies that change nodes. The values in `detail` are checked by the fields of the content type."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -19,88 +19,99 @@ Detail = Annotated[
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
-def _written(value: Any) -> Any:
-    """Return a time as it is written: what counts seconds, pydantic would take for one too. Raises ValueError."""
+def _check_written(value: Any) -> Any:
+    """Return a time in the written form. Raises ValueError for other values.
+
+    pydantic would also accept numbers, as seconds.
+    """
     if not isinstance(value, str) or not _DATE.match(value):
         raise ValueError("Write a time with its zone, such as 2026-05-01T09:00:00Z.")
     return value
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_check_written)]
 
 
 class Signature(Shape):
-    """Who signs: the name that readers see, and the account that it belongs to, null for none."""
+    """The author of a node: the name that readers see, and the account that it belongs to, null for none."""
 
     name: str = Field("", max_length=200)
     account: Id | None = None
 
 
-class _Said(Shape):
-    slug: str | None = Field(None, max_length=200, description="The last part of the address.")
-    section: Id | None = Field(None, description="Where it stands; null for the top level.")
+class _NodeBody(Shape):
+    slug: str | None = Field(None, max_length=200, description="The last part of the URL.")
+    section: Id | None = Field(None, description="The section of the node; null for the top level.")
     summary: str | None = None
     tags: TagList | None = None
-    published: Moment | None = Field(None, description="From when on readers see it. With the scope “publish”.")
-    expires: Moment | None = Field(None, description="Until when. With the scope “publish”.")
-    author: Signature | None = Field(None, description="With the scope “publish”.")
+    published: Moment | None = Field(None, description="When the node becomes public. Needs the scope “publish”.")
+    expires: Moment | None = Field(None, description="When the node stops being public. Needs the scope “publish”.")
+    author: Signature | None = Field(None, description="Needs the scope “publish”.")
     detail: Detail | None = None
 
 
-class NewNode(_Said):
-    """A page, a post or a section to be made. Without `slug` one is made from the title; without `published` it is a draft."""
+class NewNode(_NodeBody):
+    """A new page, post or section.
+
+    Without `slug`, it is made from the title. Without `published`, the node is not public.
+    """
 
     type: str = Field(max_length=50, examples=["blog-entry"])
     title: str = Field(min_length=1, max_length=300)
 
 
-class NodeChange(_Said):
-    """What is to be different, as a JSON Merge Patch: what is not named stays, null takes away, a list is replaced as a whole.
+class NodeChange(_NodeBody):
+    """Changes to a node, as a JSON Merge Patch.
 
-    `tags` are then these and no others; to add or take away single ones there is an operation that needs no If-Match."""
+    Missing fields stay, null empties a field, a list is replaced as a whole.
+
+    `tags` replaces all tags. To add or remove single tags, use the operation for tags, which needs no If-Match.
+    """
 
     title: str | None = Field(None, max_length=300)
 
 
 class At(Shape):
-    """When it is to be."""
+    """The time of a publication."""
 
     at: Moment
 
 
 class Place(Shape):
-    """Where a node is to stand. What is not named stays."""
+    """The new place of a node. Missing fields stay."""
 
     section: Id | None = Field(None, description="null for the top level.")
     slug: str = Field("", max_length=200)
 
 
 class TagsChange(Shape):
-    """Tags to add and to remove. “News” and “news” are one."""
+    """Tags to add and to remove. “News” and “news” are the same tag."""
 
     add: TagList = []
     remove: TagList = []
 
 
-class Writing(Shape):
+class ChangeOptions(Shape):
     """How a change is made."""
 
-    version: Annotated[VersionName, Field(description="`draft`: of the draft, which readers do not see.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers cannot see.")] = LIVE
     merge: Annotated[
         bool,
-        Field(description="Whether to take over by itself what others saved since, where nothing is left to decide."),
+        Field(description="Merge with later changes by others, if there are no conflicts."),
     ] = False
 
 
-class Version(Shape):
-    """Of which version something is done."""
+class VersionOptions(Shape):
+    """The version to which an operation applies."""
 
-    version: Annotated[VersionName, Field(description="`draft`: its changes.")] = LIVE
+    version: Annotated[VersionName, Field(description="`draft`: the changes in the draft.")] = LIVE
 
 
 class Choice(Shape):
-    """A field that was changed on both sides. Of a text, `yours` and `stored` have whatever merges, and differ only where it
-    does not."""
+    """A field that was changed on both sides.
+
+    For a text, `yours` and `stored` contain everything that could be merged. They differ only in the conflicts.
+    """
 
     field: str = Field(examples=["body.title"])
     base: Any
@@ -109,11 +120,12 @@ class Choice(Shape):
 
 
 class Stale(Shape):
-    """The problem of a change that was made on another version than is stored. `etag`: for If-Match of the next attempt.
+    """The problem for a change that is not based on the stored version. `etag`: for If-Match of the next attempt.
 
-    `base`, `stored` and `yours` have the fields that were sent, as they were before, as they are and as they were to be.
-    `merged`: what to send to have both, without what `conflicts` leaves to decide. None of these where If-Match names
-    no version at all."""
+    `base`, `stored` and `yours` contain the fields of the request: as they were before, as they are stored, and as you
+    sent them. Send `merged` to keep both sides. It leaves out `conflicts`, which you have to decide. None of these are
+    returned if If-Match has no version.
+    """
 
     type: str
     title: str
@@ -128,7 +140,10 @@ class Stale(Shape):
 
 
 class SettingsLink(Shape):
-    """A link of menu or footer. `target`: `node:ID`, a path of the site or an address elsewhere. Without a label: its title."""
+    """A link in the menu or the footer.
+
+    `target`: `node:ID`, a path on the site, or a URL. Without a label, the title of the target is used.
+    """
 
     label: str
     target: str
@@ -138,7 +153,7 @@ Links = Annotated[list[SettingsLink], Field(max_length=20)]
 
 
 class Settings(Shape):
-    """The settings of the site, as administrators set them."""
+    """The settings of the site, as administrators see them."""
 
     name: str
     tagline: str
@@ -163,6 +178,6 @@ class Settings(Shape):
 SettingsChange: type[Shape] = create_model(
     "SettingsChange",
     __base__=Shape,
-    __doc__="What is to be different, as a JSON Merge Patch: null puts back what a setting was to begin with.",
+    __doc__="Changes to the settings, as a JSON Merge Patch. null resets a setting to its default.",
     **{name: (Annotated[field.annotation, field] | None, None) for name, field in Settings.model_fields.items()},  # type: ignore[call-overload]
 )

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as stock_csrf_failure
 
 from api import problems
-from api.middleware import is_of_api
+from api.middleware import is_api_request
 from api.problems import Problem
 from cms.requests.logs import request_id
 from editor.relogin import show_again
@@ -32,15 +32,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Return an error page for an uncaught exception: 503 if the database is unavailable, else 500. Uses no database."""
     if is_outage(sys.exception()):
         return unavailable(request)
-    if is_of_api(request):
-        return problems.answer(Problem("failed"))
+    if is_api_request(request):
+        return problems.problem_response(Problem("failed"))
     return _page(request, 500, _("Something went wrong"), _("The error was recorded. Please try again in a moment."))
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """Return status 503. The page contains a form that sends the submitted fields again."""
-    if is_of_api(request):
-        return problems.answer(problems.unavailable())
+    if is_api_request(request):
+        return problems.problem_response(problems.unavailable())
     return _retry_page(
         request, _("The site cannot reach its database right now. Nothing is lost: please try again in a few seconds.")
     )
@@ -48,9 +48,11 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 def busy(request: HttpRequest) -> HttpResponse:
     """Return status 503 because of too many long requests. The page contains the form, as in `unavailable`."""
-    if is_of_api(request):
+    if is_api_request(request):
         detail = "Other long requests keep the site busy: Retry-After says when to come back."
-        return problems.answer(Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)}))
+        return problems.problem_response(
+            Problem("unavailable", detail, headers={"Retry-After": str(problems.RETRY_AFTER)})
+        )
     return _retry_page(
         request,
         _("The site is busy with other long texts and uploads. Nothing was saved. Please try again in a few seconds."),
@@ -71,8 +73,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """
     if is_outage(exception):
         return unavailable(request)
-    if is_of_api(request):
-        return problems.answer(problems.of(exception))
+    if is_api_request(request):
+        return problems.problem_response(problems.from_exception(exception))
     too_large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent)
     template, status = ("413.html", 413) if too_large else ("400.html", 400)
     page = loader.render_to_string(template, {"most": settings.DATA_UPLOAD_MAX_MEMORY_SIZE})

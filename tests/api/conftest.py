@@ -61,6 +61,6 @@ def asker(mongo):
     """Make an asker with a token of an account: asker(user, Scope.READ)."""
 
     def make(user: Any, *scopes: Scope) -> Asker:
-        return Asker(tokens.make(user, "test", scopes)[1])
+        return Asker(tokens.create(user, "test", scopes)[1])
 
     return make

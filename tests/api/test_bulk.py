@@ -111,7 +111,7 @@ def test_the_etag_is_of_the_version_that_the_next_change_is_about(editor, mongo)
 
 
 def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
-    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent = {"operations": [new(blog, f"Post {number}") for number in range(3)]}
 
     def send():
@@ -130,7 +130,7 @@ def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
 
 
 def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes_on(account, blog, mongo, monkeypatch):
-    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent = {"operations": [new(blog, f"Post {number}") for number in range(4)]}
     tried, create = [], operations.create
 
@@ -155,7 +155,7 @@ def test_while_the_database_is_away_the_rest_is_not_tried_and_sent_again_it_goes
 def test_what_failed_by_no_fault_of_the_request_is_made_when_it_is_sent_again(
     error, status, account, blog, mongo, monkeypatch
 ):
-    secret = tokens.make(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
+    secret = tokens.create(account("ed", "Editors"), "test", (Scope.WRITE,))[1]
     sent, failing = {"operations": [new(blog, f"Post {number}") for number in range(3)]}, [error]
     create = operations.create
 

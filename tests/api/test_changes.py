@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from django.core.management import call_command
 
+from api.changes import change_log
 from api.changes import relay as relaying
-from api.changes import stored
+from api.changes.change_log import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
 from api.changes.relay import GRACE, relay
-from api.changes.stored import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTREE, Entry, Overtaken
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import Author
@@ -122,15 +122,15 @@ def test_relays_at_once_tell_each_change_once(begun):
 
 
 def test_a_relay_that_stalled_writes_nothing(begun):
-    seen = stored.last()
+    seen = change_log.last()
     post(begun)
     relay()
     count = database()["cms.changes"].count_documents({})
     stale = Entry("stale", NODE, "x", None, True, seen.resume, seen.until)
     with pytest.raises(Overtaken):
-        stored.append(seen, [stale])
+        change_log.append(seen, [stale])
     assert database()["cms.changes"].count_documents({}) == count
-    stored.append(stored.last(), [stale])
+    change_log.append(change_log.last(), [stale])
     assert database()["cms.changes"].count_documents({}) == count + 1
 
 
@@ -392,12 +392,12 @@ def test_a_list_of_which_all_has_ended_goes_on_above_it(visitor, begun):
 
 
 def test_a_relay_with_nothing_to_tell_notes_how_far_it_came(begun):
-    before = stored.last()
+    before = change_log.last()
     for _ in range(3):
         site.invalidate()
     moment = now() + LATER
     assert relay(moment) == 0
-    after = stored.last()
+    after = change_log.last()
     assert (after.number, after.until) == (before.number, moment - GRACE)
     assert after.resume != before.resume
 

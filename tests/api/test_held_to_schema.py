@@ -83,7 +83,7 @@ def headers(group: str, scopes: tuple[Scope, ...] | None) -> dict[str, str]:
         session, csrf = Client(), "a" * 32
         session.force_login(user)
         return {"Cookie": f"sessionid={session.cookies['sessionid'].value}; csrftoken={csrf}", "X-CSRFToken": csrf}
-    return {"Authorization": f"Bearer {tokens.make(user, 'test', scopes)[1]}"}
+    return {"Authorization": f"Bearer {tokens.create(user, 'test', scopes)[1]}"}
 
 
 def wrong(known: dict[str, list[str]], sent: dict[str, str], seed: int, *, edges: bool) -> Iterator[str]:

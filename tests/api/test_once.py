@@ -24,7 +24,7 @@ KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 
 @pytest.fixture
 def secret(account, mongo):
-    return tokens.make(account("ed", "Editors"), "test", (Scope.WRITE, Scope.PUBLISH))[1]
+    return tokens.create(account("ed", "Editors"), "test", (Scope.WRITE, Scope.PUBLISH))[1]
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def test_a_key_is_its_owners_and_of_one_request(secret, new, account, mongo):
     first = make(secret, new)
     reused = make(secret, {**new, "title": "Other"})
     assert (reused.status_code, json.loads(reused.content)["type"]) == (422, "/api/v1/#key-reused")
-    other = tokens.make(account("other", "Editors"), "test", (Scope.WRITE,))[1]
+    other = tokens.create(account("other", "Editors"), "test", (Scope.WRITE,))[1]
     second = make(other, {**new, "title": "Other"})
     assert second.status_code == 201
     assert json.loads(first.content)["id"] != json.loads(second.content)["id"]
     assert make(secret, new, "x" * 256).status_code == 400
-    assert make(tokens.make(account("third", "Authors"), "test", (Scope.READ,))[1], new).status_code == 403
+    assert make(tokens.create(account("third", "Authors"), "test", (Scope.READ,))[1], new).status_code == 403
     assert posts(mongo) == 2
 
 

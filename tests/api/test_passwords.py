@@ -48,7 +48,7 @@ def by_command(user, monkeypatch, **_):
 @pytest.mark.parametrize("way", [change, change_another, reset, by_command])
 def test_a_new_password_revokes_the_tokens_of_the_account(way, account, client, monkeypatch):
     user, other = account("ed", "Editors"), account("ann", "Authors")
-    secrets = [tokens.make(owner, "mirror", (Scope.READ,))[1] for owner in (user, user, other)]
+    secrets = [tokens.create(owner, "mirror", (Scope.READ,))[1] for owner in (user, user, other)]
     client.force_login(user)
     way(client=client, user=user, monkeypatch=monkeypatch)
     assert authenticate(username="ed", password=PASSWORD) == user
@@ -57,7 +57,7 @@ def test_a_new_password_revokes_the_tokens_of_the_account(way, account, client, 
 
 def test_a_refused_password_revokes_no_token(account, client):
     user = account("ed", "Editors")
-    secret = tokens.make(user, "mirror", (Scope.READ,))[1]
+    secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     client.force_login(user)
     answer = client.post("/admin/password_change/", {"old_password": "pw", "new_password1": "1", "new_password2": "1"})
     assert answer.status_code == 200
@@ -66,7 +66,7 @@ def test_a_refused_password_revokes_no_token(account, client):
 
 def test_a_newer_hash_of_a_password_revokes_no_token(account, settings):
     user = account("ed", "Editors")
-    secret = tokens.make(user, "mirror", (Scope.READ,))[1]
+    secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.PBKDF2PasswordHasher",
         "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
@@ -81,7 +81,7 @@ def test_a_newer_hash_of_a_password_revokes_no_token(account, settings):
 
 def test_tokens_of_an_inactive_account_open_nothing(account):
     user = account("ed", "Editors")
-    secret = tokens.make(user, "mirror", (Scope.READ,))[1]
+    secret = tokens.create(user, "mirror", (Scope.READ,))[1]
     for is_active, status in ((False, 401), (True, 200)):
         user.is_active = is_active
         user.save()

@@ -148,17 +148,17 @@ def test_a_scope_that_is_missing_is_named(account, rf):
     request.auth = Principal(
         account("ed", "Editors"), Token(None, "t", None, "ed", (Scope.READ,), now()), is_reading=False
     )
-    assert principals.having(request, Scope.READ) is request.auth
+    assert principals.require_scope(request, Scope.READ) is request.auth
     with pytest.raises(Problem) as raised:
-        principals.having(request, Scope.WRITE)
+        principals.require_scope(request, Scope.WRITE)
     assert (raised.value.status, raised.value.more) == (403, {"scope": "write"})
 
 
 def test_a_token_that_is_none_opens_nothing(account, mongo):
     editor = account("ed", "Editors")
-    good, secret = tokens.make(editor, "good", (Scope.READ,))
-    _old, expired = tokens.make(editor, "old", (Scope.READ,), now() - timedelta(seconds=1))
-    gone, revoked = tokens.make(editor, "gone", (Scope.READ,))
+    good, secret = tokens.create(editor, "good", (Scope.READ,))
+    _old, expired = tokens.create(editor, "old", (Scope.READ,), now() - timedelta(seconds=1))
+    gone, revoked = tokens.create(editor, "gone", (Scope.READ,))
     assert tokens.revoke(gone.id, editor.pk)
     for header in (
         f"Bearer {expired}", f"Bearer {revoked}", f"Bearer {secret}x", "Bearer ", "Bearer", secret, "Basic eDp5", "Bearer \x00",
@@ -176,7 +176,7 @@ def test_a_token_that_is_none_opens_nothing(account, mongo):
 
 
 def test_a_token_is_stored_as_a_hash_and_its_use_once_an_hour(account, mongo, commands):
-    token, secret = tokens.make(account("ed", "Editors"), "mirror", (Scope.READ, Scope.WRITE))
+    token, secret = tokens.create(account("ed", "Editors"), "mirror", (Scope.READ, Scope.WRITE))
     assert len(secret) >= 40
     stored = mongo["api.tokens"].find_one()
     assert secret not in repr(stored)

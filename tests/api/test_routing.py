@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import path
 from pymongo.errors import AutoReconnect
 
-from api.http import answers
+from api.http import responses
 from api.http.routing import Api, Router, StrictParser
 from api.problems import Problem
 from api.rights import principals
@@ -36,13 +36,13 @@ class Thing(Shape):
 
 @router.post("/things", auth=ACCOUNTS)
 def make(request: HttpRequest, thing: Thing) -> HttpResponse:
-    principals.having(request, Scope.WRITE)
-    return answers.told(request, {"name": thing.name, "nonce": answers.expected(request)})
+    principals.require_scope(request, Scope.WRITE)
+    return responses.json_response(request, {"name": thing.name, "nonce": responses.if_match_nonce(request)})
 
 
 @router.post("/open", auth=ANYONE)
 def anyone(request: HttpRequest) -> HttpResponse:
-    return answers.told(request, {"who": principals.of(request).get_username()})
+    return responses.json_response(request, {"who": principals.current(request).get_username()})
 
 
 @router.get("/raise")

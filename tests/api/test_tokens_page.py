@@ -32,7 +32,7 @@ def test_a_token_is_made_shown_once_and_revoked(signed_in, mongo):
     assert "no-store" in answer["Cache-Control"]
     stored = mongo["api.tokens"].find_one()
     assert (stored["name"], stored["scopes"], stored["owner_id"]) == ("zqmirror", ["moderate", "read"], user.pk)
-    (token,) = tokens.of_owner(user.pk)
+    (token,) = tokens.list_for(user.pk)
     assert timedelta(days=29) < token.expires - now() <= timedelta(days=30)
     listed = client.get(PAGE).content.decode()
     assert "zqmirror" in listed
@@ -46,15 +46,17 @@ def test_a_token_is_made_shown_once_and_revoked(signed_in, mongo):
 def test_all_valid_tokens_stand_before_those_that_have_ended(signed_in, monkeypatch):
     client, user = signed_in("ed", "Editors")
     past, ahead = now() - timedelta(days=1), now() + timedelta(days=1)
-    made = [tokens.make(user, f"zq{n}", (), expires)[0].id for n, expires in enumerate((None, ahead, past, past, None))]
+    made = [
+        tokens.create(user, f"zq{n}", (), expires)[0].id for n, expires in enumerate((None, ahead, past, past, None))
+    ]
     tokens.revoke(made[4], user.pk)
     for most, wanted in ((2, [1, 0, 4, 3]), (200, [1, 0, 4, 3, 2])):
-        monkeypatch.setattr(tokens, "MOST", most)
+        monkeypatch.setattr(tokens, "MAX_ENDED", most)
         for owner_id in (user.pk, None):
-            assert [made.index(token.id) for token in tokens.of_owner(owner_id)] == wanted
+            assert [made.index(token.id) for token in tokens.list_for(owner_id)] == wanted
         assert client.get(PAGE).content.decode().count('name="revoke"') == 2
-    monkeypatch.setattr(tokens, "MOST", 1)
-    assert [made.index(token.id) for token in tokens.of_owner(user.pk)] == [1, 0, 4]
+    monkeypatch.setattr(tokens, "MAX_ENDED", 1)
+    assert [made.index(token.id) for token in tokens.list_for(user.pk)] == [1, 0, 4]
 
 
 def test_what_is_wrong_makes_no_token(signed_in, mongo):
@@ -69,7 +71,7 @@ def test_tokens_of_others_are_for_who_changes_accounts(signed_in, mongo):
     author, user = signed_in("own", "Authors")
     other, _user = signed_in("oth", "Authors")
     chief, _user = signed_in("adm", "Administrators")
-    token, secret = tokens.make(user, "zqmirror", (Scope.READ,))
+    token, secret = tokens.create(user, "zqmirror", (Scope.READ,))
     assert "zqmirror" not in other.get(PAGE).content.decode()
     for named in (str(token.id), "x", "$ne"):
         other.post(PAGE, {"revoke": named})

@@ -44,7 +44,7 @@ def prepare(site: Site) -> None:
     thrown = node(slug="thrown", title="Thrown away")
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
-    tokens.make(ann, "mirror", (Scope.READ, Scope.PUBLISH))
+    tokens.create(ann, "mirror", (Scope.READ, Scope.PUBLISH))
     working_copies.keep(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
 

@@ -35,7 +35,7 @@ def lengthen(site: pages.Site, ann) -> None:
         database()["comments.pending"].update_one({"_id": held.id}, {"$set": {"verdict": verdict.value}})
     services.post(site.target, **written, token="long")
     flags.flag(selectors.recent(1)[0], "ip_hash:y")
-    tokens.make(ann, WORD[:80], (Scope.READ,))
+    tokens.create(ann, WORD[:80], (Scope.READ,))
     Group.objects.filter(pk=Group.objects.first().pk).update(name=WORD[:150])
     ann.first_name = ann.last_name = WORD[:150]
     ann.save()

@@ -95,7 +95,7 @@ class Reader:
 def reader(mongo, tmp_path) -> Iterator[Reader]:
     editor = get_user_model()._default_manager.create_user("ed", "ed@example.org", "pw", is_staff=True)
     editor.groups.set(Group.objects.filter(name="Editors"))
-    _token, secret = tokens.make(editor, "test", (Scope.READ, Scope.WRITE, Scope.PUBLISH))
+    _token, secret = tokens.create(editor, "test", (Scope.READ, Scope.WRITE, Scope.PUBLISH))
     with make_server("127.0.0.1", 0, get_wsgi_application(), handler_class=Quiet) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

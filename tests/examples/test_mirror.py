@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from api.changes import stored
+from api.changes import change_log
 from api.changes.relay import relay
 from api.rights import tokens
 from api.rights.scopes import Scope
@@ -73,7 +73,7 @@ def ask(mongo):
 def test_with_a_token_it_has_what_its_owner_sees(mongo, tmp_path):
     editor = get_user_model()._default_manager.create_user("ed", "ed@example.org", "pw", is_staff=True)
     editor.groups.set(Group.objects.filter(name="Editors"))
-    secret = tokens.make(editor, "mirror", (Scope.READ,))[1]
+    secret = tokens.create(editor, "mirror", (Scope.READ,))[1]
     ask = asking_by(Client(headers={"Authorization": f"Bearer {secret}"}))
     section = build.node("folder", "hall", published=None)
     page = build.node("basic-page", "one", parent=section)
@@ -265,7 +265,7 @@ def test_a_mirror_killed_at_random_is_equal_to_the_site_at_the_end(mongo, tmp_pa
                     reached.add(state.read_text() if state.exists() else "")
                     running = mirror()
             last = now() + timedelta(seconds=9)
-            until(lambda: stored.last().until > last, 120)
+            until(lambda: change_log.last().until > last, 120)
         finally:
             running.kill()
             running.wait(30)

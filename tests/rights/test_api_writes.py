@@ -42,7 +42,7 @@ def ask(world, things):
 
     def asked(kind, scopes, write, state):
         if kind != "anonymous" and (kind, scopes) not in secrets:
-            secrets[kind, scopes] = tokens.make(world.users[kind], "test", scopes)[1]
+            secrets[kind, scopes] = tokens.create(world.users[kind], "test", scopes)[1]
         headers = {"If-Match": NONE}
         if kind != "anonymous":
             headers["Authorization"] = f"Bearer {secrets[kind, scopes]}"

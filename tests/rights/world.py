@@ -165,7 +165,7 @@ class World:
     def _token(self, kind: str) -> dict[str, str]:
         if kind not in self.users:
             return {}
-        return {"Authorization": f"Bearer {tokens.make(self.users[kind], kind, tuple(Scope))[1]}"}
+        return {"Authorization": f"Bearer {tokens.create(self.users[kind], kind, tuple(Scope))[1]}"}
 
     def _get(self, kind: str, path: str) -> HttpResponseBase:
         answer = self._read(self.clients[kind], path, CACHES)

@@ -83,7 +83,7 @@ def build(db: Database[Any]) -> Site:
     services.post(Target("nodes.node", str(two)), author=Author("Di"), source="Alone", token="t3")
     services.hold(target, author=Author("Ed"), source="Held", token="t4")
     services.hold(target, author=Author("Fay"), source="Held too", token="t5")
-    site = Site(db, secret=tokens.make(admin, "test", list(Scope))[1])
+    site = Site(db, secret=tokens.create(admin, "test", list(Scope))[1])
     jobs.tend()
     jobs.follow()
     site.pages = [*public(photos), *lists(), *of_api(one)]

@@ -75,7 +75,7 @@ def test_a_site_comes_into_an_empty_one_as_it_was_and_a_second_time_changes_noth
 def test_an_export_holds_no_password_token_session_or_address(tmp_path, client):
     ann = User.objects.create_user("ann", "ann@example.org", "secret", is_superuser=True)
     client.force_login(ann)
-    _token, secret = tokens.make(ann, "reader", [Scope.READ])
+    _token, secret = tokens.create(ann, "reader", [Scope.READ])
     hashes = database()["api.tokens"].distinct("hash")
     page = build.node(text="kept")
     backend().post(target(page), new("Hello", author=Author("Ann", id=str(ann.pk)), email=ADDRESS))

@@ -10,7 +10,7 @@ from bson import ObjectId
 from django.contrib.auth import get_user_model
 from django.test import override_settings
 
-from api.photos.staged import KEPT, MOST, PART
+from api.photos.staged import LIFETIME, MAX_UPLOADS, PART_SIZE
 from api.rights.scopes import Scope
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -62,22 +62,22 @@ def stored() -> tuple[int, int]:
 
 
 def test_pieces_in_order_make_a_photo(author, gallery, mongo):
-    assert LENGTH > 3 * PART
+    assert LENGTH > 3 * PART_SIZE
     path = place(begin(author, gallery, title="Lake", alt="A lake", tags=["a"]))
     assert received(ask(author, path)) == 0
     assert received(put(author, path, 0, 10)) == 0  # less than a part
-    assert received(put(author, path, 0, PART + 10)) == PART
-    assert received(put(author, path, 0, PART)) == PART  # once more
+    assert received(put(author, path, 0, PART_SIZE + 10)) == PART_SIZE
+    assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE  # once more
     assert count()[0] == 0
-    gap = put(author, path, PART + 1, 2 * PART)
+    gap = put(author, path, PART_SIZE + 1, 2 * PART_SIZE)
     assert problem(gap) == (409, "conflict")
-    assert (received(gap), json.loads(gap.content)["received"]) == (PART, PART)
-    assert received(put(author, path, 500, 2 * PART)) == 2 * PART
-    assert received(ask(author, path)) == 2 * PART
+    assert (received(gap), json.loads(gap.content)["received"]) == (PART_SIZE, PART_SIZE)
+    assert received(put(author, path, 500, 2 * PART_SIZE)) == 2 * PART_SIZE
+    assert received(ask(author, path)) == 2 * PART_SIZE
     assert stored() == (1, 2)
     begun = mongo["api.uploads"].find_one()["begun"]
     assert mongo["api.upload_parts"].distinct("begun") == [begun]
-    last = put(author, path, 2 * PART, LENGTH)
+    last = put(author, path, 2 * PART_SIZE, LENGTH)
     said = json.loads(last.content)
     assert (last.status_code, last["Location"]) == (201, f"/api/v1/nodes/{said['id']}")
     key = ObjectId(said["id"])
@@ -86,7 +86,7 @@ def test_pieces_in_order_make_a_photo(author, gallery, mongo):
     assert (metadata["title"], metadata["tags"], metadata["detail"]["alt"]) == ("Lake", ["a"], "A lake")
     assert stored() == (0, 0)
     # The answer was lost.
-    for again in (put(author, path, 2 * PART, LENGTH), ask(author, path)):
+    for again in (put(author, path, 2 * PART_SIZE, LENGTH), ask(author, path)):
         assert (again.status_code, json.loads(again.content)) == (201, said)
     assert count()[0] == 1
     audit()
@@ -94,7 +94,7 @@ def test_pieces_in_order_make_a_photo(author, gallery, mongo):
 
 def test_parts_of_a_former_upload_are_not_taken_over(author, gallery, mongo):
     path = place(begin(author, gallery, key="lake"))
-    assert received(put(author, path, 0, PART)) == PART
+    assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
     # As a process leaves it that dies while it removes the upload.
     mongo["api.uploads"].delete_one({})
     path = place(begin(author, gallery, key="lake"))
@@ -106,16 +106,16 @@ def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
     path = place(begin(author, gallery))
     other = asker(account("bob", "Authors"), Scope.WRITE)
     reading = asker(account("cleo", "Editors"), Scope.READ)
-    assert problem(put(visitor, path, 0, PART)) == (401, "unauthorized")
+    assert problem(put(visitor, path, 0, PART_SIZE)) == (401, "unauthorized")
     assert problem(begin(visitor, gallery)) == (401, "unauthorized")
     assert (
         problem(begin(reading, gallery)) == problem(begin(author, gallery, publish=True, alt="x")) == (403, "forbidden")
     )
-    for answer in (put(other, path, 0, PART), ask(other, path), send(other, "DELETE", path, b"")):
+    for answer in (put(other, path, 0, PART_SIZE), ask(other, path), send(other, "DELETE", path, b"")):
         assert problem(answer) == (404, "not-found")
     # A token of the account that was not made to write.
     idle = asker(get_user_model()._default_manager.get(username="ann"))
-    for answer in (put(idle, path, 0, PART), ask(idle, path), send(idle, "DELETE", path, b"")):
+    for answer in (put(idle, path, 0, PART_SIZE), ask(idle, path), send(idle, "DELETE", path, b"")):
         assert problem(answer) == (403, "forbidden")
     assert stored() == (1, 0)
     put(author, path, 0, LENGTH)
@@ -135,7 +135,7 @@ def test_what_cannot_become_a_photo_is_refused_before_its_bytes_come(author, gal
 
 def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
     path = place(begin(author, gallery))
-    put(author, path, 0, PART)
+    put(author, path, 0, PART_SIZE)
     for header in (
         "",
         "bytes 0-9",
@@ -146,8 +146,8 @@ def test_ranges_that_do_not_fit_say_what_is_expected(author, editor, gallery):
         "x",
     ):
         answer = send(author, "PUT", path, b"1234567890", Content_Range=header)
-        assert (problem(answer), received(answer)) == ((409, "conflict"), PART), header
-    short = send(author, "PUT", path, b"12345", Content_Range=f"bytes {PART}-{PART + 9}/{LENGTH}")
+        assert (problem(answer), received(answer)) == ((409, "conflict"), PART_SIZE), header
+    short = send(author, "PUT", path, b"12345", Content_Range=f"bytes {PART_SIZE}-{PART_SIZE + 9}/{LENGTH}")
     assert problem(short) == (400, "bad-request")
     assert stored() == (1, 1)
     assert problem(begin(author, gallery, 0)) == (422, "invalid")
@@ -173,23 +173,23 @@ def test_of_what_is_no_picture_nothing_stays(author, gallery):
 
 
 def test_an_account_has_so_many_uploads_and_may_give_one_up(author, account, asker, gallery):
-    paths = [place(begin(author, gallery)) for _n in range(MOST)]
-    put(author, paths[0], 0, PART)
+    paths = [place(begin(author, gallery)) for _n in range(MAX_UPLOADS)]
+    put(author, paths[0], 0, PART_SIZE)
     assert problem(begin(author, gallery)) == (409, "conflict")
     assert begin(asker(account("bob", "Authors"), Scope.WRITE), gallery).status_code == 201
     assert send(author, "DELETE", paths[0], b"").status_code == 204
-    assert stored() == (MOST, 0)
-    assert problem(put(author, paths[0], 0, PART)) == (404, "not-found")
+    assert stored() == (MAX_UPLOADS, 0)
+    assert problem(put(author, paths[0], 0, PART_SIZE)) == (404, "not-found")
     assert begin(author, gallery).status_code == 201
 
 
 def test_one_key_begins_one_upload(author, gallery):
     first, again = begin(author, gallery, key="one"), begin(author, gallery, key="one")
     assert place(first) == place(again)
-    put(author, place(first), 0, PART)
-    assert json.loads(begin(author, gallery, key="one").content)["received"] == PART
+    put(author, place(first), 0, PART_SIZE)
+    assert json.loads(begin(author, gallery, key="one").content)["received"] == PART_SIZE
     assert stored() == (1, 1)
-    made = put(author, place(first), PART, LENGTH)
+    made = put(author, place(first), PART_SIZE, LENGTH)
     after = begin(author, gallery, key="one")
     assert (place(after), json.loads(after.content)["received"]) == (place(first), LENGTH)
     assert json.loads(ask(author, place(after)).content) == json.loads(made.content)
@@ -218,23 +218,23 @@ def test_a_key_is_of_one_announcement(author, gallery):
 
 def test_an_upload_ends_after_a_day(author, gallery, mongo):
     path = place(begin(author, gallery))
-    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT + timedelta(minutes=1)}})
-    assert received(put(author, path, 0, PART)) == PART
-    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - KEPT}})
-    assert problem(put(author, path, PART, LENGTH)) == (404, "not-found")
+    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - LIFETIME + timedelta(minutes=1)}})
+    assert received(put(author, path, 0, PART_SIZE)) == PART_SIZE
+    mongo["api.uploads"].update_one({}, {"$set": {"begun": now() - LIFETIME}})
+    assert problem(put(author, path, PART_SIZE, LENGTH)) == (404, "not-found")
     # It keeps no slot.
-    assert [begin(author, gallery).status_code for _n in range(MOST)] == [201] * MOST
+    assert [begin(author, gallery).status_code for _n in range(MAX_UPLOADS)] == [201] * MAX_UPLOADS
     for name in ("api.uploads", "api.upload_parts"):
         index = mongo[name].index_information()["kept_for_a_day"]
-        assert index["expireAfterSeconds"] > KEPT.total_seconds()
+        assert index["expireAfterSeconds"] > LIFETIME.total_seconds()
 
 
 def test_parts_that_are_gone_make_no_photo(author, gallery, mongo):
     nothing = count()
     path = place(begin(author, gallery))
-    put(author, path, 0, 3 * PART)
+    put(author, path, 0, 3 * PART_SIZE)
     mongo["api.upload_parts"].delete_one({"n": 1})
-    assert problem(put(author, path, 3 * PART, LENGTH)) == (404, "not-found")
+    assert problem(put(author, path, 3 * PART_SIZE, LENGTH)) == (404, "not-found")
     assert count()[0] == nothing[0]
 
 
@@ -247,7 +247,7 @@ def test_killed_after_any_write_an_upload_goes_on_to_one_photo(author, gallery, 
         answer = ask(author, path)
         while answer.status_code == 308:
             start = received(answer)
-            answer = put(author, path, start, min(start + PART, LENGTH))
+            answer = put(author, path, start, min(start + PART_SIZE, LENGTH))
         return answer
 
     def whole(key: str) -> None:

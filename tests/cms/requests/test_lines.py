@@ -117,7 +117,7 @@ def test_a_line_says_which_kind_of_account_asked(asked):
         client.force_login(accounts.create_user(name, **rights))
         # Of a page for all nothing need be known of the session.
         assert asked("/search", client)["user"] == kind
-    _token, secret = tokens.make(accounts.get(username="bob"), "mirror", ())
+    _token, secret = tokens.create(accounts.get(username="bob"), "mirror", ())
     assert asked("/api/v1/nodes", authorization=f"Bearer {secret}")["user"] == "token"
     assert asked("/api/v1/nodes")["user"] == "anonymous"
 

@@ -32,7 +32,7 @@ def secrets_of(count: int) -> list[str]:
     for number in range(count):
         user = get_user_model()._default_manager.create_user(f"author{number}", "", "pw", is_staff=True)
         user.groups.set(Group.objects.filter(name="Editors"))
-        found.append(tokens.make(user, "test", (Scope.WRITE,))[1])
+        found.append(tokens.create(user, "test", (Scope.WRITE,))[1])
     return found
 
 

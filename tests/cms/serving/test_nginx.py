@@ -89,7 +89,7 @@ def front(mongo, serving) -> Front:
 def token(*scopes: Scope) -> str:
     user = get_user_model()._default_manager.create_user("ann", "ann@example.org", "pw", is_staff=True)
     user.groups.set(Group.objects.filter(name="Editors"))
-    return f"Bearer {tokens.make(user, 'test', scopes)[1]}"
+    return f"Bearer {tokens.create(user, 'test', scopes)[1]}"
 
 
 def noise() -> bytes:
@@ -205,7 +205,7 @@ def test_an_upload_of_a_stranger_is_refused_before_it_is_spooled(front, method, 
 
 def test_an_upload_of_who_has_no_right_to_it_is_refused(front):
     reader = get_user_model()._default_manager.create_user("rea", "rea@example.org", "pw")
-    secret = tokens.make(reader, "test", [Scope.READ])[1]
+    secret = tokens.create(reader, "test", [Scope.READ])[1]
     assert front.ask("POST", "/api/v1/photos", b"x" * 100, Authorization=f"Bearer {secret}")[0] == 403
 
 

@@ -76,20 +76,20 @@ MUTANTS = (
     Mutant(
         "changes of a bulk counted",
         "api/nodes/bulk.py::bulk",
-        "limits.count_changes(request, len(said.operations))",
+        "limits.count_changes(request, len(batch.operations))",
         "pass",
         "tests/api/test_bulk.py::test_each_change_counts_against_the_limit",
     ),
     Mutant(
         "bytes of JSON counted",
         "api/rights/limits.py::count",
-        "1 if is_reading else 1 + _length(request) // BYTES_A_WRITE",
+        "1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE",
         "1",
         "tests/api/test_bulk.py::test_long_texts_count_as_several_changes",
     ),
     Mutant(
         "one bulk an account at a time",
-        "api/rights/limits.py::alone",
+        "api/rights/limits.py::exclusive",
         "if not rate_limit.allow(key, limit=1, seconds=SECONDS, token=token):",
         "if False:",
         "tests/api/test_bulk.py::test_an_account_makes_one_bulk_at_a_time",
@@ -223,7 +223,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers of their own for readers of changes",
-        "api/changes/stored.py::_read",
+        "api/changes/change_log.py::_read",
         'number = "shown" if public_only else "_id"',
         'number = "_id"',
         "tests/api/test_changes.py::test_hidden_saves_change_no_number_of_readers",

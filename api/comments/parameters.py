@@ -1,4 +1,4 @@
-"""Where discussions stand: the router, what their addresses and headers hold, and what is discussed there."""
+"""What the endpoints of discussions share: the router, parameters in paths and headers, and the object of a discussion."""
 
 from typing import Annotated
 
@@ -7,9 +7,9 @@ from django.http import HttpRequest
 from django.utils.http import parse_etags
 from ninja import Header, Path
 
-import marginalia.comments.converters  # noqa: F401 the addresses name one of its converters
+import marginalia.comments.converters  # noqa: F401 registers the converter `commentslug`
 from api.comments.shapes import Slug
-from api.http.once import HEADER
+from api.http.idempotency import HEADER
 from api.http.routing import Router
 from api.problems import Problem
 from api.schemas.shapes import Id
@@ -20,8 +20,8 @@ from nodes.models import Node, Photo
 
 router = Router(tags=["Comments"])
 
-ALL = "/nodes/{node_id}/comments"
-ONE = ALL + "/{commentslug:slug}"
+COMMENTS_PATH = "/nodes/{node_id}/comments"
+COMMENT_PATH = COMMENTS_PATH + "/{commentslug:slug}"
 LABELS = tuple(model._meta.label_lower for model in (Node, Photo))
 
 NodeId = Annotated[Id, Path()]
@@ -32,26 +32,27 @@ Key = Annotated[
         alias=HEADER,
         pattern="^[!-~]{1,255}$",
         examples=["0e8bd5a6-7f0a-4c7e-9c39-4d1f5c6f1b60"],
-        description="Names what is meant: sent again with the same text, it posts nothing again. Of visitors: 16 characters.",
+        description="Identifies the comment: sent again with the same text, it posts nothing. Visitors need 16 characters.",
     ),
 ]
 IfMatch = Annotated[
-    str, Header(alias="If-Match", max_length=200, description="The ETag of the comment that was read, or its `rev`.")
+    str, Header(alias="If-Match", max_length=200, description="The ETag of the comment that you read, or its `rev`.")
 ]
 
 
-def discussed(node_id: str) -> tuple[Target, Model]:
-    """Return the target of a discussion and what it is about. Raises Problem (404) unless readers see that."""
-    found = targets.resolve_many(Target(label, node_id) for label in LABELS)
-    for target, obj in found.items():
+def load_target(node_id: str) -> tuple[Target, Model]:
+    """Return the target of a discussion and its object. Raises Problem (404) unless readers can see the object."""
+    objects = targets.resolve_many(Target(label, node_id) for label in LABELS)
+    for target, obj in objects.items():
         return target, obj
     raise Problem("not-found")
 
 
-def seen_rev(request: HttpRequest) -> int:
-    """Return the `rev` that If-Match names: what a change was made on.
+def if_match_rev(request: HttpRequest) -> int:
+    """Return the `rev` in If-Match, which identifies the version that a change is based on.
 
-    Raises Problem: 428 without the header, and for "*", which would overwrite what was not read; 412 for what names none.
+    Raises Problem: 428 without the header, and for "*", which would overwrite changes that the client has not read; 412
+    if the header has no `rev`.
     """
     header = request.headers.get("If-Match", "").strip()
     if not header or header == "*":

@@ -1,0 +1,112 @@
+"""Responses of endpoints: JSON with an ETag, pages of lists with a cursor; also the parsing of If-Match.
+
+The ETag of a node is `"nonce.hash"`. If-Match compares the nonce. The hash is computed from the bytes, which also
+change when a tag, a URL or a photo in the text does. All other ETags consist of the hash only.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from bson import ObjectId
+from bson.errors import InvalidId
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
+from django.utils.duration import duration_iso_string
+from django.utils.functional import Promise
+from django.utils.http import parse_etags, quote_etag
+
+from api.problems import Problem
+from api.rights import principals
+
+# The parameter of operations that need If-Match, for the OpenAPI document.
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": True,
+    "schema": {"type": "string"},
+    "description": "The ETag of the version that the change is based on.",
+}
+
+
+def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = None, status: int = 200) -> HttpResponse:
+    """Return a JSON response with its ETag.
+
+    `nonce`: the nonce of the node in `data`. The middleware turns the response into a 304 if the client has it
+    (api/middleware.py).
+    """
+    content = json.dumps(data, default=json_default, ensure_ascii=False, separators=(",", ":")).encode()
+    response = HttpResponse(content, status=status, content_type="application/json")
+    response["ETag"] = etag(nonce, content)
+    if principals.current(request).is_authenticated:
+        response["Cache-Control"] = "private, no-cache"
+        patch_vary_headers(response, ["Authorization", "Cookie"])
+    else:
+        response["Cache-Control"] = "no-cache"
+    return response
+
+
+def list_response(request: HttpRequest, items: list[Any], following: str | None, **more: Any) -> HttpResponse:
+    """Return a page of a list: {items, next}, with the URL of the next page in the header Link.
+
+    `following`: the cursor of the next page, None or "" at the end.
+    """
+    response = json_response(request, {"items": items, "next": following or None, **more})
+    if following:
+        parameters = [(name, value) for name, values in request.GET.lists() for value in values if name != "cursor"]
+        url = f"{request.path}?{urlencode([*parameters, ('cursor', following)])}"
+        response["Link"] = f'<{url}>; rel="next"'
+    return response
+
+
+def etag(nonce: ObjectId | None, content: bytes) -> str:
+    """Return the quoted ETag of `content`: "nonce.hash", or "hash" without a nonce."""
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return quote_etag(f"{nonce}.{digest}" if nonce else digest)
+
+
+def if_match_nonce(request: HttpRequest) -> ObjectId:
+    """Return the nonce in If-Match, which identifies the version that a change is based on.
+
+    Raises Problem, as parse_if_match does.
+    """
+    return parse_if_match(request.headers.get("If-Match", ""))
+
+
+def parse_if_match(header: str) -> ObjectId:
+    """Return the nonce in the value of an If-Match header.
+
+    Raises Problem: 428 for an empty header and for "*", which would overwrite changes that the client has not read; 412
+    if the value has no nonce.
+    """
+    header = header.strip()
+    if not header or header == "*":
+        raise Problem("if-match-needed")
+    tags = parse_etags(header)
+    try:
+        if len(tags) != 1:
+            raise InvalidId
+        return ObjectId(tags[0].removeprefix("W/").strip('"').partition(".")[0])
+    except InvalidId:
+        message = "If-Match names no version of this: it takes an ETag as it was answered, with its quotes."
+        raise Problem("stale", message) from None
+
+
+def json_default(value: Any) -> Any:
+    """Return the JSON form of a value of a node, for json.dumps. Raises TypeError if it has none."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return duration_iso_string(value)
+    if isinstance(value, ObjectId | Decimal | UUID | Promise):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

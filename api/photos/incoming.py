@@ -1,0 +1,271 @@
+"""What all uploads share: permissions, the id of the new photo, reading the body, and errors."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import ClassVar
+
+from bson import ObjectId
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from pydantic import Field, ValidationInfo, field_validator
+
+from api.http import idempotency, responses
+from api.problems import Problem
+from api.rights.principals import Principal
+from api.schemas.shapes import Id, Shape
+from editor.forms import NodeForm
+from marginalia.markup.characters import is_blank
+from marginalia.mongo import jobs
+from marginalia.mongo.clock import now
+from nodes import access, errors, tags
+from nodes.content import PHOTO
+from nodes.models import Photo
+from nodes.selectors import slugs, stored_photos, trash
+from nodes.services.write import check_place
+from nodes.types import Actor
+from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
+from photos.assets.limits import limits
+from photos.assets.writer import CHUNK
+from photos.services.photos import Replacement, Upload
+from photos.services.sweeping import sweep_stalled
+
+# Starting an upload takes two writes. If a process dies between them, the lock on the id ends after this time.
+START_LIMIT = timedelta(minutes=1)
+SOON, LATER = "5", "30"  # seconds
+
+
+class PhotoDescription(Shape):
+    """The description of a new photo, sent with its file. Other fields can be changed later, when the node exists."""
+
+    # The part of the request that contains it, for paths of errors.
+    source: ClassVar[str] = "query"
+
+    gallery: Id = Field(description="The gallery of the photo.")
+    filename: str = Field(min_length=1, max_length=200, examples=["lake.jpg"])
+    title: str = Field("", max_length=300, description="By default, the name of the file.")
+    slug: str = Field("", max_length=200, description="By default, made from the title.")
+    summary: str = Field("", max_length=2_000)
+    alt: str = Field(
+        "", max_length=500, description="Alternative text: what the photo shows, for readers who cannot see it."
+    )
+    tags: list[str] = Field([], max_length=tags.MOST)
+    publish: bool = Field(False, description="Publish the photo at once. This needs an `alt`.")
+
+    @field_validator("title", "summary")
+    @classmethod
+    def _clean_as_in_forms(cls, value: str, info: ValidationInfo) -> str:
+        field = NodeForm.base_fields[info.field_name or ""]
+        try:
+            return str(field.clean(value)) if value.strip() else ""
+        except ValidationError as error:
+            raise ValueError(" ".join(error.messages)) from error
+
+
+class Arrived(Shape):
+    """A photo whose file has been stored.
+
+    `nonce`: for If-Match of the next change. `node`, `file`: URLs of the node and the file. `duplicates`: other photos
+    with identical bytes.
+    """
+
+    id: Id
+    nonce: Id
+    title: str
+    node: str
+    file: str
+    duplicates: list[Id]
+
+
+def check_may_add(principal: Principal, wanted: PhotoDescription) -> None:
+    """Raise an error unless a principal can add such a photo.
+
+    Raises PermissionDenied, or Problem (422) if it cannot be published without an alternative text.
+    """
+    if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(wanted.gallery)):
+        raise PermissionDenied
+    if wanted.publish and not access.may_change_photos(principal):
+        raise PermissionDenied
+    if wanted.publish and is_blank(wanted.alt):
+        raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
+
+
+def check_wanted_place(wanted: PhotoDescription) -> None:
+    """Raise Problem (422) if a photo cannot have the wanted place. This is checked before its bytes are read."""
+    with as_problems(wanted.source):
+        check_place(ObjectId(wanted.gallery), PHOTO)
+        if wanted.slug:
+            slugs.check(slugs.normalized(wanted.slug), ObjectId(wanted.gallery))
+
+
+def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
+    """Return the photo id derived from the Idempotency-Key: the same for each request with the same account and key.
+
+    A repeated request therefore creates only one photo. No response needs to be stored, and the body, which may be
+    large, is not read twice. Returns None without the header. Raises Problem (400) if the key is empty or too long.
+    """
+    key = idempotency.read_key(request)
+    return None if key is None else idempotency.derive_id(f"photo:{principal.pk}:{key}")
+
+
+def picture_body(request: HttpRequest) -> "Body":
+    """Return the file in a request. Raises Problem: 415, 400 without a length, 413."""
+    if not (request.content_type or "").startswith("image/"):
+        raise Problem("unsupported-media-type", "Send the picture itself, as image/….")
+    body = Body(request)
+    check_size(body.remaining)
+    return body
+
+
+def check_size(length: int) -> None:
+    """Raise Problem (413) if a file of `length` bytes is larger than the site allows."""
+    max_bytes = limits().max_bytes
+    if length > max_bytes:
+        raise Problem("too-large", f"A picture has at most {max_bytes} bytes.", most=max_bytes)
+
+
+class Body:
+    """The body of a request, read in parts and never completely in memory.
+
+    `remaining`: the bytes that have not been read.
+    """
+
+    def __init__(self, request: HttpRequest) -> None:
+        """Raises Problem (400) if the request does not declare its length."""
+        length = request.META.get("CONTENT_LENGTH") or ""
+        if not length.isdecimal() or len(length) > 18:
+            raise Problem("bad-request", "A file comes with its Content-Length.")
+        self._request = request
+        self.remaining = int(length)
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes, or all remaining ones. Raises Problem (400) if the connection is lost."""
+        size = min(size, self.remaining)
+        data = bytearray()
+        while len(data) < size:
+            part = self._request.read(size - len(data))
+            if not part:
+                raise Problem("bad-request", "The connection broke.")
+            data += part
+        self.remaining -= size
+        return bytes(data)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self.remaining:
+            yield self.read(CHUNK)
+
+
+def add_photo(
+    principal: Principal, wanted: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
+) -> Photo:
+    """Create a photo from bytes and return it. If `photo_id` exists already, return that photo.
+
+    Raises Problem. After any exception, nothing is left behind.
+    """
+    if photo_id is None:
+        return _finish(_begin(principal, wanted, None), parts, wanted.source)
+    with jobs.exclusively(f"photo:{photo_id}", START_LIMIT) as is_locked:
+        if not is_locked:
+            raise under_way()
+        if photo := stored_photos.get(photo_id):
+            return photo
+        if trash.load(photo_id):
+            raise Problem("conflict", "The photo that was made by this is in the trash.")
+        upload = _begin(principal, wanted, photo_id)
+    return _finish(upload, parts, wanted.source)
+
+
+def under_way() -> Problem:
+    """Return the problem for a request that repeats one which is still running."""
+    return Problem("conflict", "This upload is under way.", headers={"Retry-After": LATER})
+
+
+def _begin(principal: Principal, wanted: PhotoDescription, photo_id: ObjectId | None) -> Upload:
+    values = {"summary": wanted.summary, "detail.alt": wanted.alt}
+    fields = {path: value for path, value in values.items() if value} | ({"published": now()} if wanted.publish else {})
+
+    def begin() -> Upload:
+        return Upload(
+            Actor.of(principal), ObjectId(wanted.gallery), wanted.filename, title=wanted.title, slug=wanted.slug,
+            fields=fields, tags=tuple(wanted.tags), photo_id=photo_id,
+        )  # fmt: skip
+
+    with as_problems(wanted.source):
+        try:
+            return begin()
+        except errors.IdTaken:
+            # The id may belong to an upload whose process died. If so, sweep_stalled removes it.
+            sweep_stalled()
+            return begin()
+
+
+def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
+    feed_and_finish(upload, parts, source)
+    photo = stored_photos.get(upload.id)
+    if photo is None:
+        raise Problem("not-found", "It has been deleted since.")
+    return photo
+
+
+def feed_and_finish(upload: Upload | Replacement, parts: Iterable[bytes], source: str = "query") -> None:
+    """Feed an upload with all parts and finish it. Raises Problem. After any exception, nothing is left behind."""
+    try:
+        with as_problems(source):
+            for part in parts:
+                upload.feed(part)
+            upload.finish()
+    finally:
+        upload.abort()
+
+
+def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
+    """Return the response for a stored photo."""
+    node = reverse("api:api-node", kwargs={"node_id": str(photo.pk)})
+    data = {
+        "id": photo.pk,
+        "nonce": photo.metadata.nonce,
+        "title": photo.metadata.title,
+        "node": node,
+        "file": reverse("api:api-photo-file", kwargs={"photo_id": str(photo.pk)}),
+        "duplicates": stored_photos.same_bytes(photo.metadata.detail.sha256, photo.pk),
+    }
+    response = responses.json_response(request, data, nonce=photo.metadata.nonce, status=status)
+    if status == 201:
+        response["Location"] = node
+    return response
+
+
+@contextmanager
+def as_problems(source: str = "query") -> Iterator[None]:
+    """Raise the problem for an error of a service. `source`: the part of the request that describes the photo."""
+    try:
+        yield
+    except errors.NodeError as error:
+        raise _problem(error, source) from error
+
+
+def _problem(error: errors.NodeError, source: str) -> Problem:
+    message = str(error)
+    match error:
+        case BadPicture():
+            return Problem("invalid", message, errors=[("body", message)])
+        case errors.TooBusy():
+            return Problem("unavailable", message, headers={"Retry-After": SOON})
+        case errors.IdTaken():
+            return under_way()
+        case PhotoLocked() | UploadLost():
+            return Problem("conflict", message, headers={"Retry-After": LATER})
+        case errors.ChangedSince():
+            return Problem("stale")
+        case errors.NodeGone():
+            return Problem("not-found")
+        case errors.InvalidPlace():
+            return Problem("invalid", errors=[(f"{source}.gallery", message)])
+        case errors.InvalidSlug():
+            return Problem("invalid", errors=[(f"{source}.slug", message)])
+        case errors.SlugTaken():
+            return Problem("conflict", message, free=error.free)
+        case errors.FieldRefused():
+            return Problem("invalid", errors=[(f"{source}.{error.path.rpartition('.')[2]}", message)])
+    return Problem("conflict", message)
