@@ -181,7 +181,7 @@ class Import:
     def _old_link(self, record: dict[str, Any]) -> Arrival:
         about = f"the old address {record.get('path')}"[:200]
         try:
-            is_new = old_links.arrive(record, dry_run=self.dry_run)
+            is_new = old_links.import_link(record, dry_run=self.dry_run)
         except ValueError as error:
             return Arrival(Outcome.LEFT, about, str(error))
         return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)

@@ -9,11 +9,11 @@ class WordpressConfig(AppConfig):
     verbose_name = "WordPress import"
 
     def ready(self) -> None:
-        """Forget the sources of texts that are deleted permanently."""
+        """Forget the sources of texts when their nodes are deleted permanently."""
         from nodes.signals import node_deleted
-        from wordpress import brought
+        from wordpress import previous_runs
 
         def forget(*, node_id: ObjectId, **kwargs: Any) -> None:
-            brought.forget(node_id)
+            previous_runs.forget(node_id)
 
-        node_deleted.connect(forget, weak=False, dispatch_uid="wordpress.brought")
+        node_deleted.connect(forget, weak=False, dispatch_uid="wordpress.previous_runs")

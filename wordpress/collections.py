@@ -1,4 +1,4 @@
-"""What an import leaves beside nodes and comments: old addresses, and what the next run of the same source has to know."""
+"""The collections of imports: old URLs, and data for the next run of the same source."""
 
 from marginalia.mongo.collections import Collection, Index, ShardKey
 from marginalia.mongo.schemas import ID, INTEGER, TEXT, array_of, document, one_of
@@ -11,7 +11,7 @@ COLLECTIONS = (
     Collection(
         LINKS,
         (Index("by_path", PLACE, unique=True),),
-        shard_key=ShardKey(PLACE, unique=True, reason="Read by the path that was asked for, where nothing is found."),
+        shard_key=ShardKey(PLACE, unique=True, reason="Read by the requested path, if no page has it."),
         validator=document({"path": TEXT, "source": TEXT, "host": TEXT, "node_id": ID}),
     ),
     Collection(

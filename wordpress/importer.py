@@ -1,8 +1,8 @@
-"""Brings a WordPress export to this site, by the services that editors use.
+"""Import of a WordPress export, with the same services that editors use.
 
-The importer reads the file at least twice: first for all addresses (export/scan.py), then for the texts; again while pages
-wait for a parent that stands further down. It never overwrites what an earlier run has made, and an interrupted run goes on
-where it stopped.
+The importer reads the file at least twice: first for all URLs (export/scan.py), then for the texts. If a page comes
+before its parent in the file, it reads the file again. It never overwrites what a previous run created, and an
+interrupted run can be resumed.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,18 +26,18 @@ from nodes.selectors import imports
 from nodes.services import editing, placement
 from nodes.types import Actor
 from photos.services import importing
-from wordpress import brought, old_links
+from wordpress import old_links, previous_runs
 from wordpress.discussions.storing import Discussions
 from wordpress.discussions.threads import public_name
-from wordpress.export.old_site import View, may_come
+from wordpress.export.old_site import PostLibrary, may_be_in_another_file
 from wordpress.export.reader import read
 from wordpress.export.records import Item, Term, WxrError
 from wordpress.export.scan import Entry, Export, scan
 from wordpress.media import pictures
 from wordpress.media.download import Downloader, Limits
-from wordpress.places.arranging import Home, arrange, lacks_parent
-from wordpress.places.earlier import find_known
-from wordpress.places.sections import LONGEST_TITLE, Sections
+from wordpress.places.arranging import TargetSection, arrange, missing_parent_label
+from wordpress.places.existing import find_known
+from wordpress.places.sections import MAX_TITLE, Sections
 from wordpress.report import Report
 from wordpress.texts.blocks import LOST_BLOCK, LOST_PATTERN
 from wordpress.texts.content import Body, convert, plain
@@ -46,19 +46,22 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# How often the importer replaces a slug that a concurrent writer has taken.
+# How often the importer tries another slug if a concurrent writer has taken the first.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
-# Categories and tags become tags. The others only chose how a theme showed a post.
+# Known taxonomies. Categories and tags become tags. The others only chose how a theme showed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the operator asked for. `section` "" is the top level, `source` "" the old site's address. `download`
-    fetches from the old site, within `limits`, the pictures that `media` does not have; `private` allows that the site is in
-    a private network. `pretend` writes nothing."""
+    """The options of an import.
+
+    `section`: the slug of a folder, "" for the top level. `source`: a name for the old site, "" for its URL.
+    `download`: download pictures that `media` does not contain, within `limits`. `private`: allow a site in a private
+    network. `dry_run`: write nothing.
+    """
 
     section: str = ""
     source: str = ""
@@ -66,11 +69,11 @@ class Options:
     download: bool = False
     limits: Limits = Limits()
     private: bool = False
-    pretend: bool = False
+    dry_run: bool = False
 
 
 class Importer:
-    """One run over one file. `begin(total, unit)` and `step(number)` tell how far it is."""
+    """One run over one file. `begin(total, unit)` and `step(number)` report the progress."""
 
     def __init__(
         self,
@@ -89,71 +92,70 @@ class Importer:
         self.actors: dict[str, Actor] = {}
 
     def run(self) -> Report:
-        """Import what the file holds and return what came of it.
+        """Import the file and return the report.
 
-        Raises WxrError for a broken file, after all that is whole before the fault was imported, SectionError,
-        SourceError, and DownloadsStopped, before any text was imported.
-        Where nothing can be imported, no section is made.
+        Raises WxrError for a broken file, after everything before the error was imported. Raises SectionError,
+        SourceError and DownloadsStopped before any text is imported. If nothing can be imported, no section is created.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)
         if export.error and not export.entries:
             raise export.error
-        sections = Sections(export, self.report, self.moment, pretend=self.options.pretend)
+        sections = Sections(export, self.report, self.moment, dry_run=self.options.dry_run)
         top = sections.top(self.options.section)
         blog = sections.blog(top)
-        brought.load(export, self.options.media)
+        previous_runs.load(export, self.options.media)
         find_known(export)
         arrange(export, top, blog, self.report, self.moment)
         entries = export.entries.values()
         self.report.public_comments = sum(entry.approved for entry in entries if entry.is_live)
         self.actors = self._find_users(export)
-        self._pictures(export, sections, top)
-        if not self.options.pretend:
-            brought.remember(export)
-            old_links.keep(export, ((entry.number, entry.link, entry.id) for entry in entries if entry.is_here))
-        self.begin(sum(entry.is_here for entry in entries), "")
+        self._import_pictures(export, sections, top)
+        if not self.options.dry_run:
+            previous_runs.remember(export)
+            old_links.store(export, ((entry.number, entry.link, entry.id) for entry in entries if entry.in_this_file))
+        self.begin(sum(entry.in_this_file for entry in entries), "")
         self._write_all(export, sections)
         if export.error:
             raise export.error
         return self.report
 
-    def _pictures(self, export: Export, sections: Sections, top: Home) -> None:
-        """Make photos of the pictures, in a gallery of their own: before the texts that show them."""
-        there = pictures.show_known(export, self.report, self.moment)
-        local = pictures.local(export)
-        distant = pictures.absent(export) if self.options.download else []
-        distant = [attachment for attachment in distant if attachment.id not in there]
-        if not local and not distant:
+    def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:
+        """Create photos in a gallery, before the texts that show them."""
+        known = pictures.register_known(export, self.report, self.moment)
+        available = pictures.with_file(export)
+        downloadable = pictures.without_file(export) if self.options.download else []
+        downloadable = [attachment for attachment in downloadable if attachment.id not in known]
+        if not available and not downloadable:
             return
         gallery = sections.gallery(top)
-        pretend = self.options.pretend
-        photos = pictures.Pictures(export, sections, gallery, self.report, self.moment, pretend=pretend)
-        self.begin(len(local) + len(distant), "pictures")
-        for attachment, path in local:
+        dry_run = self.options.dry_run
+        photos = pictures.PictureImporter(export, sections, gallery, self.report, self.moment, dry_run=dry_run)
+        self.begin(len(available) + len(downloadable), "pictures")
+        for attachment, path in available:
             photos.upload(attachment, path)
             self.step(1)
-        if pretend:
-            if distant:
-                sections.make(gallery.id)
-            photos.expect(distant)
+        if dry_run:
+            if downloadable:
+                sections.create(gallery.id)
+            photos.register_planned(downloadable)
             return
         downloader = Downloader(export.site.url, self.options.limits, private=self.options.private)
-        photos.download(distant, downloader, self.step)
+        photos.download(downloadable, downloader, self.step)
 
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """The authors by login: the account of that name where there is one, else only a name."""
+        """Return the authors by login: the account with this username, or only a name."""
         users = get_user_model().objects.filter(username__in=list(export.authors))
-        found = {user.get_username(): Actor.of(user) for user in users}
+        actors = {user.get_username(): Actor.of(user) for user in users}
         return {
-            login: found.get(login) or Actor(None, public_name(name) or public_name(login) or _("Unknown"))
+            login: actors.get(login) or Actor(None, public_name(name) or public_name(login) or _("Unknown"))
             for login, name in export.authors.items()
         }
 
     def _actor(self, login: str) -> Actor:
-        # Other programs' exports have characters here that WordPress allows in no login.
+        # Exports by other programs contain characters that WordPress does not allow in logins.
         plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
         return (
             self.actors.get(login)
@@ -164,11 +166,14 @@ class Importer:
     # Posts and pages -------------------------------------------------------------------------------------------------
 
     def _write_all(self, export: Export, sections: Sections) -> None:
-        """Go over the file until every entry is written, or none more can be: parents first, in however many passes."""
+        """Write all entries, parents first.
+
+        Read the file as often as necessary, until no more entries can be written.
+        """
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
-        discussions = Discussions(export.key, self.report, self.moment, pretend=self.options.pretend)
+        discussions = Discussions(export.key, self.report, self.moment, dry_run=self.options.dry_run)
         self._make_folders(export)
-        waiting = {entry.id for entry in export.entries.values() if entry.is_here}
+        waiting = {entry.id for entry in export.entries.values() if entry.in_this_file}
         before = -1
         while waiting and len(waiting) != before:
             before = len(waiting)
@@ -184,49 +189,49 @@ class Importer:
         self._complete(export, paths)
 
     def _make_folders(self, export: Export) -> None:
-        """Make folders of pages of earlier runs that pages stand in now."""
+        """Turn pages of previous runs into folders if other pages belong to them now."""
         for entry in export.entries.values():
             if not entry.becomes_folder:
                 continue
-            nonce = imports.unchanged_nonce(entry.id, brought.importer())
-            if nonce and not self.options.pretend:
-                placement.make_folder(brought.importer(), entry.id, nonce)
+            nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
+            if nonce and not self.options.dry_run:
+                placement.make_folder(previous_runs.import_actor(), entry.id, nonce)
             self.report.note("Made folders because they contain pages now", entry.label)
             if selectors.count(Target(Node._meta.label_lower, str(entry.id))):
                 self.report.note(UNSEEN, entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
-        """Bring into texts of earlier runs what was not there then: pictures, links, patterns, the page above."""
-        for source in brought.waiting(export):
+        """Add to texts of previous runs what was missing then: pictures, links, patterns, the parent page."""
+        for source in previous_runs.iter_incomplete(export):
             entry = export.entries[source.number]
             if entry.known is None or entry.known.trashed:
                 continue
-            view = View(export.old, paths, source.number)
-            body = convert(source.body, source.link or export.site.url, view, source.footnotes)
-            wants = self._wants(entry, body, view, source.picture)
+            library = PostLibrary(export.old, paths, source.number)
+            body = convert(source.body, source.link or export.site.url, library, source.footnotes)
+            wants = self._missing_parts(entry, body, library, source.picture)
             if wants == source.wants:
                 continue
-            nonce = imports.unchanged_nonce(entry.id, brought.importer())
+            nonce = imports.unchanged_nonce(entry.id, previous_runs.import_actor())
             if nonce is None:
                 self.report.note("Not completed because somebody changed them", entry.label)
                 wants = set()
             elif not self._save(entry, nonce, body, export.old.photo(source.picture)):
                 continue
             else:
-                self._note_body(entry, body, view, source.picture, export)
-            if not self.options.pretend:
-                brought.still_waits(entry.id, wants)
+                self._note_body(entry, body, library, source.picture, export)
+            if not self.options.dry_run:
+                previous_runs.update_wants(entry.id, wants)
 
     def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
-        """Save what completes a text of an earlier run; return whether that was possible."""
+        """Save a completed text of a previous run. Return whether this was possible."""
         fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
         if picture:
             fields["detail.picture"] = picture
         if entry.moves:
             fields |= {"parent_id": entry.parent_id, "slug": entry.slug}
         try:
-            if not self.options.pretend:
-                editing.save(brought.importer(), entry.id, nonce, fields, merges=False)
+            if not self.options.dry_run:
+                editing.save(previous_runs.import_actor(), entry.id, nonce, fields, merges=False)
         except NodeError as error:
             self.report.note("Not completed", f"{entry.label}: {error}")
             self.report.failed += 1
@@ -235,28 +240,28 @@ class Importer:
         return True
 
     @staticmethod
-    def _wants(entry: Entry, body: Body, view: View, picture: int) -> set[str]:
-        """Return what a text lacks that another file of the same source may have, in words."""
-        wants = {url for url in (*body.missing, *view.stayed) if may_come(url)}
+    def _missing_parts(entry: Entry, body: Body, library: PostLibrary, picture: int) -> set[str]:
+        """Return what a text lacks that another file of the same source may contain, in words."""
+        wants = {url for url in (*body.missing, *library.unresolved) if may_be_in_another_file(url)}
         wants |= {lost for lost in body.lost if lost.startswith(LOST_PATTERN)}
-        if picture and not view.site.photo(picture):
+        if picture and not library.site.photo(picture):
             wants.add(f"picture {picture}")
-        if entry.orphan_of:
-            wants.add(lacks_parent(entry.orphan_of))
+        if entry.missing_parent:
+            wants.add(missing_parent_label(entry.missing_parent))
         return wants
 
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
-        """Create the entry unless it is there; return whether it has a place where it can be discussed."""
+        """Create the node of an entry unless it exists. Return whether its comments can be stored."""
         if entry.known:
             return not entry.known.trashed
-        view = View(export.old, paths, item.id)
-        body = convert(item.body, item.link or export.site.url, view, item.footnotes)
-        self._note_body(entry, body, view, item.picture, export)
+        library = PostLibrary(export.old, paths, item.id)
+        body = convert(item.body, item.link or export.site.url, library, item.footnotes)
+        self._note_body(entry, body, library, item.picture, export)
         self._note_item(entry, item)
         clean = html.clean(body.html, "article")
         title = self._title(entry, clean)
         fields = {
-            "published": entry.appears(self.moment),
+            "published": entry.publish_time(self.moment),
             "updated": item.modified or self.moment,
             "summary": self._summary(item, clean, export),
             "detail.text": clean,
@@ -270,15 +275,15 @@ class Importer:
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
-            # A page shows its discussion only where it says who may write.
+            # A page shows its discussion only if it has a comment policy.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
         if entry.posted is None and entry.is_public:
             self.report.note("Dated today because there was no usable date", entry.label)
-        sections.make(entry.parent_id)
-        if not self.options.pretend:
-            brought.wait(entry.id, item, self._wants(entry, body, view, item.picture))
+        sections.create(entry.parent_id)
+        if not self.options.dry_run:
+            previous_runs.save_incomplete(entry.id, item, self._missing_parts(entry, body, library, item.picture))
             if not self._create(entry, item, title, fields):
                 return False
         self.report.written[WRITTEN[entry.kind]] += 1
@@ -320,21 +325,21 @@ class Importer:
             words = text.excerpt(body, TITLE_WORDS)
             title = words or _("Untitled")
             self.report.note("Titles created because there were none", f"{entry.label}: {title}")
-            return title[:LONGEST_TITLE]
-        if len(entry.title) > LONGEST_TITLE:
+            return title[:MAX_TITLE]
+        if len(entry.title) > MAX_TITLE:
             self.report.note("Titles cut", entry.label)
-            return entry.title[: LONGEST_TITLE - 1] + "…"
+            return entry.title[: MAX_TITLE - 1] + "…"
         return entry.title
 
     def _summary(self, item: Item, clean: str, export: Export) -> str:
-        """The excerpt that was written for the post. One that only repeats how its text begins would be read twice."""
-        excerpt = convert(item.excerpt, item.link or export.site.url, View(export.old, {}, item.id))
+        """Return the excerpt of a post. Return "" if it only repeats the beginning of the text."""
+        excerpt = convert(item.excerpt, item.link or export.site.url, PostLibrary(export.old, {}, item.id))
         summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
         beginning = " ".join(text.plain(clean).split())
         return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
-        """Where it comes from, for the next run and for people; the old state of what is not public here."""
+        """Return the origin of a node, for the next run and for editors, with the old state of unpublished nodes."""
         source: dict[str, Any] = {
             "site": export.key,
             "id": item.id,
@@ -346,15 +351,15 @@ class Importer:
             source["state"] = "password" if item.protected else entry.state
         return source
 
-    def _note_body(self, entry: Entry, body: Body, view: View, picture: int, export: Export) -> None:
+    def _note_body(self, entry: Entry, body: Body, library: PostLibrary, picture: int, export: Export) -> None:
         """Report what a text lacks."""
         for url in body.missing:
-            why = "they are not in the media library"
+            reason = "they are not in the media library"
             if file := export.old.find_file(url):
                 is_picture = file.url.lower().endswith(tuple(importing.EXTENSIONS))
-                why = "their files are missing" if is_picture else "they are not pictures"
-            self.report.note(f"Shown as links because {why}", f"{url} in {entry.label}")
-        for url in view.stayed:
+                reason = "their files are missing" if is_picture else "they are not pictures"
+            self.report.note(f"Shown as links because {reason}", f"{url} in {entry.label}")
+        for url in library.unresolved:
             if url not in body.missing:
                 self.report.note("Links that still lead to the old site", f"{url} in {entry.label}")
         if body.lost:
@@ -367,10 +372,10 @@ class Importer:
             self.report.note("Missing featured images", f"{entry.label}: {url}")
 
     def _note_item(self, entry: Entry, item: Item) -> None:
-        """Report what a post or page had besides its text that this site has no place for."""
+        """Report data of a post or page that this site cannot store."""
         if item.custom:
             self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
-        unusable = [name for key, name in _named(item.terms).items() if not key or tags.has_no_address(key)]
+        unusable = [name for key, name in _tag_names(item.terms).items() if not key or tags.has_no_address(key)]
         if unusable:
             self.report.note("Tags left out because they have no letters", f"{entry.label}: {', '.join(unusable)}")
         terms = [f"{term.taxonomy} “{plain(term.name)}”" for term in item.terms if term.taxonomy not in TAXONOMIES]
@@ -378,13 +383,13 @@ class Importer:
             self.report.note("Terms left out that are not categories or tags", f"{entry.label}: {', '.join(terms)}")
         if item.sticky:
             self.report.note("No longer sticky because posts are listed by date", entry.label)
-        if not entry.appears(self.moment) and (item.status in ("publish", "future", "private")):
-            why = "password-protected" if item.protected else entry.state
-            self.report.note("Unpublished here", f"{entry.label}, {why}")
+        if not entry.publish_time(self.moment) and (item.status in ("publish", "future", "private")):
+            reason = "password-protected" if item.protected else entry.state
+            self.report.note("Unpublished here", f"{entry.label}, {reason}")
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
-    """The export's posts and pages that have an entry, up to where the file is whole."""
+    """Yield the export's posts and pages that have an entry, up to the first error in the file."""
     try:
         for record in read(stream):
             if isinstance(record, Item) and record.id in export.entries:
@@ -395,11 +400,11 @@ def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
 
 
 def _tags(terms: tuple[Term, ...]) -> list[str]:
-    """Categories and tags as tags."""
-    return [name for key, name in _named(terms).items() if key and not tags.has_no_address(key)]
+    """Return categories and tags as tags."""
+    return [name for key, name in _tag_names(terms).items() if key and not tags.has_no_address(key)]
 
 
-def _named(terms: tuple[Term, ...]) -> dict[str, str]:
-    """Return the names of categories and tags by the key that tells tags apart."""
-    named = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
-    return {tags.normalized(name).casefold(): name for name in named}
+def _tag_names(terms: tuple[Term, ...]) -> dict[str, str]:
+    """Return the names of categories and tags, by the key that identifies a tag."""
+    names = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
+    return {tags.normalized(name).casefold(): name for name in names}

@@ -1,6 +1,6 @@
-"""Old addresses: which node answers what was a permalink, or "?p=" with an id, on the site it came from.
+"""Old URLs: which node replaces a permalink, or "?p=" with an id, of the site that it was imported from.
 
-They are kept by node, so that they lead to its present address wherever it moves.
+They are stored with the id of the node, so that they lead to its present URL even if it moves.
 """
 
 import re
@@ -18,93 +18,100 @@ from wordpress.collections import LINKS
 from wordpress.export.old_site import host_of
 from wordpress.export.scan import Export
 
-__all__ = ["NUMBERS", "all_links", "arrive", "find", "is_front", "keep", "known", "there_are_any"]
+__all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "import_link", "is_front_page", "store"]
 
-# WordPress goes by the number under any of these names.
-NUMBERS = ("p", "page_id", "attachment_id")
+# WordPress accepts a number as any of these parameters.
+NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
-# A longer path (characters) is no permalink of WordPress's.
-LONGEST = 1_000
-# Sites that had the same path, at the most.
-SOURCES = 20
+# In characters. WordPress has no longer permalinks.
+MAX_PATH = 1_000
+# Maximum number of imported sites with the same path.
+MAX_SOURCES = 20
 BATCH = 500
 
 
-def keep(export: Export, found: Iterable[tuple[int, str, ObjectId]]) -> None:
-    """Store the old addresses of some things of an export: (number, permalink, node) of each.
+def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
+    """Store old URLs from an export, given as (number, permalink, node id).
 
-    A node need not be there yet: what is not, or is not live, is answered as any wrong address is.
+    A node need not exist yet. As long as it does not exist or is not live, its old URL returns 404.
     """
     host = host_of(export.site.url)
     base = _path(export.site.url)
-    for some in batched(found, BATCH):
+    for batch in batched(links, BATCH):
         writes = [
             UpdateOne(
                 {"path": path, "source": export.key},
                 {"$set": {"host": host_of(link) or host, "node_id": node_id}},
                 upsert=True,
             )
-            for number, link, node_id in some
+            for number, link, node_id in batch
             for path in {_path(link), _numbered(base, number)}
-            if 0 < len(path) <= LONGEST
+            if 0 < len(path) <= MAX_PATH
         ]
         database()[LINKS].bulk_write(writes, ordered=False)
 
 
 def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
-    """Return the node that stands for an old address: of the site that had this host, else of the only one that had this
-    path. None if there is none, or if several sites had it and none of them this host."""
-    number = next((query[name] for name in NUMBERS if name in query), None)
-    wanted = _composed(path)
+    """Return the node that replaces an old URL.
+
+    If several imported sites had the path, the site with this host counts. Returns None if there is no such node, or if
+    several sites had the path and none had the host.
+    """
+    number = next((query[name] for name in NUMBER_PARAMETERS if name in query), None)
+    query_path = _normalize(path)
     if number is not None:
-        wanted = _numbered(wanted, int(number)) if NUMBER.fullmatch(number) else ""
-    if not wanted or len(wanted) > LONGEST:
+        query_path = _numbered(query_path, int(number)) if NUMBER.fullmatch(number) else ""
+    if not query_path or len(query_path) > MAX_PATH:
         return None
-    found = list(database()[LINKS].find({"path": wanted}, {"host": 1, "node_id": 1}).limit(SOURCES))
-    ids = {link["node_id"] for link in found if link["host"] == host_of(f"//{host}")} or {d["node_id"] for d in found}
+    candidates = list(database()[LINKS].find({"path": query_path}, {"host": 1, "node_id": 1}).limit(MAX_SOURCES))
+    ids = {link["node_id"] for link in candidates if link["host"] == host_of(f"//{host}")} or {
+        link["node_id"] for link in candidates
+    }
     return ids.pop() if len(ids) == 1 else None
 
 
-def there_are_any() -> bool:
-    """Return whether anything was imported that had an address elsewhere."""
+def exist() -> bool:
+    """Return whether any old URL is stored."""
     return database()[LINKS].find_one({}, {"_id": 1}) is not None
 
 
-def is_front(path: str) -> bool:
-    """Return whether a site that was imported had its front page at this path."""
-    base = _composed(path)
-    # Each site has addresses by number below its front page.
-    numbered = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
-    return database()[LINKS].find_one(numbered, {"_id": 1}) is not None
+def is_front_page(path: str) -> bool:
+    """Return whether an imported site had its front page at this path."""
+    base = _normalize(path)
+    # Every site has numbered URLs below its front page.
+    query = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
+    return database()[LINKS].find_one(query, {"_id": 1}) is not None
 
 
 def all_links() -> Iterator[dict[str, Any]]:
-    """Yield every old address as it is stored, without its id."""
+    """Yield every stored old URL, without its id."""
     yield from database()[LINKS].find({}, {"_id": 0}).sort([("path", 1), ("source", 1)])
 
 
-def arrive(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-    """Store an old address that another site knew, unless it is known here; return whether it was not. Raises ValueError for
-    what is no old address."""
-    said = {name: link.get(name) for name in ("path", "source", "host")}
-    if not all(isinstance(value, str) for value in said.values()) or not isinstance(link.get("node_id"), ObjectId):
+def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
+    """Store an old URL from a site export, unless it exists. Return whether it was new.
+
+    Raises ValueError if `link` is not a valid old URL.
+    """
+    fields = {name: link.get(name) for name in ("path", "source", "host")}
+    if not all(isinstance(value, str) for value in fields.values()) or not isinstance(link.get("node_id"), ObjectId):
         raise ValueError("this is no old address")
-    place = {"path": said["path"], "source": said["source"]}
-    is_new = database()[LINKS].find_one(place, {"_id": 1}) is None
+    key = {"path": fields["path"], "source": fields["source"]}
+    is_new = database()[LINKS].find_one(key, {"_id": 1}) is None
     if is_new and not dry_run:
-        database()[LINKS].update_one(place, {"$set": {"host": said["host"], "node_id": link["node_id"]}}, upsert=True)
+        database()[LINKS].update_one(key, {"$set": {"host": fields["host"], "node_id": link["node_id"]}}, upsert=True)
     return is_new
 
 
-def known(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
-    """Return what stands for some numbers of an export, by number, as an earlier run has kept it."""
+def find_numbers(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
+    """Return the nodes of some WordPress ids in an export, by id, as a previous run stored them."""
     base = _path(export.site.url)
     pending = iter(numbers)
-    found: dict[int, ObjectId] = {}
-    while some := {_numbered(base, number): number for number in islice(pending, BATCH)}:
-        wanted = {"path": {"$in": list(some)}, "source": export.key}
-        found |= {some[link["path"]]: link["node_id"] for link in database()[LINKS].find(wanted)}
-    return found
+    nodes: dict[int, ObjectId] = {}
+    while numbers_by_path := {_numbered(base, number): number for number in islice(pending, BATCH)}:
+        query = {"path": {"$in": list(numbers_by_path)}, "source": export.key}
+        nodes |= {numbers_by_path[link["path"]]: link["node_id"] for link in database()[LINKS].find(query)}
+    return nodes
 
 
 def _numbered(base: str, number: int) -> str:
@@ -112,17 +119,20 @@ def _numbered(base: str, number: int) -> str:
 
 
 def _path(link: str) -> str:
-    """The path of a permalink as `find` is asked for it; with the number, if it goes by that. "" for nonsense."""
+    """Return the path of a permalink in the form that `find` expects, with the number if it has one.
+
+    Returns "" for an invalid URL.
+    """
     try:
         parts = urlsplit(link.strip())
         query = dict(parse_qsl(parts.query))
     except ValueError:
         return ""
-    path = _composed(unquote(parts.path))
-    number = next((query[name] for name in NUMBERS if name in query), "")
+    path = _normalize(unquote(parts.path))
+    number = next((query[name] for name in NUMBER_PARAMETERS if name in query), "")
     return _numbered(path, int(number)) if NUMBER.fullmatch(number) else path
 
 
-def _composed(path: str) -> str:
-    """Return a path without the slashes around it, with composed accented letters."""
+def _normalize(path: str) -> str:
+    """Return a path in Unicode's composed form (NFC), without leading and trailing slashes."""
     return unicodedata.normalize("NFC", path).strip("/")

@@ -1,4 +1,4 @@
-"""What an import found and did, and how it tells."""
+"""The report of an import: what the export contains, what was written, and what needed a decision."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 __all__ = ["Report"]
 
 STATES = ("published", "scheduled", "draft", "private")
-# What is written, by the names under which it is counted.
+# Names of written objects, in the order of the report.
 WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
-# Lines shown under one heading unless everything is asked for.
-SHOWN = 50
+# Maximum number of lines per heading, unless everything is requested.
+MAX_LINES = 50
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of what the export holds, notes on what needed a decision, and counts of what was written."""
+    """Counts of what the export contains, notes on decisions, and counts of what was written."""
 
     posts: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
-    # Of posts and pages together: published on the old site, behind a password.
+    # Posts and pages that were published with a password on the old site.
     protected: Counter[str] = field(default_factory=Counter)
     comments: Counter[str] = field(default_factory=Counter)
     pings: int = 0
@@ -36,34 +36,34 @@ class Report:
     failed: int = 0
 
     def note(self, heading: str, text: str) -> None:
-        """Tell `text` under `heading`; said again it is counted."""
+        """Add a line under `heading`. Repeated lines are counted."""
         lines = self.notes.setdefault(heading, {})
         lines[text] = lines.get(text, 0) + 1
 
     def lines(self, *, everything: bool = False) -> Iterator[str]:
-        """The report, line by line: notes first, so that the counts are what is seen last."""
-        notes = {heading: list(_counted(lines)) for heading, lines in self.notes.items()}
+        """Yield the lines of the report. Notes come first, so that the counts at the end stay visible."""
+        notes = {heading: list(_with_counts(lines)) for heading, lines in self.notes.items()}
         if self.missing:
             notes["Attachments missing"] = self.missing
         for heading, lines in notes.items():
             yield f"{heading}:"
-            shown = lines if everything else lines[:SHOWN]
+            shown = lines if everything else lines[:MAX_LINES]
             yield from (f"  {line}" for line in shown)
             if len(lines) > len(shown):
                 yield f"  … and {len(lines) - len(shown)} more (--verbosity 2 lists them)"
-        yield _kinds(self.posts, self.protected["post"], "post")
-        yield _kinds(self.pages, self.protected["page"], "page")
+        yield _states_line(self.posts, self.protected["post"], "post")
+        yield _states_line(self.pages, self.protected["page"], "page")
         yield self._comments()
-        yield f"{_many(len(self.missing), 'attachment')} missing, {self.found} found"
+        yield f"{_count_of(len(self.missing), 'attachment')} missing, {self.found} found"
         if self.downloaded:
-            yield f"{_many(self.downloaded, 'picture')} downloaded, {self.downloaded_bytes / 1_000_000:.1f} MB"
+            yield f"{_count_of(self.downloaded, 'picture')} downloaded, {self.downloaded_bytes / 1_000_000:.1f} MB"
         if self.left_out:
             yield "Left out: " + ", ".join(f"{number} {name}" for name, number in sorted(self.left_out.items()))
-        changes = ", ".join(_many(self.written[name], name) for name in WRITTEN if self.written[name])
-        yield f"{_many(self.written.total(), 'change')}{': ' + changes if changes else ''}"
+        changes = ", ".join(_count_of(self.written[name], name) for name in WRITTEN if self.written[name])
+        yield f"{_count_of(self.written.total(), 'change')}{': ' + changes if changes else ''}"
 
     def _comments(self) -> str:
-        line = _many(self.comments.total(), "comment")
+        line = _count_of(self.comments.total(), "comment")
         parts = []
         if self.comments["approved"]:
             pings = f", among them {self.pings} pingbacks and trackbacks" if self.pings else ""
@@ -74,8 +74,8 @@ class Report:
         return f"{line} ({'; '.join(parts)})" if parts else line
 
 
-def _kinds(states: Counter[str], protected: int, name: str) -> str:
-    line = _many(states.total(), name)
+def _states_line(states: Counter[str], protected: int, name: str) -> str:
+    line = _count_of(states.total(), name)
     parts = []
     for state in STATES:
         if states[state]:
@@ -87,9 +87,9 @@ def _kinds(states: Counter[str], protected: int, name: str) -> str:
     return line if plain else f"{line} ({'; '.join(parts)})"
 
 
-def _counted(lines: dict[str, int]) -> Iterator[str]:
+def _with_counts(lines: dict[str, int]) -> Iterator[str]:
     return (line if number == 1 else f"{line} ({number} times)" for line, number in lines.items())
 
 
-def _many(number: int, name: str) -> str:
+def _count_of(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"

@@ -381,7 +381,7 @@ class TestTelling:
         assert "  https://old.example/59.jpg" in run(data, verbosity=2)
 
     def test_a_line_now_and_then_where_there_is_no_terminal(self, run, monkeypatch):
-        monkeypatch.setattr(import_wordpress, "LINE_EVERY", 0)
+        monkeypatch.setattr(import_wordpress, "LINE_INTERVAL", 0)
         said = run(export(item(1), item(2)))
         assert "2 of 2 posts and pages" in said
         assert not any(" of " in line for line in run(export(item(1), item(2)), verbosity=0)[:-4])

@@ -1,4 +1,4 @@
-"""The comments of one post, in the order in which they can be stored: parents before their replies."""
+"""The comments of one post, in an order in which they can be stored: parents before replies."""
 
 import heapq
 import re
@@ -10,17 +10,20 @@ from wordpress.export.records import Comment
 from wordpress.texts.content import plain
 from wordpress.texts.markdown import to_markdown
 
-__all__ = ["Ready", "public_name", "ready", "waiting"]
+__all__ = ["PreparedComment", "public_name", "approved_comments", "pending_comments"]
 
-ADDRESS = re.compile(r"([^\s@<>]+)@[^\s@<>]+\.[^\s@<>]+")
-LONGEST_NAME = 200
-LONGEST_URL = 500
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+EMAIL = re.compile(r"([^\s@<>]+)@[^\s@<>]+\.[^\s@<>]+")
+MAX_NAME = 200
+MAX_URL = 500
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A comment as it can be stored. `parent` is the id of the nearest one above it that is stored before, 0 for none."""
+class PreparedComment:
+    """A comment that is ready to be stored.
+
+    `parent`: the id of its nearest approved ancestor, which is stored before it; 0 for none.
+    """
 
     comment: Comment
     parent: int
@@ -31,64 +34,65 @@ class Ready:
     source: str
 
 
-def ready(comments: Sequence[Comment], posted: datetime | None) -> Iterator[Ready]:
-    """Yield the approved comments, by time, each behind the one it answers, whatever the order in the file.
+def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
+    """Yield the approved comments by time, each after its parent, whatever the order in the file.
 
-    A reply to one that is not approved answers the nearest above that is. `posted` is for those without a date.
+    A reply to a comment that is not approved is attached to its nearest approved ancestor. `posted` is used for
+    comments without a date.
     """
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
-    parents = {number: _above(comment, every, approved) for number, comment in approved.items()}
+    parents = {number: _nearest_ancestor(comment, every, approved) for number, comment in approved.items()}
     below: dict[int, list[Comment]] = {}
     for number, comment in approved.items():
         below.setdefault(parents[number], []).append(comment)
-    pending = [(_time(comment, posted), comment.id) for comment in below.get(0, ())]
+    pending = [(_posted_at(comment, posted), comment.id) for comment in below.get(0, ())]
     heapq.heapify(pending)
     while pending:
         time, number = heapq.heappop(pending)
-        yield _ready(approved[number], parents[number], time)
+        yield _prepare(approved[number], parents[number], time)
         for reply in below.get(number, ()):
-            # A clock that was set back must not put an answer before its question.
-            heapq.heappush(pending, (max(_time(reply, posted), time), reply.id))
+            # If a clock was set back, a reply may have an earlier time than its parent. It must still come after it.
+            heapq.heappush(pending, (max(_posted_at(reply, posted), time), reply.id))
 
 
-def waiting(comments: Sequence[Comment], posted: datetime | None) -> Iterator[Ready]:
-    """Yield the comments that wait for a moderator, by time, each with the nearest approved one above it."""
+def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
+    """Yield the comments that wait for moderation by time, each with its nearest approved ancestor."""
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
     held = [comment for comment in every.values() if comment.status == "pending"]
-    for comment in sorted(held, key=lambda comment: (_time(comment, posted), comment.id)):
-        yield _ready(comment, _above(comment, every, approved), _time(comment, posted))
+    for comment in sorted(held, key=lambda comment: (_posted_at(comment, posted), comment.id)):
+        yield _prepare(comment, _nearest_ancestor(comment, every, approved), _posted_at(comment, posted))
 
 
 def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
-    """The comments by id, the first of each; those without one get a number that is none."""
-    found: dict[int, Comment] = {}
+    """Return the comments by id. Duplicates are left out, and comments without an id get negative numbers."""
+    comments_by_id: dict[int, Comment] = {}
     for place, comment in enumerate(comments, 1):
         number = comment.id or -place
-        found.setdefault(number, comment if comment.id else replace(comment, id=number))
-    return found
+        comments_by_id.setdefault(number, comment if comment.id else replace(comment, id=number))
+    return comments_by_id
 
 
 def public_name(name: str) -> str:
-    """A name as everybody may read it: one line, and of an e-mail address only what stands before the @."""
-    return ADDRESS.sub(lambda found: found[1], plain(name))[:LONGEST_NAME].strip()
+    """Return a name that can be shown in public: on one line, and without the domain of an email address."""
+    return EMAIL.sub(lambda match: match[1], plain(name))[:MAX_NAME].strip()
 
 
-def _above(comment: Comment, every: dict[int, Comment], by_id: dict[int, Comment]) -> int:
-    """The id of the nearest comment above that is in `by_id`, 0 for none."""
+def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[int, Comment]) -> int:
+    """Return the id of a comment's nearest ancestor in `by_id`, 0 for none."""
     seen = {comment.id}
     number = comment.parent
     while number and number not in seen:
         if number in by_id:
-            return 0 if _leads_to(by_id[number], comment.id, every) else number
+            return 0 if _is_descendant(by_id[number], comment.id, every) else number
         seen.add(number)
         number = every[number].parent if number in every else 0
     return 0
 
 
-def _leads_to(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
-    """Whether the comment stands, by way of its parents, below the one with this number: then nothing holds it up."""
+def _is_descendant(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
+    """Return whether `comment` is a descendant of the comment `number`. Such a cycle must be cut."""
     seen: set[int] = set()
     above = comment.parent
     while above and above not in seen:
@@ -99,11 +103,11 @@ def _leads_to(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
     return False
 
 
-def _time(comment: Comment, posted: datetime | None) -> datetime:
-    return comment.posted or posted or BEGINNING
+def _posted_at(comment: Comment, posted: datetime | None) -> datetime:
+    return comment.posted or posted or EPOCH
 
 
-def _ready(comment: Comment, parent: int, posted: datetime) -> Ready:
-    url = comment.url if len(comment.url) <= LONGEST_URL else ""
-    email = comment.email if ADDRESS.fullmatch(comment.email) and len(comment.email) <= 254 else ""
-    return Ready(comment, parent, posted, public_name(comment.author), url, email, to_markdown(comment.text))
+def _prepare(comment: Comment, parent: int, posted: datetime) -> PreparedComment:
+    url = comment.url if len(comment.url) <= MAX_URL else ""
+    email = comment.email if EMAIL.fullmatch(comment.email) and len(comment.email) <= 254 else ""
+    return PreparedComment(comment, parent, posted, public_name(comment.author), url, email, to_markdown(comment.text))

@@ -1,1 +1,1 @@
-"""Reading an export: its records, the first look over the whole of it, and the old site's addresses."""
+"""Reading an export: its records, a first scan of the whole file, and the URLs of the old site."""

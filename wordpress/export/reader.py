@@ -1,7 +1,8 @@
-"""Reads a WordPress eXtended RSS file (WXR 1.0, 1.1, 1.2) one record at a time.
+"""Reader of WordPress eXtended RSS files (WXR 1.0, 1.1, 1.2), one record at a time.
 
-Memory is bounded by the largest single item, whatever the size of the file: a SAX parser keeps only the texts of the
-record that is open. It is defused: entity declarations (bombs) and references to anything outside the file are refused.
+The largest single item limits the memory used, not the size of the file, because a SAX parser stores only the text of
+the open record. The parser is defused: it refuses entity declarations (bombs) and references to anything outside the
+file.
 """
 
 import re
@@ -17,15 +18,15 @@ from xml.sax.xmlreader import AttributesImpl
 from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.expatreader import DefusedExpatParser
 
-from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export.records import Attachment, Comment, ExportedAuthor, Item, Record, Site, Term, WxrError
 from wordpress.export.source import AFTER, Repairs, pieces
 
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# A file beyond these is no export: it is refused rather than the memory filled. Characters of text in one record, and of one
-# tag or comment, which a parser reads again with each piece; elements within each other, and prefixes that are declared at
-# one place.
+# Limits that no real export exceeds. A larger file is refused before it fills the memory. MAX_RECORD: characters of
+# text in one record. MAX_TAG: characters of one tag or comment, which the parser reads again with each piece.
+# MAX_DEPTH: nested elements. MAX_PREFIXES: namespace prefixes in one place.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -38,8 +39,8 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# Each kind of record with the elements read from it; the reader skips the rest, authors' addresses and IP numbers among
-# them.
+# The elements that are read, by kind of record. The reader skips all others, including authors' email addresses and IP
+# addresses.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
     "wp:category": {"wp:category_nicename", "wp:cat_name"},
@@ -60,12 +61,12 @@ PARTS = {
     },
 }
 META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
-# Names of custom fields: WordPress hides from editors what begins with an underscore, and writes "enclosure" by itself.
-# Plugins keep descriptions there.
+# Names of custom fields that are reported. WordPress hides names with a leading underscore from editors, but plugins
+# store descriptions in some of them. WordPress creates "enclosure" itself.
 CUSTOM = re.compile(
     r"\s*(?:(?!enclosure\s*\Z)[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
 )
-# The standard library takes the year -0001 for 2000.
+# The standard library parses the year -0001 as 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
     **dict.fromkeys(("1", "approve", "approved"), "approved"),
@@ -73,7 +74,7 @@ COMMENT_STATUS = {
     **dict.fromkeys(("trash", "post-trashed"), "trash"),
 }
 TAXONOMIES = {"tag": "post_tag", "": "category"}
-FILE_ENDS = {
+TRUNCATION_ERRORS = {
     expat_errors.XML_ERROR_NO_ELEMENTS,
     expat_errors.XML_ERROR_UNCLOSED_TOKEN,
     expat_errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
@@ -82,25 +83,25 @@ FILE_ENDS = {
 
 
 def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
-    """Yield what the export in `stream` (bytes, read once, in pieces) holds, in the file's order: the Site first.
+    """Yield the records of the export in `stream`, in the order of the file, the Site first.
 
-    `repairs` counts what had to be repaired so that the file could be read. Raises WxrError, after everything whole before
-    the fault has been yielded, when the file is broken or truncated, is no WXR of a known version, declares entities or
-    refers to anything outside itself.
+    `stream`: bytes, read once, in pieces. `repairs`: counts the repairs that were necessary to read the file. Raises
+    WxrError if the file is broken or truncated, is not a WXR file of a known version, declares entities, or refers to
+    anything outside itself. All complete records before the error are yielded first.
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # Prefixes are resolved here: the parser would refuse one that is not declared, as <atom:link> was in 2012.
+    # The handler resolves prefixes itself, because the parser would refuse undeclared ones such as <atom:link> in 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
     try:
         for piece in pieces(stream, repairs):
-            handler.unheard += len(piece)
+            handler.unprocessed += len(piece)
             parser.feed(piece)
             while handler.done:
                 yield handler.done.popleft()
-            if handler.unheard > MAX_TAG:
+            if handler.unprocessed > MAX_TAG:
                 raise WxrError(parser.getLineNumber() or 1, f"one tag has more than {MAX_TAG} characters")
         parser.close()
     except (SAXParseException, DefusedXmlException) as error:
@@ -117,33 +118,34 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
 
 
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
-    """`error` of the parser as one with line and reason."""
+    """Return a WxrError with line and reason for an error of the parser."""
     if isinstance(error, EntitiesForbidden):
         return WxrError(line, f"it declares the entity {error.name!r}, which a WordPress export never does")
     if isinstance(error, DefusedXmlException):
         return WxrError(line, "it refers to something outside the file, which a WordPress export never does")
     message = error.getMessage()
-    if message in FILE_ENDS:
+    if message in TRUNCATION_ERRORS:
         message = f"the file ends too early ({message})"
     return WxrError(error.getLineNumber() or line, message)
 
 
 class _Handler(ContentHandler):
-    """Gathers records; finished ones wait in `done`."""
+    """Builds records. Complete ones wait in `done`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.done: deque[Record] = deque()
-        # Characters that the parser was given since it last told of anything.
-        self.unheard = 0
-        # What prefixes stand for in each open element, the innermost last; one that declares none shares its parent's.
+        # Characters passed to the parser since its last event.
+        self.unprocessed = 0
+        # The namespaces of prefixes for each open element, the innermost last. An element without declarations shares
+        # the dictionary of its parent.
         self.prefixes: list[dict[str, str]] = [{}]
-        # Whether the outermost element was closed.
+        # True after the end of the outermost element.
         self.ended = False
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
-        # The open record, and the part of it that is open (a comment, a field of metadata), each with its name.
+        # The open record and its open part (a comment or a metadata field), with their names.
         self.record: dict[str, Any] | None = None
         self.record_name = ""
         self.part: dict[str, str] | None = None
@@ -153,17 +155,17 @@ class _Handler(ContentHandler):
         self.leaf_attributes: tuple[str, str] = ("", "")
         self.text: list[str] = []
         self.size = 0
-        # How far the site's clock is ahead of UTC, as the last item with both times showed.
+        # The site's offset from UTC, as in the last item with both times.
         self.offset = timedelta()
 
     @property
     def depth(self) -> int:
-        """How many elements are open."""
+        """Return the number of open elements."""
         return len(self.prefixes) - 1
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        """Open a record, a part of one or a text that is wanted."""
-        self.unheard = 0
+        """Open a record, a part of a record, or an element whose text is needed."""
+        self.unprocessed = 0
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
         if self.depth > MAX_DEPTH or len(self.prefixes[-1]) > MAX_PREFIXES:
@@ -192,7 +194,7 @@ class _Handler(ContentHandler):
 
     def endElement(self, name: str) -> None:
         """Close what `startElement` opened."""
-        self.unheard = 0
+        self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
         elif self.part is not None and self.depth == 4:
@@ -207,8 +209,8 @@ class _Handler(ContentHandler):
         self.ended = not self.depth
 
     def characters(self, content: str) -> None:
-        """Keep text of the element that is open, if it is wanted."""
-        self.unheard = 0
+        """Store text of the open element, if it is needed."""
+        self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self.text.append(content)
             self.size += len(content)
@@ -220,14 +222,14 @@ class _Handler(ContentHandler):
         return locator.getLineNumber() or 1
 
     def _key(self, name: str) -> str:
-        """The name with the prefix that WordPress itself gives it, whatever prefix and spelling the file chose."""
+        """Return a name with WordPress's usual prefix for its namespace, whatever the file's prefixes."""
         prefix, _colon, local = name.rpartition(":")
         namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:
             return local
-        if found := WORDPRESS_NAMESPACE.match(namespace):
-            self.namespace_version = self.namespace_version or found[1]
-            return ("excerpt:" if found[2] else "wp:") + local
+        if match := WORDPRESS_NAMESPACE.match(namespace):
+            self.namespace_version = self.namespace_version or match[1]
+            return ("excerpt:" if match[2] else "wp:") + local
         return OTHER_NAMESPACES.get(namespace.split("://")[-1], "?:") + local
 
     def _open_leaf(self, key: str, attrs: Any) -> None:
@@ -263,24 +265,27 @@ class _Handler(ContentHandler):
         self.part = None
 
     def _open_site(self) -> None:
-        """Yield the Site before anything else, once, and refuse a file that is none of WordPress's."""
+        """Add the Site to `done` once, before all other records.
+
+        Raises WxrError for files that are not from WordPress.
+        """
         if self.site is not None:
             return
-        value = self.channel
-        version = value.get("wp:wxr_version", "").strip() or self.namespace_version
+        channel = self.channel
+        version = channel.get("wp:wxr_version", "").strip() or self.namespace_version
         if not version:
             raise WxrError(self._line(), "this is RSS, but no WordPress export: it names no WXR version")
         if version not in VERSIONS:
             raise WxrError(self._line(), f"it is of WXR version {version}; known are {', '.join(VERSIONS)}")
-        address = value.get("wp:base_blog_url", "").strip() or value.get("link", "").strip()
-        self.site = Site(value.get("title", "").strip(), address.rstrip("/"), version)
+        url = channel.get("wp:base_blog_url", "").strip() or channel.get("link", "").strip()
+        self.site = Site(channel.get("title", "").strip(), url.rstrip("/"), version)
         self.done.append(self.site)
 
     def _finish(self, record: dict[str, Any]) -> Record:
         match self.record_name:
             case "wp:author":
                 login = record.get("wp:author_login", "").strip()
-                return Author(login, record.get("wp:author_display_name", "").strip() or login)
+                return ExportedAuthor(login, record.get("wp:author_display_name", "").strip() or login)
             case "wp:category":
                 return _term("category", record.get("wp:category_nicename", ""), record.get("wp:cat_name", ""))
             case "wp:tag":
@@ -296,7 +301,7 @@ class _Handler(ContentHandler):
             return record.get(key, "").strip()
 
         posted = self._moment(text("wp:post_date_gmt"), text("wp:post_date"), text("pubDate"))
-        same = {
+        common = {
             "id": _number(text("wp:post_id")),
             "parent": _number(text("wp:post_parent")),
             "slug": text("wp:post_name"),
@@ -307,7 +312,7 @@ class _Handler(ContentHandler):
         }
         if text("wp:post_type") == "attachment":
             return Attachment(
-                **same,
+                **common,
                 status=text("wp:status") or "inherit",
                 url=text("wp:attachment_url") or text("guid"),
                 file=text("_wp_attached_file"),
@@ -315,7 +320,7 @@ class _Handler(ContentHandler):
                 caption=text("excerpt:encoded"),
             )
         return Item(
-            **same,
+            **common,
             type=text("wp:post_type") or "post",
             status=text("wp:status") or "draft",
             protected=bool(record.get("wp:post_password", "")),
@@ -351,23 +356,26 @@ class _Handler(ContentHandler):
         )
 
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
-        """The moment in UTC: from `gmt`; else the RSS date; else the site's local time with the offset seen last."""
-        at = _timestamp(gmt)
-        there = _timestamp(local)
-        if at is not None and there is not None and abs(there - at) <= timedelta(hours=14):
-            self.offset = there - at
-        if at is None:
-            at = _rss_date(published)
-        if at is None and there is not None:
+        """Return a time in UTC from `gmt`, the RSS date, or the local time with the latest offset."""
+        moment = _timestamp(gmt)
+        local_time = _timestamp(local)
+        if moment is not None and local_time is not None and abs(local_time - moment) <= timedelta(hours=14):
+            self.offset = local_time - moment
+        if moment is None:
+            moment = _rss_date(published)
+        if moment is None and local_time is not None:
             try:
-                at = there - self.offset
+                moment = local_time - self.offset
             except OverflowError:
                 return None
-        return at
+        return moment
 
 
 def _timestamp(text: str) -> datetime | None:
-    """An SQL date and time read as UTC; None for nonsense and for "0000-00-00 00:00:00", WordPress's "none"."""
+    """Return an SQL timestamp as UTC.
+
+    Return None for invalid ones and for "0000-00-00 00:00:00", WordPress's empty value.
+    """
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:
@@ -375,18 +383,21 @@ def _timestamp(text: str) -> datetime | None:
 
 
 def _rss_date(text: str) -> datetime | None:
-    """A date of RFC 2822 in UTC; None for nonsense and for "Mon, 30 Nov -0001 00:00:00 +0000", which drafts have."""
+    """Return an RFC 2822 date in UTC.
+
+    Return None for invalid ones and for the date of drafts, "Mon, 30 Nov -0001 00:00:00 +0000".
+    """
     if not RSS_DATE.match(text):
         return None
     try:
-        at = parsedate_to_datetime(text)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        moment = parsedate_to_datetime(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def _number(text: str) -> int:
-    """A number of at most 18 digits; 0 for anything else, as in WordPress."""
+    """Return a number of at most 18 digits. Return 0 for anything else, as WordPress does."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
 
 
@@ -397,6 +408,9 @@ def _term(taxonomy: str, slug: str, name: str) -> Term:
 
 
 def _unique_terms(terms: list[Term]) -> tuple[Term, ...]:
-    """Each once, in order. WXR 1.0 wrote every term twice, the first time without slug: the one with slug counts."""
-    named = {term.name for term in terms if term.slug}
-    return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in named)))
+    """Return the terms without duplicates, in order.
+
+    WXR 1.0 contains every term twice, first without a slug. The term with a slug counts.
+    """
+    names_with_slug = {term.name for term in terms if term.slug}
+    return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in names_with_slug)))

@@ -1,11 +1,11 @@
-"""What a WordPress export holds, as frozen values. No repr shows an e-mail address, so no log or traceback does."""
+"""The records of a WordPress export, as frozen values. No repr contains an email address, so no log or traceback does."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
 
 class WxrError(ValueError):
-    """The file is no WordPress export, is broken or is dangerous. `line` counts from 1, `reason` is one clause."""
+    """The file is not a WordPress export, or it is broken or dangerous. `line` starts at 1, `reason` is one clause."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -15,7 +15,7 @@ class WxrError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The exported site. `url` is its front page, without a trailing slash."""
+    """The exported site. `url`: its front page, without a trailing slash."""
 
     title: str
     url: str
@@ -23,8 +23,8 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
-    """The author of posts, known by login. WordPress exports the e-mail address too; the reader skips it."""
+class ExportedAuthor:
+    """An author of posts, identified by login. WordPress also exports the email address, which the reader skips."""
 
     login: str
     name: str
@@ -32,7 +32,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A category or tag. `taxonomy` is "category", "post_tag" or another's own name."""
+    """A category or tag. `taxonomy`: "category", "post_tag" or the name of another taxonomy."""
 
     taxonomy: str
     slug: str
@@ -41,8 +41,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment on the item that holds it. `status` is "approved", "pending", "spam" or "trash"; `kind` is "comment" or
-    what WordPress calls it ("pingback", "trackback", …). `posted` is aware UTC, None when no usable date is given."""
+    """A comment on an item.
+
+    `status`: "approved", "pending", "spam" or "trash". `kind`: "comment" or WordPress's name for another kind
+    ("pingback", "trackback", …). `posted`: in UTC, None without a usable date.
+    """
 
     id: int
     parent: int
@@ -56,16 +59,18 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """True for a notice from another site rather than a reader's words."""
+        """Return whether this is a notice from another site, not a reader's comment."""
         return self.kind in ("pingback", "trackback")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A post, page or anything else that is no attachment. `type` and `status` are WordPress's own words. Times are
-    aware UTC; `posted` is None when no usable date is given. `protected` says that WordPress asked for a password. `picture` is
-    the id of its featured image, 0 without one; `footnotes` are those of the block editor, as JSON; `custom` names the custom
-    fields that have a value."""
+    """A post, a page or any other item except attachments.
+
+    `type`, `status`: WordPress's own names. Times are in UTC; `posted` is None without a usable date. `protected`:
+    WordPress asked for a password. `picture`: the id of the featured image, 0 without one. `footnotes`: those of the
+    block editor, as JSON. `custom`: the names of custom fields with a value.
+    """
 
     id: int
     type: str
@@ -92,14 +97,17 @@ class Item:
 
     @property
     def is_public(self) -> bool:
-        """True when every visitor of the old site could read it."""
+        """Return whether every visitor of the old site could read the item."""
         return self.status == "publish" and not self.protected
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of the media library. `file` is its path below the uploads folder where the export names it, else ""; `status`
-    "inherit" leaves it to what the file was uploaded to."""
+    """A file of the media library.
+
+    `file`: its path below the uploads folder, "" if the export does not contain it. `status`: "inherit" means that the
+    status of the post counts to which the file was uploaded.
+    """
 
     id: int
     status: str
@@ -115,4 +123,4 @@ class Attachment:
     line: int
 
 
-Record = Site | Author | Term | Item | Attachment
+Record = Site | ExportedAuthor | Term | Item | Attachment

@@ -1,5 +1,4 @@
-"""The first look at an export: what it holds, without the texts, so that every link and every parent is known before
-anything is written."""
+"""The first scan of an export: everything except the texts. So all links and parents are known before anything is written."""
 
 import hashlib
 import re
@@ -15,19 +14,19 @@ from nodes.selectors.imports import ExistingNode
 from photos.services import importing
 from wordpress.export.old_site import OldSite, locate
 from wordpress.export.reader import read
-from wordpress.export.records import Attachment, Author, Item, Site, WxrError
+from wordpress.export.records import Attachment, ExportedAuthor, Item, Site, WxrError
 from wordpress.export.source import Repairs
 from wordpress.report import Report
-from wordpress.texts.content import plain, slug_of
+from wordpress.texts.content import make_slug, plain
 
-__all__ = ["Entry", "Export", "identifier", "scan", "take_file"]
+__all__ = ["Entry", "Export", "identifier", "scan", "add_file"]
 
-# WordPress's words for what an editor would call published, planned, unfinished or kept to oneself.
+# Names for WordPress's states. All others are drafts.
 STATES = {"publish": "published", "future": "scheduled", "private": "private"}
-# Thrown away, or never saved; made by WordPress itself.
-GONE = {"trash", "auto-draft"}
-NOT_IMPORTED = {*GONE, "inherit"}
-# Types of items that no reader saw as such.
+# States of items in the trash and of items that were never saved.
+DELETED = {"trash", "auto-draft"}
+NOT_IMPORTED = {*DELETED, "inherit"}
+# Types of items that are not pages or posts for readers, so they are left out without a note.
 INTERNAL = {
     *(
         "nav_menu_item",
@@ -40,19 +39,22 @@ INTERNAL = {
     ),
     *("wp_global_styles", "wp_template", "wp_template_part", "wp_font_family", "wp_font_face"),
 }
-# Synced patterns ("reusable blocks"), whose contents stand in the texts that use them.
+# The type of synced patterns ("reusable blocks"), whose contents belong to the texts that use them.
 PATTERN = "wp_block"
-# By which texts name pictures: classes, blocks, galleries. The "id" of another block may be a category's.
+# References to pictures in texts: classes, blocks, galleries. The "id" of other blocks may belong to a category.
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
 )
-# Of files: the first leaves it to what a file was uploaded to.
-SHOWN = {"inherit", "publish"}
+# States of visible files. With "inherit", the state of the post counts to which the file was uploaded.
+VISIBLE = {"inherit", "publish"}
 
 
 @dataclass(slots=True)
 class Entry:
-    """A post or page of the export. The second half is decided when all entries are known: its place on this site."""
+    """A post or page of the export.
+
+    The second half of the fields is its place on this site. It is decided when all entries are known.
+    """
 
     number: int
     line: int
@@ -69,10 +71,10 @@ class Entry:
     approved: int
     guid: str = ""
     old_slug: str = ""
-    # Pictures that it showed to every visitor, as it spells them.
+    # Ids of pictures that it showed to every visitor, as written in the export.
     shown: tuple[str, ...] = ()
-    # Read from the file in this run, not known from an earlier one only.
-    is_here: bool = True
+    # True if this run has read it; false if only a previous run has.
+    in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
     kind: str = ""
@@ -81,95 +83,102 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: ExistingNode | None = None
-    # The number of the page that it stands in, if that is neither here nor known from an earlier run.
-    orphan_of: int = 0
-    # Whether a page of an earlier run moves to `parent_id` now, or becomes a folder.
+    # The number of the parent page, if neither this run nor a previous one has read it.
+    missing_parent: int = 0
+    # Whether a page of a previous run now moves to `parent_id`, or becomes a folder.
     moves: bool = False
     becomes_folder: bool = False
 
     @property
     def label(self) -> str:
-        """How to name it to the operator."""
+        """Return the name of the entry in reports."""
         return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
 
     @property
     def type(self) -> str:
-        """WordPress's word for what it is."""
+        """Return WordPress's name for the type."""
         return "page" if self.is_page else "post"
 
-    def appears(self, moment: datetime) -> datetime | None:
-        """When it is published here: a plan that is still ahead is kept, one that was missed is for an editor."""
+    def publish_time(self, moment: datetime) -> datetime | None:
+        """Return when the entry is published here; None for drafts.
+
+        A schedule in the future is kept. A schedule in the past becomes a draft, so that an editor can decide.
+        """
         if self.is_public:
             return self.posted or moment
-        is_planned = self.state == "scheduled" and not self.protected and self.posted and self.posted > moment
-        return self.posted if is_planned else None
+        is_scheduled = self.state == "scheduled" and not self.protected and self.posted and self.posted > moment
+        return self.posted if is_scheduled else None
 
 
 @dataclass(slots=True)
 class Export:
-    """What the first look found. `error` is why it ended early, None if it did not."""
+    """The result of the first scan. `error`: the error that ended it early, None if it was complete."""
 
     site: Site
     key: str
     authors: dict[str, str] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     old: OldSite = field(default_factory=OldSite)
-    # Attachments whose files are there.
+    # Attachments whose files exist, with their paths.
     found: list[tuple[Attachment, Path]] = field(default_factory=list)
-    # Those whose files are not, but have an address.
+    # Attachments with a URL whose files are missing.
     absent: list[Attachment] = field(default_factory=list)
-    # Items of any type that not every visitor could see, and pictures that every visitor saw in another, as it spells them.
+    # Ids of items of any type that were not public, and of pictures in public items, as written in the export.
     hidden: set[int] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
-    # By number, what the texts of earlier runs still wait for.
+    # What the texts of previous runs still lack, by number.
     waiting: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
-    def appears(self, attachment: Attachment, moment: datetime) -> datetime | None:
-        """When a picture is published here: as in WordPress not before what it was uploaded to, or what shows it. What a whole
-        export does not have was deleted there."""
-        own = attachment.posted or moment
-        if attachment.status not in SHOWN:
+    def publish_time(self, attachment: Attachment, moment: datetime) -> datetime | None:
+        """Return when a picture is published here; None for an unpublished one.
+
+        As in WordPress, it is not published before the post to which it was uploaded, or a public post that shows it.
+        If a complete export lacks that post, the post was deleted.
+        """
+        own_time = attachment.posted or moment
+        if attachment.status not in VISIBLE:
             return None
         if attachment.id and str(attachment.id) in self.shown:
-            return own
+            return own_time
         if entry := self.entries.get(attachment.parent):
-            at = entry.appears(moment)
-            return at and (at if at > moment else own)
+            entry_time = entry.publish_time(moment)
+            return entry_time and (entry_time if entry_time > moment else own_time)
         is_hidden = attachment.parent in self.hidden or (attachment.parent and self.error)
-        return None if is_hidden else own
+        return None if is_hidden else own_time
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """The id under which something of an old site is kept: the same in every run, and in every export of that site."""
+    """Return the id of an object from an old site, which is the same in every run and for every export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Look through the export at `path` and count what it holds into `report`; `media` is where its files may be.
-    `step` is told how many bytes were read. `source` names the site where its address does not tell it from another.
+    """Read the export at `path` and return what it contains. Count its contents in `report`.
 
-    Raises WxrError if not even the site's description could be read; a later fault is the result's `error`.
+    `media`: the folder with its files. `step` is called with the number of bytes read. `source`: a name for the site,
+    if its URL is not unique. Raises WxrError if the description of the site cannot be read. A later error is stored as
+    `error` of the result.
     """
     export: Export | None = None
     repairs = Repairs()
     with path.open("rb") as stream:
-        at = 0
+        position = 0
         try:
             for record in read(stream, repairs):
-                step(stream.tell() - at)
-                at = stream.tell()
+                step(stream.tell() - position)
+                position = stream.tell()
                 if isinstance(record, Site):
                     export = Export(record, key=source or _key(record.url))
                     export.old.add_site(record.url)
                 elif export is None:
                     raise AssertionError("The reader yields the Site first.")
-                elif isinstance(record, Author):
+                elif isinstance(record, ExportedAuthor):
                     export.authors.setdefault(record.login, record.name)
                 elif isinstance(record, Attachment):
-                    _take_attachment(export, record, media, report)
+                    _add_attachment(export, record, media, report)
                 elif isinstance(record, Item):
-                    _take_item(export, record, report)
+                    _add_item(export, record, report)
         except WxrError as error:
             if export is None:
                 raise
@@ -182,21 +191,21 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
 
 
 def _key(url: str) -> str:
-    """The old site's name: its address without what changes when it learns of https."""
+    """Return the name of the old site: its URL without the parts that change when it switches to https."""
     return url.split("://")[-1].removeprefix("www.").rstrip("/").lower() or "unknown"
 
 
-def _take_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
-    if attachment.status in GONE:
+def _add_attachment(export: Export, attachment: Attachment, media: Path | None, report: Report) -> None:
+    if attachment.status in DELETED:
         report.left_out[f"attachment in the state {attachment.status}"] += 1
         return
-    path = take_file(export, attachment, media, report)
+    path = add_file(export, attachment, media, report)
     if path and path.suffix.lower() not in importing.EXTENSIONS:
         report.note("Files left out because only pictures become photos", path.name)
 
 
-def take_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
-    """Take note of an attachment and return where its file is; None if it is not there."""
+def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
+    """Add an attachment to `export`, and return the path of its file; None if it is missing."""
     export.old.add_file(attachment)
     path = locate(media, attachment) if media else None
     if path:
@@ -209,11 +218,11 @@ def take_file(export: Export, attachment: Attachment, media: Path | None, report
     return path
 
 
-def _take_item(export: Export, item: Item, report: Report) -> None:
+def _add_item(export: Export, item: Item, report: Report) -> None:
     shown: set[str] = set()
     if item.is_public:
-        named = (number.strip() for found in _PICTURES.findall(item.body) for number in "".join(found).split(","))
-        shown = {str(item.picture), *named} - {"", "0"}
+        ids = (number.strip() for groups in _PICTURES.findall(item.body) for number in "".join(groups).split(","))
+        shown = {str(item.picture), *ids} - {"", "0"}
         export.shown |= shown
     elif item.id:
         export.hidden.add(item.id)
@@ -221,7 +230,7 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
         export.old.patterns[item.id] = item.body
     elif item.type not in ("post", "page"):
         report.left_out[item.type] += 1
-        if item.type not in INTERNAL and item.status not in GONE:
+        if item.type not in INTERNAL and item.status not in DELETED:
             title = plain(item.title)
             report.note("Left out because they are neither posts nor pages", f"{item.type} {item.id} “{title}”")
     elif item.status in NOT_IMPORTED:
@@ -244,7 +253,7 @@ def _take_item(export: Export, item: Item, report: Report) -> None:
 
 def _entry(export: Export, item: Item, shown: set[str]) -> Entry:
     title = plain(item.title)
-    slug = slug_of(item.slug)
+    slug = make_slug(item.slug)
     return Entry(
         number=item.id,
         line=item.line,
@@ -254,7 +263,7 @@ def _entry(export: Export, item: Item, shown: set[str]) -> Entry:
         is_public=item.is_public,
         protected=item.protected,
         title=title,
-        wanted=slug or slug_of(title),
+        wanted=slug or make_slug(title),
         has_slug=bool(slug),
         above=item.parent,
         posted=item.posted,

@@ -1,7 +1,8 @@
-"""Reads the bytes of an export as text that XML can carry.
+"""Reading the bytes of an export as text that an XML parser accepts.
 
 WordPress, its plugins and PHP write exports that no XML parser accepts: notices around the document, forbidden
-characters, bytes of another encoding, entities of HTML. Each is repaired here, counted and reported.
+characters, bytes in another encoding, HTML entities. This module repairs each of these, and counts and reports the
+repairs.
 """
 
 import codecs
@@ -22,21 +23,21 @@ _START = re.compile(r"<\?xml[ \t\r\n]|<!DOCTYPE|<rss[ \t\r\n>]", re.IGNORECASE)
 _DECLARATION = re.compile(r"<\?xml[^>]*\?>", re.IGNORECASE)
 _ENCODING = re.compile(rb"<\?xml[^>]*\bencoding\s*=\s*[\"']([^\"']{1,40})[\"']", re.IGNORECASE)
 _UTF_8 = re.compile("utf-?8|(?:us-)?ascii", re.IGNORECASE)
-_OTHERS = re.compile(
+_OTHER_ENCODINGS = re.compile(
     r"iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|big5|gb2312|gbk|gb18030|euc-(?:jp|kr)|shift_jis",
     re.IGNORECASE,
 )
 
-# Sequences that programs write for UTF-8: a character beyond the first 65,536 as two surrogates, a zero byte, and what
-# names no character or names one with too many bytes.
+# Invalid UTF-8 that programs write: a character above U+FFFF as two surrogates, a zero byte as two bytes, and sequences
+# that encode no character or use too many bytes.
 _WRONG = re.compile(
     rb"(?P<pair>\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf])|(?P<zero>\xc0\x80)"
     rb"|(?P<odd>[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
     rb"|\xed[\xa0-\xbf][\x80-\xbf])|[\x80-\xff]"
 )
-# Python decodes a byte that is no UTF-8 into one of these.
+# Python decodes bytes that are not UTF-8 into these characters.
 _ESCAPED = re.compile("[\udc80-\udcff]+")
-# The last character of a piece may continue in the next one.
+# The last character of a chunk may continue in the next one.
 _CUT = re.compile(rb"(?:\xed[\xa0-\xaf][\x80-\xbf])?[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _UNFINISHED = re.compile(r"(?:&[#\w]{0,40}|<[!\[A-Z]{0,8}|\]{1,2})\Z")
 
@@ -54,16 +55,16 @@ AFTER = "Skipped after the end of the document"
 
 @dataclass(slots=True)
 class Repairs:
-    """Counts of what was repaired, by kind, and the line where each kind came first."""
+    """Counts of repairs by kind, and the first line of each kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
 
-    def count(self, kind: str, line: int, text: str = "", at: int = 0, *, number: int = 1) -> None:
-        """Count some repairs of a kind, the first of them `at` a place in `text`, which begins on `line`."""
+    def count(self, kind: str, line: int, text: str = "", position: int = 0, *, number: int = 1) -> None:
+        """Count repairs of a kind. The first is at index `position` of `text`, which begins on `line`."""
         self.counts[kind] += number
         if kind not in self.lines:
-            self.lines[kind] = line + text.count("\n", 0, at)
+            self.lines[kind] = line + text.count("\n", 0, position)
 
     def notes(self) -> Iterator[tuple[str, str]]:
         """Yield a heading and a text for each kind."""
@@ -73,10 +74,10 @@ class Repairs:
 
 
 def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
-    """Yield the text of `stream` in pieces that a parser accepts, each line where it was.
+    """Yield the text of `stream` in pieces that a parser accepts, with all line numbers unchanged.
 
-    The XML declaration is left out: it names an encoding that the text no longer has. Raises WxrError for an encoding
-    that cannot be read.
+    The XML declaration is left out, because the text no longer has its encoding. Raises WxrError for an unknown
+    encoding.
     """
     reader = _Reader(repairs)
     head = stream.read(CHUNK)
@@ -96,18 +97,18 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
 
 
 def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
-    """Return what decodes the file, chunk by chunk."""
+    """Return the function that decodes the file chunk by chunk. Raises WxrError for an unknown encoding."""
     declared = _ENCODING.search(head)
     name = declared[1].decode("ascii", "replace") if declared else "UTF-8"
     if _UTF_8.fullmatch(name):
         return reader.utf_8
-    if not _OTHERS.fullmatch(name):
+    if not _OTHER_ENCODINGS.fullmatch(name):
         raise WxrError(1, f"its encoding cannot be read: {name}")
     return codecs.getincrementaldecoder(name)("replace").decode
 
 
 def _beginning(text: str, repairs: Repairs) -> str:
-    """Return `text` without what precedes the document, but with its line ends."""
+    """Return `text` without anything before the document, but with its line breaks."""
     text = text.lstrip("\ufeff")
     start = _START.search(text)
     if not start:
@@ -123,88 +124,88 @@ def _beginning(text: str, repairs: Repairs) -> str:
 
 
 class _Reader:
-    """Repairs the text of one file; keeps what a piece has begun and the next one ends."""
+    """Repairs the text of one file. It stores the unfinished end of a piece until the next one."""
 
     def __init__(self, repairs: Repairs) -> None:
         self.repairs = repairs
         self.bytes = b""
         self.text = ""
         self.in_cdata = False
-        # Lines before the text that is looked at.
+        # The line on which the current text begins.
         self.line = 1
 
     def utf_8(self, chunk: bytes, final: bool) -> str:
-        """Return a chunk as text; bytes that are no UTF-8 are repaired."""
+        """Return a chunk as text, with invalid UTF-8 repaired."""
         data = self.bytes + chunk
         end = len(data)
         if not final and (cut := _CUT.search(data, max(end - 7, 0))):
             end = cut.start()
         data, self.bytes = data[:end], data[end:]
         text = data.decode("utf-8", "surrogateescape")
-        return _ESCAPED.sub(lambda found: self._decoded(found, text), text)
+        return _ESCAPED.sub(lambda match: self._decode_invalid(match, text), text)
 
-    def _decoded(self, found: re.Match[str], text: str) -> str:
-        """Return bytes that are no UTF-8 as what they were meant to be."""
+    def _decode_invalid(self, match: re.Match[str], text: str) -> str:
+        """Return the intended text of bytes that are not UTF-8."""
         line = self.line + self.text.count("\n")
 
-        def letter(wrong: re.Match[bytes]) -> str:
-            if wrong["pair"]:
-                return wrong[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
-            kind = ODD if wrong.lastgroup else FOREIGN
-            self.repairs.count(kind, line, text, found.start())
-            if wrong["zero"]:
+        def letter(sequence: re.Match[bytes]) -> str:
+            if sequence["pair"]:
+                return sequence[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
+            kind = ODD if sequence.lastgroup else FOREIGN
+            self.repairs.count(kind, line, text, match.start())
+            if sequence["zero"]:
                 return ""
-            return "\ufffd" if wrong["odd"] else wrong[0].decode("cp1252", "replace")
+            return "\ufffd" if sequence["odd"] else sequence[0].decode("cp1252", "replace")
 
-        data = found[0].encode("utf-8", "surrogateescape")
-        return "".join(letter(wrong) for wrong in _WRONG.finditer(data))
+        data = match[0].encode("utf-8", "surrogateescape")
+        return "".join(letter(sequence) for sequence in _WRONG.finditer(data))
 
     def repaired(self, text: str, *, final: bool) -> str:
-        """Return more text without characters, references and entities that a parser refuses."""
+        """Return the next text without characters, references and entities that a parser refuses."""
         text = self.text + text
         end = len(text)
-        if not final and (cut := _UNFINISHED.search(text, max(end - 50, 0))):
-            end = cut.start()
+        if not final and (unfinished := _UNFINISHED.search(text, max(end - 50, 0))):
+            end = unfinished.start()
         text, self.text = text[:end], text[end:]
-        kept = text
-        if found := _FORBIDDEN.search(text):
-            kept, number = _FORBIDDEN.subn("", text)
-            self.repairs.count(FORBIDDEN, self.line, text, found.start(), number=number)
-        kept = "".join(self._markup(kept))
+        repaired = text
+        if match := _FORBIDDEN.search(text):
+            repaired, number = _FORBIDDEN.subn("", text)
+            self.repairs.count(FORBIDDEN, self.line, text, match.start(), number=number)
+        repaired = "".join(self._repair_markup(repaired))
         self.line += text.count("\n")
-        return kept
+        return repaired
 
-    def _markup(self, text: str) -> Iterator[str]:
-        """Yield `text`, what is in CDATA as it is."""
-        at = 0
-        while at < len(text):
+    def _repair_markup(self, text: str) -> Iterator[str]:
+        """Yield `text` with repaired references, and CDATA unchanged."""
+        position = 0
+        while position < len(text):
             if self.in_cdata:
-                end = text.find("]]>", at)
+                end = text.find("]]>", position)
                 self.in_cdata = end < 0
                 end = len(text) if end < 0 else end + 3
-                yield text[at:end]
-                at = end
+                yield text[position:end]
+                position = end
                 continue
-            found = _IN_MARKUP.search(text, at)
-            if not found:
-                yield text[at:]
+            match = _IN_MARKUP.search(text, position)
+            if not match:
+                yield text[position:]
                 return
-            yield text[at : found.start()]
-            at = found.end()
-            self.in_cdata = found[0].startswith("<")
-            yield found[0] if self.in_cdata else self._reference(found, text)
+            yield text[position : match.start()]
+            position = match.end()
+            self.in_cdata = match[0].startswith("<")
+            yield match[0] if self.in_cdata else self._repair_reference(match, text)
 
-    def _reference(self, found: re.Match[str], text: str) -> str:
-        number, name = found.groups()
+    def _repair_reference(self, match: re.Match[str], text: str) -> str:
+        number, name = match.groups()
         if name in _XML_ENTITIES:
-            return found[0]
+            return match[0]
         if name and (letters := html5.get(f"{name};")):
             return "".join(f"&#{ord(letter)};" for letter in letters)
         if not number:
-            self.repairs.count(AMPERSANDS, self.line, text, found.start())
-            return f"&amp;{found[0][1:]}"
+            self.repairs.count(AMPERSANDS, self.line, text, match.start())
+            return f"&amp;{match[0][1:]}"
         code = int(number[1:], 16) if number[0] in "xX" else int(number)
         if code <= 0x10FFFF and not _FORBIDDEN.match(chr(code)):
-            return found[0]
-        self.repairs.count(FORBIDDEN, self.line, text, found.start())
+            return match[0]
+        self.repairs.count(FORBIDDEN, self.line, text, match.start())
         return ""

@@ -1,1 +1,1 @@
-"""The pictures of the old site: found in a folder or downloaded, and stored in a gallery."""
+"""The pictures of the old site: finding them in a folder or downloading them, and storing them in a gallery."""

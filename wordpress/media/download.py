@@ -1,4 +1,4 @@
-"""Fetches files from the old site: from its own host only, each and all together bounded in bytes and in time."""
+"""Downloads from the old site: only from its own host, with limits in bytes and seconds for each file and for the run."""
 
 import http.client
 import socket
@@ -16,30 +16,32 @@ from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
 
-# Seconds without a byte.
-STALL = 20
+# Timeout in seconds while no byte arrives.
+STALL_SECONDS = 20
 PIECE = 64 * 1024
-# Redirects of one file, on the same host: to https, to the name with or without "www.".
-HOPS = 3
-ENOUGH = "that was as much as is downloaded in one run"
-# What is assigned of IPv6, and how IPv4 is reached from it (RFC 6052).
+# Maximum number of redirects per file, which stay on the same host: to https, or to the name with or without "www.".
+MAX_REDIRECTS = 3
+LIMIT_REACHED = "that was as much as is downloaded in one run"
+# The assigned part of IPv6, and the prefix that represents IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class DownloadError(Exception):
-    """A file cannot be fetched; the text says why, as one clause."""
+    """A file cannot be downloaded. The text is the reason, as one clause."""
 
 
 class DownloadsStopped(Exception):
-    """No more can be fetched in this run; the text says why."""
+    """No more files can be downloaded in this run. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes and seconds of one file and of all files of a run, and after how many in a row that the old site did not
-    answer at all the run ends."""
+    """Limits for downloads: bytes and seconds per file and per run.
+
+    `failures`: after so many consecutive requests without a response, the run ends.
+    """
 
     file_bytes: int = 200 * 1024 * 1024
     file_seconds: float = 300
@@ -49,13 +51,16 @@ class Limits:
 
 
 class Downloader:
-    """Fetches files of the site whose front page is `site`. Hosts in private networks are refused unless `private`."""
+    """Downloads files of the site whose front page is `site`.
+
+    Hosts in private networks are refused unless `private`.
+    """
 
     def __init__(self, site: str, limits: Limits, *, private: bool = False) -> None:
         host = host_of(site)
         self.hosts = {host}
         if host.endswith(".wordpress.com"):
-            # Where WordPress.com keeps the files of that very site.
+            # WordPress.com stores the files of the site on this host.
             self.hosts.add(f"{host.removesuffix('.wordpress.com')}.files.wordpress.com")
         self.ports = {None, 80, 443, _port(site)}
         self.limits = limits
@@ -64,19 +69,22 @@ class Downloader:
         self.started = time.monotonic()
 
     def fetch(self, url: str, into: BinaryIO) -> None:
-        """Write what is at `url` into a file. Raises DownloadError, and DownloadsStopped when the run has had its share."""
+        """Download a URL into a file.
+
+        Raises DownloadError if this file cannot be downloaded, and DownloadsStopped if the run has reached a limit.
+        """
         if self.failures >= self.limits.failures:
             raise DownloadsStopped(f"the old site did not answer {self.failures} times in a row")
         if self.bytes >= self.limits.total_bytes or time.monotonic() - self.started > self.limits.total_seconds:
-            raise DownloadsStopped(ENOUGH)
+            raise DownloadsStopped(LIMIT_REACHED)
         deadline = time.monotonic() + self.limits.file_seconds
         try:
-            for _hop in range(HOPS + 1):
-                moved = self._fetch(url, into, deadline)
-                if not moved:
+            for _hop in range(MAX_REDIRECTS + 1):
+                location = self._fetch(url, into, deadline)
+                if not location:
                     self.files += 1
                     return
-                url = urljoin(url, moved)
+                url = urljoin(url, location)
         except (OSError, http.client.HTTPException) as error:
             self.failures += 1
             if time.monotonic() > deadline:
@@ -87,8 +95,8 @@ class Downloader:
         raise DownloadError("it is redirected again and again")
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
-        """Fetch the file, or return where it has moved."""
-        parts = self._checked(url)
+        """Download the file and return "". For a redirect, return its URL."""
+        parts = self._check_url(url)
         with closing(_Connection(parts, private=self.private)) as connection, _until(deadline, connection):
             query = f"?{quote(parts.query, safe=SAFE + '?')}" if parts.query else ""
             headers = {"Accept-Encoding": "identity", "User-Agent": "Marginalia", "Connection": "close"}
@@ -105,22 +113,22 @@ class Downloader:
     def _copy(self, response: http.client.HTTPResponse, into: BinaryIO, deadline: float) -> None:
         declared = response.length
         copied = 0
-        most = min(self.limits.file_bytes, self.limits.total_bytes - self.bytes)
-        is_too_large = (declared or 0) > most
+        max_bytes = min(self.limits.file_bytes, self.limits.total_bytes - self.bytes)
+        is_too_large = (declared or 0) > max_bytes
         while not is_too_large and time.monotonic() <= deadline and (piece := response.read1(PIECE)):
             copied += len(piece)
             into.write(piece)
-            is_too_large = copied > most
+            is_too_large = copied > max_bytes
         self.bytes += copied
-        if is_too_large and most < self.limits.file_bytes:
-            raise DownloadsStopped(ENOUGH)
+        if is_too_large and max_bytes < self.limits.file_bytes:
+            raise DownloadsStopped(LIMIT_REACHED)
         if is_too_large:
-            raise DownloadError(f"it has more than {most} bytes")
+            raise DownloadError(f"it has more than {max_bytes} bytes")
         if time.monotonic() > deadline or (declared is not None and copied != declared):
             raise OSError("it ended too early")
         into.flush()
 
-    def _checked(self, url: str) -> SplitResult:
+    def _check_url(self, url: str) -> SplitResult:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.username is not None:
             raise DownloadError("it is not on the web")
@@ -130,63 +138,65 @@ class Downloader:
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address belongs to one host of the public internet.
+    """Return whether an IP address belongs to a single host on the public internet.
 
-    An IPv6 address that stands for an IPv4 address (mapped, 6to4, NAT64) is as public as that.
+    An IPv6 address that represents an IPv4 address (mapped, 6to4, NAT64) is public if the IPv4 address is.
     """
-    found = ip_address(address)
-    if isinstance(found, IPv4Address):
-        return found.is_global and not found.is_multicast
-    inner = found.ipv4_mapped or found.sixtofour
-    if found in _NAT64:
-        inner = IPv4Address(int(found) & 0xFFFF_FFFF)
-    return is_public(str(inner)) if inner else found.is_global and found in _UNICAST
+    ip = ip_address(address)
+    if isinstance(ip, IPv4Address):
+        return ip.is_global and not ip.is_multicast
+    embedded_ipv4 = ip.ipv4_mapped or ip.sixtofour
+    if ip in _NAT64:
+        embedded_ipv4 = IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return is_public(str(embedded_ipv4)) if embedded_ipv4 else ip.is_global and ip in _UNICAST
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address that was looked at before anything is sent there; no proxy."""
+    """A connection to an address that is checked before anything is sent. It uses no proxy."""
 
     def __init__(self, parts: SplitResult, *, private: bool) -> None:
-        super().__init__(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80), timeout=STALL)
+        super().__init__(
+            parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80), timeout=STALL_SECONDS
+        )
         self.secure = parts.scheme == "https"
         self.private = private
-        self.is_over = False
+        self.is_interrupted = False
 
     def connect(self) -> None:
-        """Connect to the host, unless its name stands for an address that is not public."""
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in found))
+        """Connect to the host. Raises DownloadsStopped if its name resolves to a private address."""
+        results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))
         if not self.private and not all(is_public(address) for address in addresses):
             raise DownloadsStopped("the old site is in a private network, which --private-network allows")
-        self.sock = _first(addresses, self.port)
-        if self.is_over:
+        self.sock = _connect_first(addresses, self.port)
+        if self.is_interrupted:
             raise TimeoutError
         if self.secure:
             context = ssl.create_default_context()
-            # The handshake waits until the socket is where a deadline finds it.
+            # The handshake starts only when the socket is stored, so that a deadline can shut it down.
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock.do_handshake()
 
-    def break_off(self) -> None:
-        """End whatever waits for this connection, in any thread."""
-        self.is_over = True
+    def interrupt(self) -> None:
+        """Shut the connection down, which interrupts all threads that wait for it."""
+        self.is_interrupted = True
         with suppress(OSError):
             if self.sock is not None:
                 socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
 
-def _first(addresses: list[str], port: int) -> socket.socket:
-    """A socket to the first of some addresses that answers."""
+def _connect_first(addresses: list[str], port: int) -> socket.socket:
+    """Return a socket connected to the first address that accepts."""
     for address in addresses[:-1]:
         with suppress(OSError):
-            return socket.create_connection((address, port), STALL)
-    return socket.create_connection((addresses[-1], port), STALL)
+            return socket.create_connection((address, port), STALL_SECONDS)
+    return socket.create_connection((addresses[-1], port), STALL_SECONDS)
 
 
 @contextmanager
 def _until(deadline: float, connection: _Connection) -> Iterator[None]:
-    """Break the connection off at the deadline: each byte may come in time, and all of them take days."""
-    timer = threading.Timer(max(deadline - time.monotonic(), 0), connection.break_off)
+    """Shut the connection down at the deadline. Without it, a server could send single bytes for days."""
+    timer = threading.Timer(max(deadline - time.monotonic(), 0), connection.interrupt)
     timer.daemon = True
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""The old site's pictures as photos, so that the texts that are imported after them can show them."""
+"""The old site's pictures as photos. They are imported before the texts that show them."""
 
 import re
 from collections.abc import Callable
@@ -14,67 +14,78 @@ from nodes.errors import NodeError
 from nodes.selectors import stored_photos
 from photos.services import importing
 from wordpress import old_links
-from wordpress.brought import importer
 from wordpress.export.old_site import PHOTO
 from wordpress.export.records import Attachment
 from wordpress.export.scan import Export
 from wordpress.media.download import Downloader, DownloadError
-from wordpress.places.arranging import Home
+from wordpress.places.arranging import TargetSection
 from wordpress.places.sections import Sections
+from wordpress.previous_runs import import_actor
 from wordpress.report import Report
 from wordpress.texts.content import plain
 
-__all__ = ["Pictures", "absent", "local", "show_known"]
+__all__ = ["PictureImporter", "register_known", "with_file", "without_file"]
 
-LONGEST_TITLE, LONGEST_ALT = 300, 500
-LONGEST_NAME = 200  # bytes
+MAX_TITLE, MAX_ALT = 300, 500
+MAX_NAME_BYTES = 200
 
 
-def local(export: Export) -> list[tuple[Attachment, Path]]:
-    """Return the attachments that are pictures and whose files are there."""
+def with_file(export: Export) -> list[tuple[Attachment, Path]]:
+    """Return the attachments that are pictures and whose files exist."""
     return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in importing.EXTENSIONS]
 
 
-def absent(export: Export) -> list[Attachment]:
-    """Return the attachments that are pictures, by their addresses, and whose files are not there."""
-    return [attachment for attachment in export.absent if _name(attachment).suffix.lower() in importing.EXTENSIONS]
+def without_file(export: Export) -> list[Attachment]:
+    """Return the attachments whose URLs are those of pictures and whose files are missing."""
+    return [attachment for attachment in export.absent if _file_name(attachment).suffix.lower() in importing.EXTENSIONS]
 
 
-def _name(attachment: Attachment) -> PurePosixPath:
-    """What to call the file of an attachment: the end of its address, in what any file system takes."""
-    end = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
-    kept = re.sub(r"[^\w.-]", "-", end).encode()[-LONGEST_NAME:]
-    return PurePosixPath(kept.decode(errors="ignore"))
+def _file_name(attachment: Attachment) -> PurePosixPath:
+    """Return a file name for an attachment: the last part of its URL, with characters that every file system accepts."""
+    name = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
+    cleaned = re.sub(r"[^\w.-]", "-", name).encode()[-MAX_NAME_BYTES:]
+    return PurePosixPath(cleaned.decode(errors="ignore"))
 
 
-class Pictures:
-    """Makes photos in `gallery` and tells the texts of `export` where each is now. `pretend` makes none, and tells the same."""
+class PictureImporter:
+    """Creates photos in `gallery` and registers them in `export`, so that texts can show them.
+
+    `dry_run`: create nothing, but register photos all the same.
+    """
 
     def __init__(
-        self, export: Export, sections: Sections, gallery: Home, report: Report, moment: datetime, *, pretend: bool
+        self,
+        export: Export,
+        sections: Sections,
+        gallery: TargetSection,
+        report: Report,
+        moment: datetime,
+        *,
+        dry_run: bool,
     ) -> None:
         self.export = export
         self.sections = sections
         self.gallery = gallery
         self.report = report
         self.moment = moment
-        self.pretend = pretend
-        self.actor = importer()
+        self.dry_run = dry_run
+        self.actor = import_actor()
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
-        """Upload a picture into the gallery, unless the gallery has it. None, and a note, if it is refused."""
+        """Upload a picture to the gallery, unless it is there. If it is refused, add a note and return None."""
         assert self.gallery.id is not None
-        title = plain(attachment.title)[:LONGEST_TITLE]
+        title = plain(attachment.title)[:MAX_TITLE]
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
-        # WordPress does not require alternative texts; without any words a picture stays a draft, and its text names it.
-        if alt := (plain(attachment.alt) or fields["summary"] or title)[:LONGEST_ALT]:
-            fields |= {"detail.alt": alt, "published": self.export.appears(attachment, self.moment)}
+        # WordPress does not require alternative texts. A picture without any words stays a draft, but the text that
+        # shows it still refers to it.
+        if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
+            fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
-            # What is no picture makes no gallery.
+            # The gallery is created only after the first valid picture.
             photo_id = importing.find_imported(self.gallery.id, path)
             if photo_id is None:
-                self.sections.make(self.gallery.id)
-                if self.pretend:
+                self.sections.create(self.gallery.id)
+                if self.dry_run:
                     photo_id = ObjectId()
                 else:
                     photo_id = importing.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
@@ -84,26 +95,26 @@ class Pictures:
         except (NodeError, OSError) as error:
             self.report.note("Pictures that were refused", f"{path.name}: {error}")
             return None
-        if self.pretend:
-            appears = fields.get("published")
-            is_live = appears is not None and appears <= self.moment
-            show_at(self.export, attachment, photo_id, self.gallery.path if is_live else "", self.report)
+        if self.dry_run:
+            publish_time = fields.get("published")
+            is_live = publish_time is not None and publish_time <= self.moment
+            register_at(self.export, attachment, photo_id, self.gallery.path if is_live else "", self.report)
             return photo_id
-        old_links.keep(self.export, [(attachment.id, attachment.link, photo_id)])
-        show(self.export, attachment, photo_id, self.report, self.moment)
+        old_links.store(self.export, [(attachment.id, attachment.link, photo_id)])
+        register(self.export, attachment, photo_id, self.report, self.moment)
         return photo_id
 
-    def expect(self, wanted: list[Attachment]) -> None:
-        """Tell the texts of a rehearsal that these pictures will be downloaded."""
+    def register_planned(self, wanted: list[Attachment]) -> None:
+        """Register pictures that will be downloaded, for a dry run."""
         for attachment in wanted:
-            show_at(self.export, attachment, ObjectId(), "", self.report)
+            register_at(self.export, attachment, ObjectId(), "", self.report)
         if wanted:
             self.report.note("To be downloaded", f"{len(wanted)} pictures")
 
     def download(self, wanted: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
-        """Fetch pictures of the old site and upload them.
+        """Download pictures of the old site and upload them.
 
-        Raises DownloadsStopped when no more can be fetched in this run.
+        Raises DownloadsStopped if a limit of the run is reached.
         """
         for attachment in wanted:
             self._fetch(attachment, downloader)
@@ -111,7 +122,7 @@ class Pictures:
 
     def _fetch(self, attachment: Attachment, downloader: Downloader) -> None:
         with TemporaryDirectory() as folder:
-            path = Path(folder) / _name(attachment)
+            path = Path(folder) / _file_name(attachment)
             try:
                 with path.open("xb") as file:
                     downloader.fetch(attachment.url, file)
@@ -123,24 +134,29 @@ class Pictures:
             self.upload(attachment, path)
 
 
-def show_known(export: Export, report: Report, moment: datetime) -> set[int]:
-    """Note where the pictures of earlier runs are, for the texts; return the numbers of those without a file in this run."""
-    there = importing.existing(old_links.known(export, [attachment.id for attachment in export.absent]))
+def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
+    """Register the pictures of previous runs, for the texts. Return the ids of those without a file in this run."""
+    existing = importing.existing(old_links.find_numbers(export, [attachment.id for attachment in export.absent]))
     for attachment in export.absent:
-        if attachment.id in there:
-            show(export, attachment, there[attachment.id], report, moment)
-    return set(there)
+        if attachment.id in existing:
+            register(export, attachment, existing[attachment.id], report, moment)
+    return set(existing)
 
 
-def show(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
-    """Note, for the texts, that a picture of the old site is this photo."""
+def register(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
+    """Register a photo as the new form of a picture of the old site."""
     photo = stored_photos.get(photo_id)
-    show_at(export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report)
+    register_at(
+        export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report
+    )
 
 
-def show_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
-    """Tell the texts that a picture of the old site is the photo at `page`, "" if readers cannot see it."""
-    export.old.show_file(attachment, f"{PHOTO}{photo_id}", page)
+def register_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
+    """Register a photo and its page as the new form of a picture of the old site.
+
+    `page`: "" if readers cannot see it.
+    """
+    export.old.set_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:
         report.missing.remove(attachment.url)
         report.found += 1

@@ -1,1 +1,1 @@
-"""Where imported posts and pages stand: sections, slugs, and what an earlier run made."""
+"""The places of imported posts and pages: their sections and slugs, and those of previous runs."""

@@ -1,4 +1,4 @@
-"""Where each post and page goes: its section, its slug and its address, decided before anything is written."""
+"""The place of each post and page: its section, its slug and its URL. It is decided before anything is written."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from nodes.content import BasicPage, BlogEntry, Folder
 from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
-from wordpress.brought import importer
 from wordpress.export.scan import Entry, Export
+from wordpress.previous_runs import import_actor
 from wordpress.report import Report
 
-__all__ = ["Home", "arrange", "lacks_parent"]
+__all__ = ["TargetSection", "arrange", "missing_parent_label"]
 
-# A slug as long as the site allows, less what a number may add.
-LONGEST = slugs.LONGEST - 10
+# The longest slug that the site allows, minus room for a number.
+MAX_SLUG = slugs.LONGEST - 10
 
 
-class Home:
-    """A section that imported posts or pages stand in: `id` None is the top level. `path` has no slash at its end."""
+class TargetSection:
+    """A section for imported posts or pages. `id`: None for the top level. `path`: without a trailing slash."""
 
     def __init__(self, id: ObjectId | None, path: str, *, is_live: bool, slug: str = "") -> None:
         self.id = id
@@ -31,13 +31,15 @@ class Home:
         self.slug = slug
 
 
-def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datetime) -> None:
-    """Decide the place of every entry of `export`: posts in `blog`, pages with their tree below `top`. What an earlier
-    run has made stays where it is now."""
+def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
+    """Decide the place of every entry of `export`: posts in `blog`, pages in their tree below `top`.
+
+    Nodes of previous runs stay where they are now.
+    """
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
     _choose_kinds(pages, export)
-    homes: dict[ObjectId | None, Home] = {top.id: top, blog.id: blog}
+    targets: dict[ObjectId | None, TargetSection] = {top.id: top, blog.id: blog}
     for entry in order:
         entry.parent_id = _parent(entry, pages, top)
     posts = [entry for entry in export.entries.values() if not entry.is_page]
@@ -56,22 +58,22 @@ def arrange(export: Export, top: Home, blog: Home, report: Report, moment: datet
         entry.kind = Folder.type_name if entry.becomes_folder else entry.known.type
     _choose_slugs([*order, *posts], top, blog, report)
     for entry in [*order, *posts]:
-        _address(entry, homes, report, moment)
+        _set_path(entry, targets, report, moment)
 
 
 def known_entries(export: Export) -> Iterator[Entry]:
-    """Those that an earlier run has made."""
+    """Return the entries that a previous run has imported."""
     return (entry for entry in export.entries.values() if entry.known)
 
 
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
-    """Every page behind the one it stands in. One whose parent is not here, or is below itself, stands at the top."""
+    """Yield every page after its parent. A page without a parent in the export, or in a cycle, is put at the top."""
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():
-        if entry.above and (entry.above not in pages or _is_circle(entry, pages)):
-            if entry.is_here:
+        if entry.above and (entry.above not in pages or _is_cycle(entry, pages)):
+            if entry.in_this_file:
                 report.note("Put at the top because the parent page is missing", entry.label)
-            entry.orphan_of = 0 if entry.above in pages else entry.above
+            entry.missing_parent = 0 if entry.above in pages else entry.above
             entry.above = 0
         below.setdefault(entry.above, []).append(entry)
     pending = [0]
@@ -81,7 +83,7 @@ def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
             pending.append(entry.number)
 
 
-def _is_circle(entry: Entry, pages: dict[int, Entry]) -> bool:
+def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
     seen = set()
     number = entry.number
     while number and number in pages and number not in seen:
@@ -91,32 +93,35 @@ def _is_circle(entry: Entry, pages: dict[int, Entry]) -> bool:
 
 
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
-    """Decide which pages become folders, and which pages of earlier runs go to the page above them that has come now.
+    """Decide which pages become folders, and which pages of previous runs move below a parent that this run has read.
 
-    Any other page of an earlier run stays where and what it is.
+    All other pages of previous runs stay where and what they are.
     """
     for entry in pages.values():
-        waits = lacks_parent(entry.above) in export.waiting.get(entry.number, ())
+        waits = missing_parent_label(entry.above) in export.waiting.get(entry.number, ())
         entry.moves = waits and _is_untouched(entry)
-    holding = {entry.above for entry in pages.values() if entry.moves or not entry.known}
+    parents = {entry.above for entry in pages.values() if entry.moves or not entry.known}
     for entry in pages.values():
-        entry.kind = Folder.type_name if entry.number in holding else BasicPage.type_name
+        entry.kind = Folder.type_name if entry.number in parents else BasicPage.type_name
         is_page = entry.known is not None and entry.known.type == BasicPage.type_name
-        entry.becomes_folder = is_page and entry.number in holding and _is_untouched(entry)
+        entry.becomes_folder = is_page and entry.number in parents and _is_untouched(entry)
 
 
 def _is_untouched(entry: Entry) -> bool:
-    return entry.known is not None and imports.unchanged_nonce(entry.id, importer()) is not None
+    return entry.known is not None and imports.unchanged_nonce(entry.id, import_actor()) is not None
 
 
-def lacks_parent(number: int) -> str:
-    """Return how a text's list of what it lacks names the page that it stands in."""
+def missing_parent_label(number: int) -> str:
+    """Return the phrase for a missing parent page in the list of what a text lacks."""
     return f"page {number} above it"
 
 
-def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None:
-    """The section of a page: its parent, unless an earlier run made that a page, which holds nothing, or an editor has
-    thrown it away; then the section that the parent stands in."""
+def _parent(entry: Entry, pages: dict[int, Entry], top: TargetSection) -> ObjectId | None:
+    """Return the id of a page's section, which is its parent page.
+
+    If the parent exists as a plain page, which cannot contain pages, or is in the trash, the parent's own section is
+    used.
+    """
     while entry.above:
         entry = pages[entry.above]
         is_folder = entry.known and entry.known.type == Folder.type_name and not entry.known.trashed
@@ -125,8 +130,8 @@ def _parent(entry: Entry, pages: dict[int, Entry], top: Home) -> ObjectId | None
     return top.id
 
 
-def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -> None:
-    sections = {home.id: home.path for home in (top, blog)}
+def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection, report: Report) -> None:
+    sections = {target.id: target.path for target in (top, blog)}
     groups: dict[ObjectId | None, list[Entry]] = {}
     for entry in entries:
         if entry.known is None or entry.moves:
@@ -134,10 +139,10 @@ def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -
     for parent_id, group in groups.items():
         used = imports.taken_slugs(parent_id, [_stem(entry) for entry in group])
         if parent_id == top.id and any(entry.parent_id == blog.id for entry in entries):
-            # A blog that is yet to be made has its slug too.
+            # The slug of a blog that will be created is taken too.
             used.add(blog.slug)
         counts: Counter[str] = Counter()
-        # What WordPress itself gave a slug goes first.
+        # Entries with a slug from WordPress come first, so that they keep it.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
@@ -149,14 +154,14 @@ def _choose_slugs(entries: list[Entry], top: Home, blog: Home, report: Report) -
 
 
 def _stem(entry: Entry) -> str:
-    cut = entry.wanted[:LONGEST].rstrip("-_")
-    while cut and not cut[0].isalnum():
-        cut = cut[1:]
-    return cut or f"{'page' if entry.is_page else 'post'}-{entry.number}"
+    stem = entry.wanted[:MAX_SLUG].rstrip("-_")
+    while stem and not stem[0].isalnum():
+        stem = stem[1:]
+    return stem or f"{'page' if entry.is_page else 'post'}-{entry.number}"
 
 
 def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[str], counts: Counter[str]) -> str:
-    """The stem, or the first of stem-2, stem-3… that nothing here has and no route of the site's own needs."""
+    """Return the stem, or the first of stem-2, stem-3… that is free and that no route of the site uses."""
     while True:
         counts[stem] += 1
         candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"
@@ -170,8 +175,8 @@ def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[
         return candidate
 
 
-def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, moment: datetime) -> None:
-    """Work out the address, and whether visitors can read what is there."""
+def _set_path(entry: Entry, targets: dict[ObjectId | None, TargetSection], report: Report, moment: datetime) -> None:
+    """Set the path of an entry, and whether readers can see it."""
     if entry.known and not entry.moves:
         sections = tree.current()
         published = entry.known.published
@@ -182,10 +187,10 @@ def _address(entry: Entry, homes: dict[ObjectId | None, Home], report: Report, m
             entry.parent_id, moment
         )
     else:
-        home = homes[entry.parent_id]
+        target = targets[entry.parent_id]
         is_home = (entry.parent_id, entry.slug) == (None, tree.HOME) and entry.kind != Folder.type_name
-        entry.path = "/" if is_home else f"{home.path}/{quote(entry.slug, safe='')}"
-        entry.is_live = home.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
-        if entry.is_public and not home.is_live:
+        entry.path = "/" if is_home else f"{target.path}/{quote(entry.slug, safe='')}"
+        entry.is_live = target.is_live and entry.is_public and (entry.posted is None or entry.posted <= moment)
+        if entry.is_public and not target.is_live:
             report.note("Was public, but its parent page is not", entry.label)
-    homes[entry.id] = Home(entry.id, entry.path, is_live=entry.is_live)
+    targets[entry.id] = TargetSection(entry.id, entry.path, is_live=entry.is_live)

@@ -1,4 +1,4 @@
-"""The sections that an import puts things into: planned first, made with the first thing that stands in each."""
+"""The sections of an import. They are planned first, and created together with their first page, post or photo."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,89 +12,98 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
 from nodes.services import editing
-from wordpress.brought import importer
 from wordpress.export.scan import Export, identifier
-from wordpress.places.arranging import Home
+from wordpress.places.arranging import TargetSection
+from wordpress.previous_runs import import_actor
 from wordpress.report import Report
 from wordpress.texts.content import plain
 
 __all__ = ["SectionError", "Sections"]
 
-LONGEST_TITLE = 300
-TOP = Home(None, "", is_live=True)
+MAX_TITLE = 300
+TOP = TargetSection(None, "", is_live=True)
 
 
 class SectionError(Exception):
-    """The section that everything is to go to cannot be used; the text says why."""
+    """The target section cannot be used. The text is the reason."""
 
 
 class Sections:
-    """Finds the sections of one import. One that is not there is made when `make` first names it: an import that fails
-    before leaves no empty section behind. `pretend` makes none, and counts them all the same."""
+    """Finds the sections of an import, or plans new ones.
 
-    def __init__(self, export: Export, report: Report, moment: datetime, *, pretend: bool) -> None:
+    A planned section is created by `create`, so an import that fails earlier leaves no empty section. `dry_run`: create
+    no sections, but count them.
+    """
+
+    def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:
         self.export = export
         self.report = report
         self.moment = moment
-        self.pretend = pretend
+        self.dry_run = dry_run
         self.planned: dict[ObjectId, Callable[[], None]] = {}
 
-    def top(self, slug: str) -> Home:
-        """The folder with this slug at the top level; the top level itself for ""."""
+    def top(self, slug: str) -> TargetSection:
+        """Return the folder with a slug at the top level, or the top level for "".
+
+        Raises SectionError if it cannot be used.
+        """
         if not slug:
             return TOP
         slug = slugs.normalized(slug)
         title = plain(self.export.site.title) or slug
         return self._find(f"section {slug}", Folder.type_name, slug, title, TOP)
 
-    def blog(self, top: Home) -> Home:
-        """The blog in `top`, for posts."""
+    def blog(self, top: TargetSection) -> TargetSection:
+        """Return the blog in `top`, for posts."""
         return self._find(f"blog {top.id}" if top.id else "blog", Blog.type_name, "blog", _("Blog"), top)
 
-    def gallery(self, top: Home) -> Home:
-        """The gallery in `top`, for pictures."""
+    def gallery(self, top: TargetSection) -> TargetSection:
+        """Return the gallery in `top`, for pictures."""
         return self._find(
             f"gallery {top.id}" if top.id else "gallery", Gallery.type_name, "pictures", _("Pictures"), top
         )
 
-    def make(self, id: ObjectId | None) -> None:
-        """Make the section with this id, and what it stands in, unless it is there."""
+    def create(self, id: ObjectId | None) -> None:
+        """Create a planned section and its parent. Do nothing if the section exists."""
         if id in self.planned:
             self.planned.pop(id)()
 
-    def _find(self, name: str, kind: str, slug: str, title: str, above: Home) -> Home:
-        """The section that this import made before, else the one with this slug, else a planned one."""
+    def _find(self, name: str, kind: str, slug: str, title: str, parent: TargetSection) -> TargetSection:
+        """Return the section of this import from a previous run, an existing one with the slug, or a planned one.
+
+        Raises SectionError if it is in the trash, has the wrong type, or has an invalid slug.
+        """
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()
-        made = imports.existing_nodes([id]).get(id)
-        if made and made.trashed:
+        previous = imports.existing_nodes([id]).get(id)
+        if previous and previous.trashed:
             raise SectionError(
-                f"The section “{made.slug}” of this import is in the trash: restore it, or delete it there."
+                f"The section “{previous.slug}” of this import is in the trash: restore it, or delete it there."
             )
-        found = sections.sections.get(id) or sections.child(above.id, slug)
-        if found and found.type == kind:
-            path = sections.url(found.parent_id, found.slug)
-            live = found.is_live(self.moment) and sections.is_live(found.parent_id, self.moment)
-            return Home(found.id, path, is_live=live)
-        if found and kind == Folder.type_name:
-            raise SectionError(f"--section: “{slug}” is a {str(get(found.type).label).lower()}; name a folder.")
-        slug = slug if slug and not imports.taken_slugs(above.id, [slug]) else slugs.free(slug, above.id)
+        existing = sections.sections.get(id) or sections.child(parent.id, slug)
+        if existing and existing.type == kind:
+            path = sections.url(existing.parent_id, existing.slug)
+            is_live = existing.is_live(self.moment) and sections.is_live(existing.parent_id, self.moment)
+            return TargetSection(existing.id, path, is_live=is_live)
+        if existing and kind == Folder.type_name:
+            raise SectionError(f"--section: “{slug}” is a {str(get(existing.type).label).lower()}; name a folder.")
+        slug = slug if slug and not imports.taken_slugs(parent.id, [slug]) else slugs.free(slug, parent.id)
         try:
-            slugs.check(slug, above.id)
+            slugs.check(slug, parent.id)
         except InvalidSlug as error:
             raise SectionError(f"--section: {error}") from error
-        self.planned[id] = partial(self._make, id, kind, slug, title[:LONGEST_TITLE], above)
-        return Home(id, f"{above.path}/{slug}", is_live=above.is_live, slug=slug)
+        self.planned[id] = partial(self._create, id, kind, slug, title[:MAX_TITLE], parent)
+        return TargetSection(id, f"{parent.path}/{slug}", is_live=parent.is_live, slug=slug)
 
-    def _make(self, id: ObjectId, kind: str, slug: str, title: str, above: Home) -> None:
-        self.make(above.id)
+    def _create(self, id: ObjectId, kind: str, slug: str, title: str, parent: TargetSection) -> None:
+        self.create(parent.id)
         self.report.written["section"] += 1
-        if self.pretend:
+        if self.dry_run:
             return
         editing.create(
-            importer(),
+            import_actor(),
             type=kind,
-            parent_id=above.id,
+            parent_id=parent.id,
             slug=slug,
             title=title,
             fields={"published": self.moment},

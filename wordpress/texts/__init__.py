@@ -1,1 +1,1 @@
-"""The texts of an export: WordPress's HTML and shortcodes as the HTML and Markdown of this site."""
+"""The texts of an export: conversion of WordPress's HTML and shortcodes to the HTML and Markdown of this site."""

@@ -1,7 +1,7 @@
-"""Blocks of WordPress's editor: comments in a body that name a block and its attributes.
+"""Blocks of WordPress's editor: comments in a body that contain the name and attributes of a block.
 
-What a block shows stands between its markers. Those that WordPress fills when it shows the post are resolved here, if the
-export has what goes there: synced patterns and footnotes. The others are named.
+The content of a block is between its markers. WordPress inserts some contents when it shows the post. Of these, synced
+patterns and footnotes are inserted here if the export contains them. The others are reported.
 """
 
 import json
@@ -17,30 +17,30 @@ __all__ = [
     "LOST_PATTERN",
     "Block",
     "Footnote",
-    "footnote_list",
+    "expand_patterns",
+    "link_footnotes",
     "parse",
     "read_footnotes",
-    "with_marks",
-    "with_patterns",
+    "render_footnotes",
 ]
 
-# Synced patterns in one text, and how far they may be within each other.
-MOST_PATTERNS = 200
-DEEPEST = 5
-# How a text's list of what it lost names blocks and synced patterns.
+# Maximum number of synced patterns in one text, and their maximum nesting.
+MAX_PATTERNS = 200
+MAX_DEPTH = 5
+# How blocks and synced patterns begin in the list of what a text lost.
 LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
-# More than this (characters) is no post.
-LONGEST = 16 * 1024 * 1024
+# In characters. No real post is longer.
+MAX_LENGTH = 16 * 1024 * 1024
 
 _PATTERN = re.compile(r"<!--\s*wp:block\s+(\{[^<>]{0,20000}\})\s*/?-->")
 _BLOCK = re.compile(r"<!--\s*(/?)wp:([a-z][a-z0-9/_-]*)(?:\s*(\{.*\}))?\s*(/?)-->\Z", re.DOTALL)
 _MARK = re.compile(r"<sup\b([^<>]*)>\s*<a\b[^<>]*>([^<>]*)</a>\s*</sup>", re.IGNORECASE)
-_BACK = "\u21a9\ufe0e"
+_BACK_LINK = "\u21a9\ufe0e"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A marker of a block. `is_empty`: nothing stands in the block."""
+    """A marker of a block. `is_empty`: the block has no content."""
 
     name: str
     attributes: dict[str, Any]
@@ -49,7 +49,7 @@ class Block:
 
     @property
     def picture(self) -> int:
-        """The number of the picture that the block shows; 0 for none."""
+        """Return the id of the picture that the block shows; 0 for none."""
         number = self.attributes.get("mediaId" if self.name == "media-text" else "id")
         shows = self.name in ("image", "cover", "media-text") and not self.is_end
         return number if shows and isinstance(number, int) else 0
@@ -57,7 +57,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A footnote of a post: the id by which its mark in the text names it, and its HTML."""
+    """A footnote of a post: its id, to which its mark in the text refers, and its HTML."""
 
     id: str
     html: str
@@ -65,43 +65,49 @@ class Footnote:
 
 def parse(token: Token) -> Block | None:
     """Return the block whose marker a comment is; None for other comments."""
-    found = _BLOCK.match(token.source)
-    if not found:
+    match = _BLOCK.match(token.source)
+    if not match:
         return None
     try:
-        values = json.loads(found[3] or "{}")
+        values = json.loads(match[3] or "{}")
     except (ValueError, RecursionError):
         values = {}
-    return Block(found[2].removeprefix("core/"), values, bool(found[1]), bool(found[4]))
+    return Block(match[2].removeprefix("core/"), values, bool(match[1]), bool(match[4]))
 
 
-def with_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
-    """Return a body with the contents of synced patterns where they are used; what is not there is added to `lost`."""
-    left = MOST_PATTERNS
-    room = LONGEST
+def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
+    """Return a body with the contents of its synced patterns. Patterns that cannot be inserted are added to `lost`."""
+    patterns_left = MAX_PATTERNS
+    characters_left = MAX_LENGTH
 
-    def content(found: re.Match[str], above: tuple[int, ...]) -> str:
-        nonlocal left, room
+    def replace_pattern(match: re.Match[str], ancestors: tuple[int, ...]) -> str:
+        nonlocal patterns_left, characters_left
         try:
-            values = json.loads(found[1])
+            values = json.loads(match[1])
         except (ValueError, RecursionError):
             values = {}
         number = values.get("ref")
         body = pattern(number) if isinstance(number, int) else None
-        left -= 1
-        room -= len(body or "")
-        if body is None or number in above or len(above) >= DEEPEST or left < 0 or room < 0:
+        patterns_left -= 1
+        characters_left -= len(body or "")
+        if (
+            body is None
+            or number in ancestors
+            or len(ancestors) >= MAX_DEPTH
+            or patterns_left < 0
+            or characters_left < 0
+        ):
             lost.setdefault(f"{LOST_PATTERN}{number}")
             return ""
         if values.get("content"):
             lost.setdefault(f"what the post changed in the synced pattern {number}")
-        return _PATTERN.sub(lambda inner: content(inner, (*above, number)), body)
+        return _PATTERN.sub(lambda inner_match: replace_pattern(inner_match, (*ancestors, number)), body)
 
-    return _PATTERN.sub(lambda found: content(found, ()), source)
+    return _PATTERN.sub(lambda match: replace_pattern(match, ()), source)
 
 
 def read_footnotes(stored: str) -> list[Footnote] | None:
-    """Return the footnotes that WordPress stored beside a post, as JSON; None if they cannot be read."""
+    """Return the footnotes that WordPress stored as JSON with a post; None if they cannot be parsed."""
     try:
         values = json.loads(stored or "[]")
         return [Footnote(str(value["id"]), str(value["content"])) for value in values]
@@ -109,30 +115,30 @@ def read_footnotes(stored: str) -> list[Footnote] | None:
         return None
 
 
-def with_marks(text: str, notes: list[Footnote], lost: dict[str, None]) -> str:
-    """Return a text whose marks lead to the footnotes; the mark of one that is not there stays as a number."""
+def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> str:
+    """Return a text whose marks link to its footnotes. The mark of a missing footnote becomes a plain number."""
     numbers = {note.id: number for number, note in enumerate(notes, 1)}
     seen: set[int] = set()
 
-    def mark(found: re.Match[str]) -> str:
-        name = attributes(found[1]).get("data-fn")
+    def replace_mark(match: re.Match[str]) -> str:
+        name = attributes(match[1]).get("data-fn")
         if name is None:
-            return found[0]
+            return match[0]
         number = numbers.get(name)
         if number is None:
-            lost.setdefault(f"the footnote {found[2]}")
-            return f"<sup>{found[2]}</sup>"
-        again = "" if number not in seen else ".2"
+            lost.setdefault(f"the footnote {match[2]}")
+            return f"<sup>{match[2]}</sup>"
+        suffix = "" if number not in seen else ".2"
         seen.add(number)
-        return f'<sup class="footnote-ref"><a id="fnref.{number}{again}" href="#fn.{number}">{number}</a></sup>'
+        return f'<sup class="footnote-ref"><a id="fnref.{number}{suffix}" href="#fn.{number}">{number}</a></sup>'
 
-    return _MARK.sub(mark, text)
+    return _MARK.sub(replace_mark, text)
 
 
-def footnote_list(notes: list[str]) -> str:
-    """Return the list of the footnotes, from the HTML of each."""
+def render_footnotes(notes: list[str]) -> str:
+    """Return the HTML of the list of footnotes, from the HTML of each."""
     items = "".join(
-        f'<li id="fn.{number}"><p>{note} <a class="footnote-back" href="#fnref.{number}">{_BACK}</a></p></li>\n'
+        f'<li id="fn.{number}"><p>{note} <a class="footnote-back" href="#fnref.{number}">{_BACK_LINK}</a></p></li>\n'
         for number, note in enumerate(notes, 1)
     )
     return f'<div class="footnotes">\n<ol>\n{items}</ol>\n</div>'

@@ -1,8 +1,8 @@
-"""Turns the body of a WordPress post into HTML that stands by itself.
+"""Conversion of the body of a WordPress post to independent HTML.
 
-Block markers and shortcodes are resolved, paragraphs made, links to the old site's pages led to the new ones. What this
-site has inserts for becomes one (wordpress/texts/inserts.py), what cannot be shown (missing pictures, other players) a
-link. The result is not yet clean: nothing here decides what is safe.
+It resolves block markers and shortcodes, makes paragraphs, and points links to the old site at the new pages. Some
+content becomes an insert of this site (wordpress/texts/inserts.py). Content that cannot be shown (missing pictures,
+other players) becomes a link. The result is not sanitized yet.
 """
 
 import re
@@ -20,11 +20,11 @@ from wordpress.texts.paragraphs import paragraphs
 from wordpress.texts.shortcodes import expand, label_of
 from wordpress.texts.tokens import BLOCKS, TAG, Token, attributes, link, tokens
 
-__all__ = ["Body", "File", "Library", "convert", "plain", "slug_of"]
+__all__ = ["Body", "File", "Library", "convert", "plain", "make_slug"]
 
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
-# WordPress turns an address on a line of its own into what it shows there.
+# WordPress embeds the content of a URL that is alone on a line.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
@@ -33,27 +33,30 @@ SLIDESHARE = re.compile(r"https?://(?:www\.)?slideshare\.net/slideshow/embed_cod
 GIST = re.compile(r"(https://gist\.github\.com/[\w/-]+)\.js(?:\?|\Z)")
 VIMEO = re.compile(r"https?://player\.vimeo\.com/video/(\d+)")
 PLAYERS = {"audio", "video", "iframe", "object", "embed"}
-# The parameters of an <object> that name what it shows.
+# Parameters of an <object> that contain the URL of its content.
 MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
-# Elements of which a clean text has nothing, not even words.
+# Elements that the sanitizer removes with their content.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
-# Attributes with the URL of a picture. The others are those of plugins that put a placeholder into `src`.
+# Attributes with the URL of a picture. All except `src` belong to plugins that put a placeholder in `src`.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
-NUMBERED = re.compile(r"\bwp-image-(\d{1,18})\b")
+PICTURE_CLASS = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
-# Covers and groups show a picture behind their text; elements that can have one in front of it.
+# Covers and groups show a background picture. BACKED: elements that can get the picture before their content instead.
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
-# Blocks that show nothing of their own, or whose contents are put in.
+# Blocks without visible content, or whose content is inserted.
 EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the old site. `url` is where it was; `src` where it is on the new site, and `page` the address of its page
-    there: "" when it is not there, or not for visitors."""
+    """A file of the old site.
+
+    `url`: its old URL. `src`: its source on the new site, "" if it is not there. `page`: the URL of its page there, ""
+    if readers cannot see it.
+    """
 
     url: str
     title: str = ""
@@ -62,25 +65,31 @@ class File:
 
 
 class Library(Protocol):
-    """What the converter has to know of the rest of the export."""
+    """What the converter needs to know about the rest of the export."""
 
     def page(self, url: str) -> str:
-        """The new address of the old site's page at `url` (absolute); "" when it is none that visitors may see."""
+        """Return the new URL of the old site's page at an absolute URL; "" if readers can see no such page."""
 
     def file(self, url: str, number: int = 0) -> File:
-        """The picture at `url` (absolute), the old site's or another's; `number` is the old site's id of it, 0 if unknown."""
+        """Return the picture at an absolute URL, of the old site or another.
+
+        `number`: its id on the old site, 0 if unknown.
+        """
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """The pictures with these ids, or, without any, the post's own."""
+        """Return the pictures with some ids; without ids, return the pictures of the post."""
 
     def pattern(self, number: int) -> str | None:
-        """The content of the synced pattern with this id; None when it is not there."""
+        """Return the content of a synced pattern; None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A converted body: `missing` are the addresses of pictures and players that became links; `lost` is what left
-    nothing: shortcodes, blocks, elements, footnotes, in words."""
+    """A converted body.
+
+    `missing`: URLs of pictures and players that became links. `lost`: shortcodes, blocks, elements and footnotes that
+    left nothing, in words.
+    """
 
     html: str
     missing: tuple[str, ...]
@@ -88,29 +97,35 @@ class Body:
 
 
 def convert(source: str, base: str, library: Library, footnotes: str = "") -> Body:
-    """Convert `source`, the body of the post that was at the absolute address `base`. `footnotes` are those that
-    WordPress stored beside it, as JSON."""
+    """Convert the body of a post.
+
+    `base`: the absolute URL of the post. `footnotes`: those that WordPress stored with it, as JSON.
+    """
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     missing: dict[str, None] = {}
     lost: dict[str, None] = {}
-    source = blocks.with_patterns(source, library.pattern, lost)
+    source = blocks.expand_patterns(source, library.pattern, lost)
     return Body(_html(source, base, library, footnotes, missing, lost), tuple(missing), tuple(lost))
 
 
 def plain(html: str) -> str:
-    """`html`, a title or an excerpt, as text on one line: tags go, character references are resolved. A "<" that
-    begins no tag stays."""
-    kept = TAG.sub(lambda tag: " " if tag[2].lower() in BLOCKS | {"br"} else "", html)
-    text = " ".join(unescape(kept).split())
+    """Return a title or an excerpt as text on one line, without tags and with resolved character references.
+
+    A "<" that does not start a tag stays.
+    """
+    without_tags = TAG.sub(lambda tag: " " if tag[2].lower() in BLOCKS | {"br"} else "", html)
+    text = " ".join(unescape(without_tags).split())
     return "" if is_blank(text) else text
 
 
-def slug_of(text: str) -> str:
-    """`text` as part of an address, in any script: its letters and digits in lower case, joined by hyphens. "" when it
-    has none. An address's own escapes (%ce%b5) are resolved."""
+def make_slug(text: str) -> str:
+    """Return `text` as part of a URL, in any script: letters and digits in lower case, joined with hyphens.
+
+    Returns "" if it has none. Escapes of URLs (%ce%b5) are resolved.
+    """
     text = unicodedata.normalize("NFC", unquote(text, errors="ignore")).lower()
-    kept = "".join(letter if _is_word(letter) else "-" for letter in unicodedata.normalize("NFC", text))
-    return re.sub("-+", "-", kept).strip("-_")
+    characters = "".join(letter if _is_word(letter) else "-" for letter in unicodedata.normalize("NFC", text))
+    return re.sub("-+", "-", characters).strip("-_")
 
 
 def _is_word(letter: str) -> bool:
@@ -120,43 +135,46 @@ def _is_word(letter: str) -> bool:
 def _html(
     source: str, base: str, library: Library, footnotes: str, missing: dict[str, None], lost: dict[str, None]
 ) -> str:
-    """The HTML of `source`; what became a link is added to `missing`, what left nothing to `lost`."""
+    """Return the converted HTML of `source`. Adds to `missing` what became a link, and to `lost` what left nothing."""
 
-    made = 0
+    gallery_count = 0
 
     def gallery(values: dict[str, str]) -> str:
-        nonlocal made
+        nonlocal gallery_count
         numbers = [int(number) for number in re.findall(r"\d{1,18}", values.get("ids", ""))]
         files = library.gallery(numbers)
         if len(files) < len(numbers) and files:
             lost.setdefault(f"{len(numbers) - len(files)} of the {len(numbers)} pictures of a gallery")
-        placed = inserts.galleries([file.src for file in files])
-        if placed and made + len(placed) <= Gallery.most:
-            made += len(placed)
-            return "\n".join(placed)
-        # By their old addresses, as all pictures of the text are: the rewriter knows where they are now.
+        gallery_inserts = inserts.gallery_inserts([file.src for file in files])
+        if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
+            gallery_count += len(gallery_inserts)
+            return "\n".join(gallery_inserts)
+        # The old URLs are used, as for all pictures of the text. The rewriter replaces them.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
 
-    # Blocks come with their paragraphs; WordPress too leaves the layout of such a body alone.
+    # Blocks contain their paragraphs. WordPress does not change the layout of such bodies either.
     has_blocks = bool(BLOCK_MARKER.search(source))
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
     lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
     notes = blocks.read_footnotes(footnotes)
     if notes is None:
         lost.setdefault("the footnotes, which cannot be read")
-    text = blocks.with_marks(_without_markers(expanded.text, lost), notes or [], lost)
+    text = blocks.link_footnotes(_without_markers(expanded.text, lost), notes or [], lost)
     rewriter = _Rewriter(base, library, missing, lost)
     html = rewriter.rewrite(text)
-    html = inserts.placed(html.strip() if has_blocks else paragraphs(html))
+    html = inserts.place_inserts(html.strip() if has_blocks else paragraphs(html))
     if notes and (FOOTNOTES.search(source) or 'class="footnote-ref"' in text):
-        html += "\n" + blocks.footnote_list([rewriter.rewrite(note.html) for note in notes])
+        html += "\n" + blocks.render_footnotes([rewriter.rewrite(note.html) for note in notes])
     return html
 
 
 def _without_markers(text: str, lost: dict[str, None]) -> str:
-    """A text without comments. Its pictures keep the numbers that their blocks give; blocks that showed what is not in the
-    text are added to `lost`."""
+    """Return a text without comments.
+
+    Pictures get the ids from their blocks as attributes. Blocks with content that the text does not contain are added
+    to `lost`.
+    """
     parts: list[str] = []
     number = 0
     for token in tokens(text):
@@ -175,7 +193,7 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
-    """A picture, or what stands for one that is not there: a link to where it was, or words inside a link."""
+    """Return a picture. If it is missing, return a link to its old URL, or only its text inside a link."""
     text = alt or file.title or label_of(file.url)
     if file.src:
         return f'<img src="{escape(file.src)}" alt="{escape(alt or file.title)}">'
@@ -184,7 +202,7 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 
 
 class _Rewriter:
-    """Goes over the tags of one body and changes where they lead."""
+    """Rewrites the links, pictures and players of a body."""
 
     def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base
@@ -194,8 +212,8 @@ class _Rewriter:
         self.in_link = False
 
     def rewrite(self, html: str) -> str:
-        """`html` with its links led on and its pictures and players as they can be shown."""
-        changed: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
+        """Return `html` with new URLs in its links, and with pictures and players in a form that can be shown."""
+        rewriters: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
         parts: list[str] = []
         for token in tokens(html):
             if token.name in LOST and token.kind != "close":
@@ -204,14 +222,14 @@ class _Rewriter:
                 parts.append(self.gist(token))
                 continue
             if token.kind == "text" and token.source.isspace():
-                # What is left of the lines that only had block markers.
+                # Block markers on their own lines leave blank lines behind.
                 parts.append(BLANK_LINES.sub("\n\n", token.source))
             elif token.kind == "text":
                 parts.append(token.source if self.in_link else LONE_URL.sub(_lone_link, token.source))
             elif token.kind in ("whole", "void") and token.name in PLAYERS:
                 parts.append(self.player(token))
-            elif token.kind in ("open", "void") and token.name in changed:
-                parts.append(changed[token.name](token))
+            elif token.kind in ("open", "void") and token.name in rewriters:
+                parts.append(rewriters[token.name](token))
             elif token.kind == "open" and token.name in BACKED and "background" in token.rest:
                 parts.append(token.source + self.background(token))
             else:
@@ -220,7 +238,7 @@ class _Rewriter:
         return "".join(parts)
 
     def absolute(self, address: str) -> str:
-        """`address` as it was seen from the post; "" when it is none of the web's."""
+        """Return the absolute form of a URL in the post; "" if it is not an http or https URL."""
         if not address:
             return ""
         try:
@@ -230,14 +248,14 @@ class _Rewriter:
             return ""
 
     def anchor(self, token: Token) -> str:
-        """The start of a link: to the new place of an old page, else to where it led."""
+        """Return the start tag of a link: to the new URL of an old page, or to its original URL."""
         self.in_link = True
         values = attributes(token.rest)
         if name := values.pop("name", ""):
-            # How places in a text were named before HTML 4.
+            # Before HTML 4, `name` identified a place in a text.
             values.setdefault("id", name)
         address = values.get("href", "")
-        # mailto: and the like stay; the cleaning decides which of them are allowed.
+        # Links such as mailto: stay. The sanitizer decides which are allowed.
         if address and not address.startswith("#") and (url := self.absolute(address)):
             values["href"] = self.library.page(url) or url
         elif not name:
@@ -245,7 +263,7 @@ class _Rewriter:
         return "<a" + "".join(f' {name}="{escape(value)}"' for name, value in values.items()) + ">"
 
     def image(self, token: Token) -> str:
-        """A picture by its new address, or what stands for it: pages here show none from elsewhere."""
+        """Return a picture with its new URL, or a link instead, because pages of this site show no external pictures."""
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()
         if EMOJI.search(values.get("class", "")):
@@ -261,8 +279,8 @@ class _Rewriter:
     def background(self, token: Token) -> str:
         """Return the background picture of an element as a picture before its content; "" if there is none."""
         values = attributes(token.rest)
-        found = BACKGROUND.search(values.get("style", ""))
-        url = self.absolute(found[1]) if found else ""
+        match = BACKGROUND.search(values.get("style", ""))
+        url = self.absolute(match[1]) if match else ""
         if not url:
             return ""
         file = self.library.file(url, self.number(values))
@@ -270,46 +288,47 @@ class _Rewriter:
 
     @staticmethod
     def number(values: dict[str, str]) -> int:
-        """Return the old site's id of the picture that an element shows; 0 if it doesn't tell."""
-        found = NUMBERED.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
-        return int(found[1]) if found else 0
+        """Return the old site's id of the picture in an element; 0 if it has none."""
+        match = PICTURE_CLASS.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
+        return int(match[1]) if match else 0
 
     def player(self, token: Token) -> str:
-        """A link in place of a player, an embedded page included."""
-        found = next((piece for piece in self.sources(token) if piece), "")
-        if not found:
+        """Return a link instead of a player or an embedded page."""
+        url = next((piece for piece in self.sources(token) if piece), "")
+        if not url:
             self.lost.setdefault(f"<{token.name}>")
             return ""
-        if video := YOUTUBE.match(found):
-            found = f"https://www.youtube.com/watch?v={video[1]}"
-        elif video := VIMEO.match(found):
-            found = f"https://vimeo.com/{video[1]}"
-        elif slides := SLIDESHARE.match(found):
-            found = slides[0]
+        if video := YOUTUBE.match(url):
+            url = f"https://www.youtube.com/watch?v={video[1]}"
+        elif video := VIMEO.match(url):
+            url = f"https://vimeo.com/{video[1]}"
+        elif slides := SLIDESHARE.match(url):
+            url = slides[0]
         if token.name in ("audio", "video"):
-            self.missing.setdefault(found)
-        return escape(label_of(found), quote=False) if self.in_link else link(found, label_of(found))
+            self.missing.setdefault(url)
+        return escape(label_of(url), quote=False) if self.in_link else link(url, label_of(url))
 
     def sources(self, token: Token) -> list[str]:
-        """The addresses that a player names, in itself and in what stands inside it."""
+        """Return the URLs in a player and in the elements inside it."""
         inner = token.source[len(token.name) + 1 :] if token.name in ("audio", "video", "object") else ""
-        found = [attributes(token.rest)]
-        found += [attributes(piece.rest) for piece in tokens(inner) if piece.name in ("source", "embed", "param")]
+        elements = [attributes(token.rest)]
+        elements += [attributes(piece.rest) for piece in tokens(inner) if piece.name in ("source", "embed", "param")]
         values = (
-            each.get("src") or each.get("data") or (each.get("name") in MOVIE and each.get("value")) for each in found
+            element.get("src") or element.get("data") or (element.get("name") in MOVIE and element.get("value"))
+            for element in elements
         )
         return [self.absolute(value) for value in values if value]
 
     def gist(self, token: Token) -> str:
-        """A link to the gist that a script would show; other scripts go."""
-        found = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
-        if found and not self.in_link:
-            return link(found[1], found[1])
+        """Return a link to the gist that a script would show; "" for other scripts."""
+        match = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
+        if match and not self.in_link:
+            return link(match[1], match[1])
         if token.name == "script" and token.kind != "close":
             self.lost.setdefault("<script>")
         return ""
 
 
-def _lone_link(found: re.Match[str]) -> str:
-    url = unescape(found[1])
-    return found[0].replace(found[1], link(url, url))
+def _lone_link(match: re.Match[str]) -> str:
+    url = unescape(match[1])
+    return match[0].replace(match[1], link(url, url))

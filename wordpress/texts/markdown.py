@@ -1,7 +1,7 @@
-"""Turns a comment as WordPress stored it, HTML with line ends, into Markdown: what commenters here type and may edit.
+"""Conversion of WordPress comments, which are HTML with line breaks, to Markdown, which commenters here type and can edit.
 
-What Markdown cannot say for certain (formatting that begins or ends at punctuation inside a word) is left as plain
-text; no text is lost.
+Formatting that Markdown cannot express reliably, such as marks at punctuation inside a word, is left as plain text. No
+text is lost.
 """
 
 import re
@@ -15,20 +15,20 @@ __all__ = ["to_markdown"]
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>~|#]|&(?=#?\w+;)")
 LINE_START = re.compile(r"^(\d{1,9})(?=[.)])|^(?=[-+=:])")
-# A longer one is no link.
+# Longer URLs do not become links.
 URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
-# Deeper quotations and lists are laid out as if they were not nested.
-DEEPEST = 12
+# Deeper quotations and lists are written as if they were not nested.
+MAX_DEPTH = 12
 
 
 def to_markdown(html: str) -> str:
-    """`html`, text with some tags and line ends, as Markdown."""
+    """Return HTML with some tags and line breaks as Markdown."""
     writer = _Writer()
     for token in tokens(paragraphs(html)):
-        writer.take(token)
+        writer.feed(token)
     return writer.end()
 
 
@@ -43,8 +43,8 @@ class _Frame:
     holds_blocks: bool = False
 
     def flush(self) -> None:
-        """Make a block of the line."""
-        # A line end here is always a break; one at the end of a block would show its backslash.
+        """Turn the line into a block."""
+        # Every line end here is a break. A break at the end of a block would show its backslash.
         text = re.sub(r"(?:\\\n|\s)+\Z", "", "".join(self.line)).lstrip()
         self.line = []
         if text:
@@ -52,11 +52,11 @@ class _Frame:
 
 
 class _Writer:
-    """Keeps a frame for each open element; a closed one becomes text of the frame around it."""
+    """Has a frame for each open element. A closed element becomes text of its parent's frame."""
 
     def __init__(self) -> None:
         self.frames = [_Frame("")]
-        # How many open elements are laid out by what stands in front of each of their lines.
+        # The number of open elements that put a prefix before each of their lines.
         self.depth = 0
         self.links = 0
 
@@ -64,8 +64,8 @@ class _Writer:
     def top(self) -> _Frame:
         return self.frames[-1]
 
-    def take(self, token: Token) -> None:
-        """Take the next token."""
+    def feed(self, token: Token) -> None:
+        """Process the next token."""
         if token.kind in ("text", "shortcode"):
             self.text(token.source)
         elif token.kind == "open":
@@ -84,32 +84,32 @@ class _Writer:
             self.top.line.append(_code(_inner(token)))
 
     def block(self, text: str) -> None:
-        """Add a block that is no line of text."""
+        """Add a block that is not a line of text."""
         self.top.flush()
         self.top.blocks.append(text)
         self.top.holds_blocks = True
 
     def end(self) -> str:
-        """All that was taken."""
+        """Return the Markdown of all tokens."""
         self.top.flush()
         return "\n\n".join(self.top.blocks)
 
     def text(self, source: str) -> None:
-        """Text, with all that Markdown would take for markup escaped; an address becomes a link."""
+        """Add text, with Markdown's special characters escaped. URLs become links."""
         text = re.sub(r"\s+", " ", unescape(source).replace("\xa0", " "))
         at_start = not self.written()
         if at_start:
             text = text.lstrip()
-        at = 0
-        for found in () if self.links else URL.finditer(text):
-            self.top.line.append(_escaped(text[at : found.start()], at_start and not at))
-            url = _without_stops(found[0])
+        position = 0
+        for match in () if self.links else URL.finditer(text):
+            self.top.line.append(_escaped(text[position : match.start()], at_start and not position))
+            url = _without_punctuation(match[0])
             self.top.line.append(f"<{url}>")
-            at = found.start() + len(url)
-        self.top.line.append(_escaped(text[at:], at_start and not at))
+            position = match.start() + len(url)
+        self.top.line.append(_escaped(text[position:], at_start and not position))
 
     def written(self) -> str:
-        """What was written last in the present line, "" at its start; open inline elements are looked through."""
+        """Return the latest part of the current line, including open inline elements; "" at its start."""
         for frame in reversed(self.frames):
             for part in reversed(frame.line):
                 if part:
@@ -119,7 +119,7 @@ class _Writer:
         return ""
 
     def void(self, token: Token) -> None:
-        """A line break, a rule or a picture."""
+        """Add a line break, a rule or the text of a picture."""
         values = attributes(token.rest)
         if token.name == "br":
             if self.written():
@@ -130,7 +130,7 @@ class _Writer:
             self.text(values.get("alt", "") or values.get("title", ""))
 
     def close(self, frame: _Frame, *, block: bool) -> None:
-        """An element has ended."""
+        """Add the content of an element that has ended to the frame around it."""
         self.links -= frame.name == "a"
         if not block:
             self.top.line.append(self.inline(frame))
@@ -139,18 +139,18 @@ class _Writer:
         self.depth -= frame.name in NESTING
         if not frame.blocks:
             return
-        if self.depth < DEEPEST:
+        if self.depth < MAX_DEPTH:
             self.lay_out(frame)
-        # Taking the list over keeps deep nesting cheap.
+        # Reusing the list, instead of copying it, makes deep nesting cheap.
         if self.top.blocks:
             self.top.blocks.extend(frame.blocks)
         else:
             self.top.blocks = frame.blocks
 
     def lay_out(self, frame: _Frame) -> None:
-        """Mark the lines of a block that has ended as what it was."""
+        """Add Markdown's marks to the lines of a finished block."""
         name = frame.name
-        # A cell with one line of text can stand in a line with its neighbours.
+        # A cell with one line of text can be on the same line as its neighbours.
         self.top.holds_blocks |= frame.holds_blocks or name not in ("td", "th") or len(frame.blocks) > 1
         is_line = len(frame.blocks) == 1 and "\n" not in frame.blocks[0] and not frame.holds_blocks
         if is_line and re.fullmatch("h[1-6]", name):
@@ -165,7 +165,7 @@ class _Writer:
             frame.blocks = [" \\| ".join(frame.blocks)]
 
     def inline(self, frame: _Frame) -> str:
-        """What an inline element becomes in the line around it."""
+        """Return the Markdown of an inline element."""
         text = "".join(frame.line)
         if frame.name == "a":
             return _link(attributes(frame.rest).get("href", "").strip(), text)
@@ -177,14 +177,17 @@ class _Writer:
         before = text[:start]
         inner = text[start:end]
         after = text[end:]
-        # A mark beside another mark, or around or beside a part of one, could pair up wrongly.
+        # A mark next to another mark, or around a part of one, could pair up with the wrong mark.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"
 
 
-def _without_stops(url: str) -> str:
-    """Return a URL without the punctuation that ends the sentence. A parenthesis that the URL opened belongs to the URL."""
+def _without_punctuation(url: str) -> str:
+    """Return a URL without the punctuation at the end of a sentence.
+
+    A closing parenthesis stays if the URL contains its opening one.
+    """
     while len(url) > len("https://"):
         if not url.endswith(tuple(".,;:!?'\"")) and not (url.endswith(")") and url.count(")") > url.count("(")):
             break
@@ -193,8 +196,8 @@ def _without_stops(url: str) -> str:
 
 
 def _edge(text: str) -> int:
-    """How many characters stand in front of the first letter or digit."""
-    return len(text) if (found := re.search(r"\w", text)) is None else found.start()
+    """Return the number of characters before the first letter or digit."""
+    return len(text) if (match := re.search(r"\w", text)) is None else match.start()
 
 
 def _escaped(text: str, at_start: bool) -> str:
@@ -203,13 +206,13 @@ def _escaped(text: str, at_start: bool) -> str:
 
 
 def _inner(token: Token) -> str:
-    """The text inside an element that was taken whole."""
+    """Return the text inside an element with its content."""
     inner = token.source[token.source.index(">") + 1 : token.source.rindex("</")]
     return unescape(TAG.sub("", re.sub(r"<br\s*/?>\n?", "\n", inner)))
 
 
 def _code(text: str) -> str:
-    """Code in a line."""
+    """Return inline code."""
     text = " ".join(text.split())
     if not text:
         return ""
@@ -219,7 +222,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Code in lines of its own."""
+    """Return a fenced code block."""
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence}\n{text.strip(chr(10))}\n{fence}"
 
@@ -230,7 +233,7 @@ def _item(kind: str, number: int, text: str) -> str:
 
 
 def _link(url: str, text: str) -> str:
-    """A link; only its text where the address is none that Markdown can carry."""
+    """Return a link, or only its text if Markdown cannot contain its URL."""
     if not re.fullmatch(r"(?:https?|mailto):[^\s<>\\]+", url):
         return text
     return f"[{text}](<{url}>)" if text.strip() else f"<{url}>"

@@ -1,18 +1,18 @@
-"""Makes paragraphs of the text of WordPress's classic editor: a blank line ends one, a line end breaks the line.
+"""Paragraphs for texts from WordPress's classic editor: a blank line ends a paragraph, a line end is a line break.
 
-WordPress does this each time it shows a post; here it is done once, on import. Not a translation of its code: this
-walks over the tags and knows what each element may hold, so the result is always well nested.
+WordPress does this every time it shows a post; the import does it once. This is not a translation of WordPress's code.
+It walks through the tags and knows what each element may contain, so the result is always well nested.
 """
 
 import re
 from collections import Counter
 
-from wordpress.texts.tokens import WHOLE, Token, attributes, close_of, is_block, tokens, visible
+from wordpress.texts.tokens import WHOLE, Token, attributes, end_tag, is_block, to_html, tokens
 
 __all__ = ["paragraphs"]
 
-# How the text directly inside an element is laid out: every run a paragraph ("all"), only where there are several
-# ("many"), never ("lines": line ends break the line), or no text expected ("none"). The body itself is "".
+# How the text directly inside an element is laid out. "all": each run is a paragraph. "many": runs are paragraphs if
+# there are several. "lines": line ends are line breaks. "none": no text is expected. The body itself is "".
 LAYOUT = {
     **dict.fromkeys(("", "blockquote"), "all"),
     **dict.fromkeys(("caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "legend"), "lines"),
@@ -20,7 +20,7 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# An element that begins ends these, up to the list or table that holds them.
+# The start of an element ends these elements, up to the surrounding list or table.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -31,33 +31,33 @@ ENDS = {
 }
 BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 BREAK = "<br>\n"
-# Deeper formatting than this is dropped: what is left open is opened again in each paragraph that follows.
-DEEPEST = 16
+# Deeper formatting is dropped, because unclosed formatting is repeated in each following paragraph.
+MAX_DEPTH = 16
 
 
 def paragraphs(source: str) -> str:
-    """`source`, HTML with paragraphs set apart by blank lines, as HTML with paragraphs as elements."""
+    """Return HTML in which blank lines separate paragraphs as HTML with paragraph elements."""
     writer = _Writer()
     for token in tokens(source.replace("\r\n", "\n").replace("\r", "\n")):
-        writer.take(token)
+        writer.feed(token)
     return writer.end()
 
 
 class _Writer:
-    """Gathers a run of inline tokens until a block begins or ends, then lays it out as its element asks."""
+    """Collects inline tokens until a block begins or ends, then writes them in the layout of their element."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
         self.run: list[Token] = []
-        # Open blocks by name and start tag, and open formatting with the number of blocks around it.
+        # Open blocks (name, start tag), and open formatting (name, start tag, number of blocks around it).
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
-        # How many blocks of each name are open, so that looking for one that is not costs nothing.
+        # The number of open blocks by name, so that no search is needed if there is none.
         self.open: Counter[str] = Counter()
 
-    def take(self, token: Token) -> None:
-        """Take the next token of the body."""
-        # Code and the like that never ends would take all that follows: only its text counts.
+    def feed(self, token: Token) -> None:
+        """Process the next token of the body."""
+        # An element such as <code> without an end tag would contain the rest of the text, so only its text is used.
         if token.kind == "comment" or (token.kind == "open" and token.name in WHOLE):
             return
         if not is_block(token):
@@ -70,47 +70,47 @@ class _Writer:
             self.begin(token)
 
     def end(self) -> str:
-        """All that was taken, everything closed."""
+        """Return the HTML of all tokens, with all elements closed."""
         self.flush()
         while self.blocks:
             self.pop()
         return "".join(self.out).strip("\n")
 
     def begin(self, token: Token) -> None:
-        """A block begins: end what cannot hold it."""
+        """Open a block, after closing elements that cannot contain it."""
         if self.blocks and self.blocks[-1][0] == "p":
             self.pop()
-        ended, within = ENDS.get(token.name, (set(), set()))
+        closed_by, stop_at = ENDS.get(token.name, (set(), set()))
         for depth in range(len(self.blocks) - 1, -1, -1):
-            if self.blocks[depth][0] in within or not any(self.open[name] for name in ended):
+            if self.blocks[depth][0] in stop_at or not any(self.open[name] for name in closed_by):
                 break
-            if self.blocks[depth][0] in ended:
+            if self.blocks[depth][0] in closed_by:
                 while len(self.blocks) > depth:
                     self.pop()
         if token.kind == "open":
             self.blocks.append((token.name, token.source))
             self.open[token.name] += 1
         if token.name != "p":
-            single = token.kind != "open" or LAYOUT.get(token.name, "many") in ("all", "none")
-            self.out.append(token.source + ("\n" if single else ""))
+            ends_line = token.kind != "open" or LAYOUT.get(token.name, "many") in ("all", "none")
+            self.out.append(token.source + ("\n" if ends_line else ""))
 
     def close(self, name: str) -> None:
-        """An end tag: close down to its element; one that was never opened is dropped."""
+        """Close all elements up to the one that an end tag closes. An end tag without a start tag is dropped."""
         if self.open[name]:
             while self.pop() != name:
                 continue
 
     def pop(self) -> str:
-        """Close the innermost block and what formatting was opened inside it."""
+        """Close the innermost block and the formatting opened inside it. Return its name."""
         name, _ = self.blocks.pop()
         self.open[name] -= 1
         self.inline = [entry for entry in self.inline if entry[2] <= len(self.blocks)]
         if name != "p":
-            self.out.append(close_of(name) + "\n")
+            self.out.append(end_tag(name) + "\n")
         return name
 
     def flush(self) -> None:
-        """Write the run."""
+        """Write the collected inline tokens."""
         name, source = self.blocks[-1] if self.blocks else ("", "")
         layout = LAYOUT.get(name, "many")
         pieces = self.pieces(split=layout in ("all", "many", "p"))
@@ -123,98 +123,101 @@ class _Writer:
             self.out.extend(pieces)
 
     def pieces(self, *, split: bool) -> list[str]:
-        """The run cut at blank lines, each piece well nested, those that show nothing left out."""
-        found = []
+        """Return the inline tokens, split at blank lines.
+
+        Each piece is well nested, and invisible pieces are left out.
+        """
+        pieces = []
         piece = _Piece(self.inline)
         for token in self.run:
             if token.kind in ("text", "shortcode"):
-                first, *rest = BLANK_LINE.split(visible(token)) if split else [visible(token)]
+                first, *rest = BLANK_LINE.split(to_html(token)) if split else [to_html(token)]
                 piece.text(first)
                 for text in rest:
-                    found.append(piece.close(self.inline))
+                    pieces.append(piece.close(self.inline))
                     piece = _Piece(self.inline)
                     piece.text(text)
             elif token.kind == "open":
-                if len(self.inline) < DEEPEST:
+                if len(self.inline) < MAX_DEPTH:
                     self.inline.append((token.name, token.source, len(self.blocks)))
                     piece.tag(token.source)
-                    piece.shows = piece.shows or not {"id", "name"}.isdisjoint(attributes(token.rest))
+                    piece.is_visible = piece.is_visible or not {"id", "name"}.isdisjoint(attributes(token.rest))
             elif token.kind == "close":
                 self.close_inline(token.name, piece)
             else:
                 piece.element(token)
-        found.append(piece.close(self.inline))
-        return [text for text in found if text]
+        pieces.append(piece.close(self.inline))
+        return [text for text in pieces if text]
 
     def close_inline(self, name: str, piece: "_Piece") -> None:
-        """End formatting, also where it was not the last to begin: what began later is opened again behind it."""
+        """End formatting. If other formatting began after it, that is closed and opened again."""
         names = [entry[0] for entry in self.inline]
         if name not in names:
             return
-        at = len(names) - 1 - names[::-1].index(name)
-        later = self.inline[at + 1 :]
-        for entry in reversed(self.inline[at:]):
-            piece.tag(close_of(entry[0]))
+        index = len(names) - 1 - names[::-1].index(name)
+        later = self.inline[index + 1 :]
+        for entry in reversed(self.inline[index:]):
+            piece.tag(end_tag(entry[0]))
         for entry in later:
             piece.tag(entry[1])
-        del self.inline[at]
+        del self.inline[index]
 
 
 class _Piece:
-    """What becomes one paragraph, or the text of one element."""
+    """The content of one paragraph or one element."""
 
     def __init__(self, inline: list[tuple[str, str, int]]) -> None:
         self.parts = [source for _, source, _ in inline]
-        self.shows = False
-        # Where the parts after the last thing that is seen begin: line breaks there are none.
+        self.is_visible = False
+        # The index after the last visible part. Line breaks after it are dropped.
         self.tail = len(self.parts)
-        self.broken = False
+        self.ends_with_break = False
 
     def text(self, text: str) -> None:
-        """Text: each line end a line break, but none at the start, at the end and beside one that is there."""
+        """Add text. Line ends become line breaks, but not at the start or end, and not next to an existing one."""
         lines = text.split("\n")
         for number, line in enumerate(lines):
             if number:
                 self.line_end()
-            if self.broken or number:
+            if self.ends_with_break or number:
                 line = line.lstrip(" \t")
             if number < len(lines) - 1:
                 line = line.rstrip(" \t")
             if line:
                 self.parts.append(line)
             if line.replace("&nbsp;", "").strip():
-                self.seen()
+                self.mark_to_html()
 
     def line_end(self) -> None:
-        """A line end of the source."""
-        if self.shows and not self.broken:
+        """Add a line break for a line end of the source."""
+        if self.is_visible and not self.ends_with_break:
             self.parts.append(BREAK)
-            self.broken = True
+            self.ends_with_break = True
 
     def element(self, token: Token) -> None:
-        """Something without text of its own: an image, a break, code."""
+        """Add an element without text of its own: an image, a break, code."""
         if token.name == "br":
-            if self.broken and self.parts[-1] == BREAK:
+            if self.ends_with_break and self.parts[-1] == BREAK:
                 self.parts.pop()
             self.parts.append(BREAK)
-            self.broken = True
+            self.ends_with_break = True
         else:
             self.parts.append(token.source.replace("\n", "<br>") if token.name == "code" else token.source)
-            self.seen()
+            self.mark_to_html()
 
     def tag(self, source: str) -> None:
-        """Formatting that begins or ends."""
+        """Add a start or end tag of formatting."""
         self.parts.append(source)
 
-    def seen(self) -> None:
-        """What was added last is visible."""
-        self.shows = True
-        self.broken = False
+    def mark_to_html(self) -> None:
+        """Record that the latest part is visible."""
+        self.is_visible = True
+        self.ends_with_break = False
         self.tail = len(self.parts)
 
     def close(self, inline: list[tuple[str, str, int]]) -> str:
-        """The piece with its formatting closed; "" when it would show nothing."""
-        if not self.shows:
+        """Return the piece with its formatting closed; "" if nothing in it is visible."""
+        if not self.is_visible:
             return ""
         tail = [part for part in self.parts[self.tail :] if part != BREAK and part.strip()]
-        return "".join([*self.parts[: self.tail], *tail, *(close_of(entry[0]) for entry in reversed(inline))]).strip()
+        return "".join([*self.parts[: self.tail], *tail, *(end_tag(entry[0]) for entry in reversed(inline))]).strip()

@@ -1,8 +1,8 @@
-"""Resolves WordPress's shortcodes: what HTML can say becomes HTML, the rest goes, and brackets that are mere text stay.
+"""Expansion of WordPress's shortcodes: they become HTML if possible, otherwise they are removed. Other brackets stay as text.
 
-Which shortcodes a site knew, its plugins decided, and the export does not say. So beyond WordPress's own names one is
-taken for a shortcode when it has an end tag, when all that it holds are name=value pairs, when it closes itself, or
-when a lower-case word in brackets is a paragraph of its own.
+The plugins of a site define its shortcodes, and the export does not list them. So, besides WordPress's own names, these
+count as shortcodes: brackets with an end tag, with nothing but name=value pairs, with a closing slash, and a lower-case
+word that is alone in its paragraph.
 """
 
 import re
@@ -20,15 +20,15 @@ MEDIA = words(
     "tweet twitter video vimeo vine wpvideo youtube"
 )
 CODE = words("bash c code cpp csharp css html java javascript js php python ruby source sourcecode sql xml")
-# Made by WordPress or a common plugin from what is not in the post; nothing of it can be kept.
-SILENT = words(
+# Shortcodes of WordPress and common plugins whose content is not in the post, so it cannot be imported.
+DROPPED = words(
     "archives contact contact-field contact-form contact-form-7 display-posts googlemaps jetpack_subscription_form "
     "polldaddy poll recent_posts sitemap slideshow toc wp_sitemap_page"
 )
 CAPTIONS = words("caption wp_caption")
-KNOWN = MEDIA | SILENT | CAPTIONS | {"gallery"}
-# Where what a shortcode names by its number is to be seen; "{}" stands for the number.
-BY_NUMBER = {
+KNOWN = MEDIA | DROPPED | CAPTIONS | {"gallery"}
+# URLs of content that a shortcode identifies by its number, which replaces "{}".
+URLS_BY_NUMBER = {
     "dailymotion": "https://www.dailymotion.com/video/{}",
     "gist": "https://gist.github.com/{}",
     "instagram": "https://www.instagram.com/p/{}/",
@@ -43,121 +43,129 @@ BY_NUMBER = {
 SOURCES = ("src", "url", "mp3", "m4a", "ogg", "wav", "mp4", "m4v", "webm", "ogv", "wmv", "flv")
 
 URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
-# Possessive throughout: what has two readings would be tried in every combination.
+# All quantifiers are possessive. Otherwise, ambiguous input would be tried in every combination.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# "id=12&doc=a-b" is WordPress.com's own way; a gist's may have its author in front.
+# WordPress.com writes "id=12&doc=a-b". A gist may have its author before the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """The text without shortcodes, and the names of those that left nothing behind, in order."""
+    """The text without shortcodes, and the names of shortcodes that left nothing, in order."""
 
     text: str
     dropped: tuple[str, ...]
 
 
 def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
-    """Resolve the shortcodes in `source`; none inside code, comments and tags. `gallery` gives the HTML for the
-    attributes of a gallery, "" when none of its pictures is known."""
+    """Expand the shortcodes in `source`, except inside code, comments and tags.
+
+    `gallery` returns the HTML of a gallery for its attributes, "" if none of its pictures is known.
+    """
     expander = _Expander(list(tokens(source)), gallery)
     text = expander.between(0, len(expander.tokens))
     return Expanded(text, tuple(expander.dropped))
 
 
 def label_of(url: str) -> str:
-    """What to call an address: the name of a file, else the address itself."""
+    """Return the label of a URL: the name of a file, otherwise the URL itself."""
     name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
     return name if re.search(r"\.\w{2,5}\Z", name) else url
 
 
 class _Expander:
-    """One text's shortcodes, by their places among its tokens."""
+    """Expands the shortcodes of one text, by the indexes of its tokens."""
 
-    def __init__(self, found: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
-        self.tokens = found
+    def __init__(self, tokens: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
+        self.tokens = tokens
         self.gallery = gallery
         self.dropped: list[str] = []
-        # One in another is no figure of its own: authors do not nest them, and a thousand would be deep.
+        # A caption inside a caption does not become a figure. Authors don't nest captions, and a thousand would recurse
+        # too deeply.
         self.in_caption = False
-        # Where the end tag of a begun shortcode is, and the reverse.
-        self.partner = _partners(found)
+        # The index of the end tag for each opening shortcode, and the reverse.
+        self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:
-        """The text of the tokens from `start` up to `end`."""
+        """Return the expanded text of the tokens from `start` up to `end`."""
         parts: list[str] = []
-        at = start
-        while at < end:
-            token = self.tokens[at]
+        position = start
+        while position < end:
+            token = self.tokens[position]
             if token.kind != "shortcode":
                 parts.append(token.source)
-                at += 1
+                position += 1
                 continue
-            text, at = self.shortcode(token, at, end)
+            text, position = self.shortcode(token, position, end)
             parts.append(text)
         return "".join(parts)
 
-    def shortcode(self, token: Token, at: int, end: int) -> tuple[str, int]:
-        """What becomes of the shortcode at `at`, and where to go on."""
+    def shortcode(self, token: Token, position: int, end: int) -> tuple[str, int]:
+        """Return the replacement of the shortcode at `position`, and the position after it."""
         name = token.name.lower()
-        partner = self.partner.get(at, -1)
-        closed = at < partner < end
+        partner = self.partner.get(position, -1)
+        closed = position < partner < end
         if token.escaped:
-            return self.escaped(token, at, end)
+            return self.escaped(token, position, end)
         if token.closing:
-            return ("" if name in KNOWN or partner >= 0 else token.source), at + 1
+            return ("" if name in KNOWN or partner >= 0 else token.source), position + 1
         if name in CODE and closed:
-            raw = "".join(inner.source for inner in self.tokens[at + 1 : partner]).strip("\n")
+            raw = "".join(inner.source for inner in self.tokens[position + 1 : partner]).strip("\n")
             return f"\n\n<pre><code>{raw.replace('<', '&lt;')}</code></pre>\n\n", partner + 1
         if name in CAPTIONS and closed and not self.in_caption:
             self.in_caption = True
-            inner = self.between(at + 1, partner)
+            inner = self.between(position + 1, partner)
             self.in_caption = False
             return self.caption(token, inner), partner + 1
         if name == "gallery":
-            found = self.gallery(attributes(token.rest))
-            return (f"\n\n{found}\n\n" if found else self.drop(name)), at + 1
+            gallery_html = self.gallery(attributes(token.rest))
+            return (f"\n\n{gallery_html}\n\n" if gallery_html else self.drop(name)), position + 1
         if name in MEDIA:
-            inner = "".join(inner.source for inner in self.tokens[at + 1 : partner]) if closed else ""
-            return self.media(name, token.rest, inner) or self.drop(name), (partner if closed else at) + 1
+            inner = "".join(inner.source for inner in self.tokens[position + 1 : partner]) if closed else ""
+            return self.media(name, token.rest, inner) or self.drop(name), (partner if closed else position) + 1
         if name in KNOWN or partner >= 0 or ONLY_PAIRS.match(token.rest) or token.rest.strip() == "/":
-            return self.drop(name), at + 1
-        if not token.rest and WORD.match(token.name) and self.is_alone(at):
-            return self.drop(name), at + 1
-        return token.source, at + 1
+            return self.drop(name), position + 1
+        if not token.rest and WORD.match(token.name) and self.is_alone(position):
+            return self.drop(name), position + 1
+        return token.source, position + 1
 
-    def escaped(self, token: Token, at: int, end: int) -> tuple[str, int]:
-        """One with a doubled bracket is shown with a single one, but only when both ends, its own or those of the begun
-        and the ended one, are doubled. Else the bracket too many is text."""
-        front = token.source.startswith("[[")
-        back = token.source.endswith("]]")
-        partner = self.partner.get(at, -1)
-        single = replace(token, source=token.source[front : len(token.source) - back], escaped=False)
-        if front and back:
+    def escaped(self, token: Token, position: int, end: int) -> tuple[str, int]:
+        """Return the replacement of a shortcode with doubled brackets, and the position after it.
+
+        It is shown with single brackets if both ends are doubled: its own, or those of the opening and closing
+        shortcode. Otherwise the additional bracket is text.
+        """
+        is_front_doubled = token.source.startswith("[[")
+        is_back_doubled = token.source.endswith("]]")
+        partner = self.partner.get(position, -1)
+        single = replace(
+            token, source=token.source[is_front_doubled : len(token.source) - is_back_doubled], escaped=False
+        )
+        if is_front_doubled and is_back_doubled:
             known = token.name.lower() in KNOWN or partner >= 0 or ONLY_PAIRS.match(token.rest)
-            return (single.source if known else token.source), at + 1
+            return (single.source if known else token.source), position + 1
         if partner >= 0 and self.tokens[partner].escaped:
-            return single.source, at + 1
-        text, after = self.shortcode(single, at, end)
-        return "[" * front + text + "]" * back, after
+            return single.source, position + 1
+        text, after = self.shortcode(single, position, end)
+        return "[" * is_front_doubled + text + "]" * is_back_doubled, after
 
     def drop(self, name: str) -> str:
-        """Note that a shortcode left nothing."""
+        """Record that a shortcode left nothing, and return ""."""
         self.dropped.append(name)
         return ""
 
     def caption(self, token: Token, inner: str) -> str:
-        """A figure: the picture with the link around it, then the caption."""
+        """Return a figure: the picture with the link around it, then the caption."""
         pieces = list(tokens(inner))
-        seen = False
-        linked = False
+        has_picture = False
+        in_link = False
         cut = len(pieces)
         for number, piece in enumerate(pieces):
-            linked = piece.kind == "open" if piece.name == "a" else linked
-            seen = seen or piece.name == "img" or piece.kind == "whole"
-            if seen and not linked:
+            in_link = piece.kind == "open" if piece.name == "a" else in_link
+            has_picture = has_picture or piece.name == "img" or piece.kind == "whole"
+            if has_picture and not in_link:
                 cut = number + 1
                 break
         picture = "".join(piece.source for piece in pieces[:cut]).replace("\n", " ").strip()
@@ -167,44 +175,44 @@ class _Expander:
         return f"\n\n<figure>{picture}{f'<figcaption>{text}</figcaption>' if text else ''}</figure>\n\n"
 
     def media(self, name: str, rest: str, inner: str) -> str:
-        """A link to what was to be played; "" when the shortcode names nothing."""
+        """Return a link to the media of a shortcode; "" if it has no URL."""
         values = attributes(rest)
-        found = URL.search(unescape(rest)) or URL.search(unescape(inner))
-        url = found[0] if found else next((values[key] for key in SOURCES if values.get(key)), "")
-        if not url and name in BY_NUMBER:
+        match = URL.search(unescape(rest)) or URL.search(unescape(inner))
+        url = match[0] if match else next((values[key] for key in SOURCES if values.get(key)), "")
+        if not url and name in URLS_BY_NUMBER:
             number = NUMBER.match(values.get("id") or rest.strip(" =\"'") or inner.strip())
-            url = BY_NUMBER[name].format(number[0]) if number else ""
+            url = URLS_BY_NUMBER[name].format(number[0]) if number else ""
         return link(url, label_of(url)) if url else ""
 
-    def is_alone(self, at: int) -> bool:
-        """True when the shortcode at `at` is all that its paragraph or element holds."""
-        return all(self.is_edge(at, step) for step in (-1, 1))
+    def is_alone(self, position: int) -> bool:
+        """Return whether the shortcode at `position` is alone in its paragraph or element."""
+        return all(self.is_edge(position, step) for step in (-1, 1))
 
-    def is_edge(self, at: int, step: int) -> bool:
-        at += step
-        while 0 <= at < len(self.tokens):
-            token = self.tokens[at]
+    def is_edge(self, position: int, step: int) -> bool:
+        position += step
+        while 0 <= position < len(self.tokens):
+            token = self.tokens[position]
             if token.kind != "text":
                 return token.kind == "comment" or is_block(token)
             text = token.source
-            near = text[len(text.rstrip()) :] if step < 0 else text[: len(text) - len(text.lstrip())]
-            if near.count("\n") > 1 or near != text:
-                return near.count("\n") > 1
-            at += step
+            whitespace = text[len(text.rstrip()) :] if step < 0 else text[: len(text) - len(text.lstrip())]
+            if whitespace.count("\n") > 1 or whitespace != text:
+                return whitespace.count("\n") > 1
+            position += step
         return True
 
 
-def _partners(found: list[Token]) -> dict[int, int]:
-    """Which shortcodes belong together, by their places: an end tag ends the last of its name that was begun."""
-    partner: dict[int, int] = {}
-    begun: dict[str, list[int]] = {}
-    for at, token in enumerate(found):
+def _partners(tokens: list[Token]) -> dict[int, int]:
+    """Return which shortcodes belong together, by index. An end tag closes the latest open shortcode of its name."""
+    partners: dict[int, int] = {}
+    open_shortcodes: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
         if token.kind != "shortcode":
             continue
         if not token.closing:
-            begun.setdefault(token.name, []).append(at)
-        elif begun.get(token.name):
-            start = begun[token.name].pop()
-            partner[start] = at
-            partner[at] = start
-    return partner
+            open_shortcodes.setdefault(token.name, []).append(index)
+        elif open_shortcodes.get(token.name):
+            start = open_shortcodes[token.name].pop()
+            partners[start] = index
+            partners[index] = start
+    return partners

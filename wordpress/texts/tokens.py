@@ -1,16 +1,18 @@
-"""Cuts a WordPress body into tokens: text, tags, comments, shortcodes. Forgiving, linear, and nothing is lost: the
-sources of the tokens, joined, are the text that was cut."""
+"""Tokenizer for WordPress bodies: text, tags, comments, shortcodes.
+
+It accepts any input, runs in linear time and loses nothing: the sources of the tokens, joined, are the original text.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape, unescape
 
-__all__ = ["BLOCKS", "TAG", "WHOLE", "Token", "attributes", "close_of", "is_block", "link", "tokens", "visible"]
+__all__ = ["BLOCKS", "TAG", "WHOLE", "Token", "attributes", "end_tag", "is_block", "link", "tokens", "to_html"]
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of `text`."""
+    """Return the words of `text`."""
     return frozenset(text.split())
 
 
@@ -20,12 +22,12 @@ BLOCKS = words(
     "summary table tbody td tfoot th thead tr ul"
 )
 VOID = words("area base br col embed hr img input link meta param source track wbr")
-# Taken whole: what is inside is no text of ours to look into.
+# Elements that become a single token, because their content is not ordinary text.
 WHOLE = words("audio canvas code iframe math noscript object pre script style svg template textarea video xmp")
 
 TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""")
 ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
-# A quoted value may hold tags, but no bracket: as in WordPress, that ends the shortcode.
+# A quoted value may contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
 SHORTCODE = re.compile(
     r"""(\[?)\[(/?)([a-zA-Z][\w-]*)((?:[\s=/](?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\[\]<>])*+)?)\](\]?)""", re.ASCII
 )
@@ -34,9 +36,12 @@ TEXT = re.compile(r"[^<\[]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a body. `kind` is "text", "comment", "open", "close", "void", "whole" (an element with all that is in
-    it) or "shortcode"; `name` is the element's in lower case, or the shortcode's; `rest` is what stands behind it.
-    Of a shortcode `closing` says that it is [/name], `escaped` that a bracket is doubled in front, behind or both."""
+    """A piece of a body.
+
+    `kind`: "text", "comment", "open", "close", "void", "whole" (an element with its content) or "shortcode". `name`: of
+    the element, in lower case, or of the shortcode. `rest`: the source after the name. For a shortcode, `closing`: it
+    is [/name]; `escaped`: a bracket is doubled at the beginning, the end or both.
+    """
 
     kind: str
     source: str
@@ -47,80 +52,84 @@ class Token:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of `source`. A "<" or "[" that begins nothing is text."""
-    at = 0
-    # Names whose end tag was looked for to the end of the text in vain: looking once is enough.
+    """Yield the tokens of `source`. A "<" or "[" that does not start anything is text."""
+    position = 0
+    # Names without an end tag in the rest of the text, so that each is searched for only once.
     unclosed: set[str] = set()
-    while at < len(source):
-        token = _token(source, at, unclosed)
-        at += len(token.source)
+    while position < len(source):
+        token = _token(source, position, unclosed)
+        position += len(token.source)
         yield token
 
 
-def _token(source: str, at: int, unclosed: set[str]) -> Token:
-    if found := TEXT.match(source, at):
-        return Token("text", found[0])
-    if source[at] == "[":
-        if found := SHORTCODE.match(source, at):
-            doubled = bool(found[1] or found[5])
-            if not (found[5] and not found[1]) or found[2]:
-                return Token("shortcode", found[0], found[3], found[4], bool(found[2]), doubled)
-            # "[name]]": the second bracket is text.
-            return Token("shortcode", found[0][:-1], found[3], found[4], False, False)
+def _token(source: str, position: int, unclosed: set[str]) -> Token:
+    if match := TEXT.match(source, position):
+        return Token("text", match[0])
+    if source[position] == "[":
+        if match := SHORTCODE.match(source, position):
+            doubled = bool(match[1] or match[5])
+            if not (match[5] and not match[1]) or match[2]:
+                return Token("shortcode", match[0], match[3], match[4], bool(match[2]), doubled)
+            # In "[name]]", the second bracket is text.
+            return Token("shortcode", match[0][:-1], match[3], match[4], False, False)
         return Token("text", "[")
-    if source.startswith("<!--", at):
-        end = source.find("-->", at + 4)
-        return Token("comment", source[at:] if end < 0 else source[at : end + 3])
-    found = TAG.match(source, at)
-    if not found:
+    if source.startswith("<!--", position):
+        end = source.find("-->", position + 4)
+        return Token("comment", source[position:] if end < 0 else source[position : end + 3])
+    match = TAG.match(source, position)
+    if not match:
         return Token("text", "<")
-    slash = found[1]
-    name = found[2].lower()
-    rest = found[3]
+    slash = match[1]
+    name = match[2].lower()
+    rest = match[3]
     if slash:
-        return Token("close", found[0], name)
+        return Token("close", match[0], name)
     if name in VOID:
-        return Token("void", found[0], name, rest)
+        return Token("void", match[0], name, rest)
     if name in WHOLE and name not in unclosed:
-        end = _end_of(source, found.end(), name)
+        end = _end_of(source, match.end(), name)
         if end >= 0:
-            return Token("whole", source[at:end], name, rest)
+            return Token("whole", source[position:end], name, rest)
         unclosed.add(name)
-    return Token("open", found[0], name, rest)
+    return Token("open", match[0], name, rest)
 
 
-def _end_of(source: str, at: int, name: str) -> int:
-    """Where the end tag of `name` that follows `at` ends, or -1."""
-    found = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(source, at)
-    return found.end() if found else -1
+def _end_of(source: str, position: int, name: str) -> int:
+    """Return the end index of the next end tag of `name` after `position`; -1 if there is none."""
+    match = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(source, position)
+    return match.end() if match else -1
 
 
-def visible(token: Token) -> str:
-    """The token as HTML: a "<" that begins no tag would be read as one further on, so it is escaped."""
+def to_html(token: Token) -> str:
+    """Return the token as HTML. A "<" in text is escaped, because another parser might read it as a tag."""
     return token.source.replace("<", "&lt;") if token.kind == "text" else token.source
 
 
 def is_block(token: Token) -> bool:
-    """True for the tag of an element that ends a paragraph."""
+    """Return whether a token is the tag of an element that ends a paragraph."""
     return token.kind in ("open", "close", "void", "whole") and token.name in BLOCKS
 
 
 def attributes(rest: str, *, decode: bool = True) -> dict[str, str]:
-    """The attributes of a tag or shortcode by lower-case name, without quotes; the first wins. `decode` resolves
-    character references."""
-    found: dict[str, str] = {}
+    """Return the attributes of a tag or shortcode without quotes, by name in lower case.
+
+    For duplicates, the first counts.
+
+    `decode`: resolve character references.
+    """
+    values: dict[str, str] = {}
     for name, value in ATTRIBUTE.findall(rest):
         if value[:1] in ("'", '"'):
             value = value[1:-1]
-        found.setdefault(name.lower(), unescape(value) if decode else value)
-    return found
+        values.setdefault(name.lower(), unescape(value) if decode else value)
+    return values
 
 
-def close_of(name: str) -> str:
-    """The end tag of an element."""
+def end_tag(name: str) -> str:
+    """Return the end tag of an element."""
     return f"</{name}>"
 
 
 def link(url: str, text: str) -> str:
-    """A link, both parts escaped."""
+    """Return a link with URL and text escaped."""
     return f'<a href="{escape(url)}">{escape(text, quote=False)}</a>'

@@ -5,7 +5,7 @@ from tests.mutants.cutting import Mutant
 MUTANTS = (
     Mutant(
         "downloads from the old site's own host alone",
-        "wordpress/media/download.py::Downloader._checked",
+        "wordpress/media/download.py::Downloader._check_url",
         "if host_of(url) not in self.hosts or parts.port not in self.ports:",
         "if parts.port not in self.ports:",
         "tests/wordpress/media/test_download.py::TestFetching::test_redirects_stay_on_the_host",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         "old addresses of what is live alone",
-        "wordpress/views.py::_address",
+        "wordpress/views.py::_current_url",
         "node = stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None",
         "node = stored_nodes.get(node_id) if node_id else None",
         "tests/wordpress/test_old_links.py::test_what_readers_may_not_see_is_as_any_wrong_address",

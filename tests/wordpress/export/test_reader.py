@@ -10,7 +10,7 @@ import pytest
 from tests.support.wxr import EMPTY_DATE, attachment, author, comment, export, item, meta, page, term
 from wordpress.export import reader
 from wordpress.export.reader import read
-from wordpress.export.records import Attachment, Author, Comment, Item, Record, Site, Term, WxrError
+from wordpress.export.records import Attachment, Comment, ExportedAuthor, Item, Record, Site, Term, WxrError
 from wordpress.export.source import AFTER, AMPERSANDS, BEFORE, FORBIDDEN, FOREIGN, ODD, Repairs
 
 
@@ -47,7 +47,7 @@ def test_every_version_in_either_spelling(version, scheme):
     post = item(7, "Hello", "The body", comment(1), term("News"), excerpt="In short")
     site, writer, found = records(export(post, version=version, scheme=scheme, head=author("ada", "Ada L.")))
     assert site == Site("Old site", "https://old.example", version)
-    assert writer == Author("ada", "Ada L.")
+    assert writer == ExportedAuthor("ada", "Ada L.")
     assert isinstance(found, Item)
     assert (found.id, found.type, found.status, found.title) == (7, "post", "publish", "Hello")
     assert (found.body, found.excerpt, found.author, found.slug) == ("The body", "In short", "ada", "post-7")

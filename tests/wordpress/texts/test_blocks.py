@@ -76,7 +76,7 @@ class TestPatterns:
                 return "".join(f'<!-- wp:block {{"ref":{number * 10 + n}}} /-->' for n in range(10)) + "word "
 
         found = convert('<!-- wp:block {"ref":1} /-->', BASE, Many())
-        assert found.html.count("word") <= blocks.MOST_PATTERNS
+        assert found.html.count("word") <= blocks.MAX_PATTERNS
         assert found.lost
 
     def test_changes_of_a_pattern_in_a_post_are_named(self):

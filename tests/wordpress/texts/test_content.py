@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wordpress.texts.converted import PHOTO, alone, body, html
-from wordpress.texts.content import plain, slug_of
+from wordpress.texts.content import make_slug, plain
 from wordpress.texts.tokens import TAG, tokens
 
 
@@ -208,7 +208,7 @@ def test_plain(source, expected):
     ],
 )
 def test_slug_of(source, expected):
-    assert slug_of(source) == expected
+    assert make_slug(source) == expected
 
 
 PIECES = st.sampled_from(

@@ -1,4 +1,4 @@
-"""`manage.py import_wordpress`: bring the posts, pages and comments of a WordPress export here."""
+"""`manage.py import_wordpress`: import the posts, pages and comments of a WordPress export."""
 
 import time
 from argparse import ArgumentParser
@@ -13,11 +13,11 @@ from marginalia.mongo.management.base import MongoCommand, problems_error
 from wordpress.export.records import WxrError
 from wordpress.importer import Importer, Options
 from wordpress.media.download import DownloadsStopped, Limits
-from wordpress.places.earlier import SourceError
+from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
-# Seconds between two lines where there is no terminal to draw a bar on.
-LINE_EVERY = 10.0
+# Seconds between progress lines if the output is not a terminal.
+LINE_INTERVAL = 10.0
 INTERRUPTED = 130
 
 
@@ -58,50 +58,50 @@ class Command(MongoCommand):
             raise CommandError(f"There is no file {path}.")
         if media is not None and not media.is_dir():
             raise CommandError(f"--media: there is no folder {media}.")
-        pretend = options["dry_run"]
-        self.stdout.write(f"{'Dry run: would import' if pretend else 'Importing'} {path.name}")
+        dry_run = options["dry_run"]
+        self.stdout.write(f"{'Dry run: would import' if dry_run else 'Importing'} {path.name}")
         progress = Progress(self.stdout, quiet=options["verbosity"] == 0)
-        chosen = Options(
+        import_options = Options(
             section=options["section"],
             source=options["source"].strip(),
             media=media,
             download=options["download_media"],
             limits=Limits(file_bytes=settings.PHOTOS["MAX_BYTES"]),
             private=options["private_network"],
-            pretend=pretend,
+            dry_run=dry_run,
         )
-        importer = Importer(path, chosen, begin=progress.begin, step=progress.step)
+        importer = Importer(path, import_options, begin=progress.begin, step=progress.step)
         try:
             importer.run()
         except WxrError as error:
-            self._tell(importer, progress, options["verbosity"])
+            self._write_report(importer, progress, options["verbosity"])
             raise CommandError(f"{path.name}, {error}. Everything before this line was imported.") from error
         except (SectionError, SourceError) as error:
             raise CommandError(str(error)) from error
         except DownloadsStopped as error:
-            self._tell(importer, progress, options["verbosity"])
+            self._write_report(importer, progress, options["verbosity"])
             raise CommandError(
                 f"Downloads stopped: {error}. No text was imported. Run the same command again to resume."
             ) from error
         except KeyboardInterrupt as error:
-            self._tell(importer, progress, options["verbosity"])
+            self._write_report(importer, progress, options["verbosity"])
             raise CommandError("Interrupted. Run the same command again to resume.", returncode=INTERRUPTED) from error
         finally:
             progress.end()
-        self._tell(importer, progress, options["verbosity"])
+        self._write_report(importer, progress, options["verbosity"])
         if importer.report.failed:
             raise problems_error(
                 f"{importer.report.failed} of the posts and pages could not be imported. The report names them."
             )
 
-    def _tell(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
+    def _write_report(self, importer: Importer, progress: "Progress", verbosity: int) -> None:
         progress.end()
         for line in importer.report.lines(everything=verbosity > 1):
             self.stdout.write(line)
 
 
 class Progress:
-    """A bar on a terminal, elsewhere a line now and then."""
+    """A progress bar on a terminal, otherwise a line at intervals."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
@@ -109,10 +109,10 @@ class Progress:
         self.bar: Any = None
         self.total = self.done = 0
         self.unit = ""
-        self.told = time.monotonic()
+        self.last_line = time.monotonic()
 
     def begin(self, total: int, unit: str) -> None:
-        """Begin to count to `total`; what was counted before has ended."""
+        """Start to count up to `total`. Any previous count ends."""
         self.end()
         self.total = total
         self.done = 0
@@ -123,16 +123,16 @@ class Progress:
             )
 
     def step(self, number: int) -> None:
-        """Count `number` more."""
+        """Add `number` to the count."""
         self.done += number
         if self.bar is not None:
             self.bar.update(number)
-        elif not self.quiet and time.monotonic() - self.told > LINE_EVERY:
-            self.told = time.monotonic()
+        elif not self.quiet and time.monotonic() - self.last_line > LINE_INTERVAL:
+            self.last_line = time.monotonic()
             self.stdout.write(f"{self.done} of {self.total} {self.unit or 'posts and pages'}")
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None

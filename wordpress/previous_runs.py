@@ -1,8 +1,8 @@
-"""Contents that earlier runs of the same source brought. The next run links to them and completes texts that lack something.
+"""What previous runs of the same source have read. The next run links to it and completes texts that lack something.
 
-WordPress and its hosts cut large exports into files. A text of one file shows pictures and links to posts of another. So
-each run remembers what it read of posts, pages, pictures and synced patterns, and keeps the source of texts that lack
-something until a later run brings it.
+WordPress and hosting companies split large exports into files. A text in one file shows pictures and links to posts of
+another. So each run stores what it read of posts, pages, pictures and synced patterns. It also stores the sources of
+texts that lack something, until a later run reads it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,19 +19,28 @@ from marginalia.mongo.connection import batched, database
 from nodes.types import Actor
 from wordpress.collections import ITEMS
 from wordpress.export.records import Attachment, Item
-from wordpress.export.scan import PATTERN, Entry, Export, identifier, take_file
+from wordpress.export.scan import PATTERN, Entry, Export, add_file, identifier
 from wordpress.report import Report
 
-__all__ = ["Waiting", "forget", "importer", "load", "remember", "still_waits", "wait", "waiting"]
+__all__ = [
+    "IncompleteText",
+    "forget",
+    "import_actor",
+    "load",
+    "iter_incomplete",
+    "remember",
+    "save_incomplete",
+    "update_wants",
+]
 
 BATCH = 500
-# Fields of a post or page that are remembered.
+# Fields of a post or page that are stored.
 FIELDS = ("link", "guid", "old_slug", "title", "above", "state", "is_public", "protected", "posted", "shown")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """The source of a text that lacks something, and `wants`: what it lacks, in words."""
+class IncompleteText:
+    """The source of a text that lacks something. `wants`: what it lacks, in words."""
 
     number: int
     wants: frozenset[str]
@@ -41,13 +50,13 @@ class Waiting:
     picture: int
 
 
-def importer() -> Actor:
-    """Return who saves what no author wrote: sections, pictures, texts that are completed later."""
+def import_actor() -> Actor:
+    """Return the actor for content without an author: sections, pictures, and texts that are completed later."""
     return Actor(None, _("WordPress import"))
 
 
 def load(export: Export, media: Path | None) -> None:
-    """Add to `export` what earlier runs of its source read and it doesn't have."""
+    """Add to `export` what previous runs of its source have read and it doesn't contain."""
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
@@ -55,8 +64,8 @@ def load(export: Export, media: Path | None) -> None:
         record = item["record"]
         if item["kind"] == "attachment":
             if number not in attachments:
-                # The report counts what this file has.
-                take_file(export, Attachment(**record), media, Report())
+                # The report counts only this file, so it is not used here.
+                add_file(export, Attachment(**record), media, Report())
         elif item["kind"] == PATTERN:
             export.old.patterns.setdefault(number, record["body"])
         else:
@@ -73,7 +82,7 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
         wanted="",
         has_slug=False,
         approved=0,
-        is_here=False,
+        in_this_file=False,
         id=identifier(export.key, "page" if is_page else "post", number),
         **{**record, "shown": tuple(record["shown"])},
     )
@@ -84,31 +93,36 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
 
 
 def remember(export: Export) -> None:
-    """Store what this run read, for the runs over the other files of the same source."""
-    found: list[tuple[str, int, dict[str, Any]]] = [
-        (entry.type, entry.number, _record(entry)) for entry in export.entries.values() if entry.is_here
+    """Store what this run has read, for runs over the other files of the same source."""
+    records: list[tuple[str, int, dict[str, Any]]] = [
+        (entry.type, entry.number, _record(entry)) for entry in export.entries.values() if entry.in_this_file
     ]
-    found += [("attachment", attachment.id, asdict(attachment)) for attachment in _attachments(export) if attachment.id]
-    found += [
+    records += [
+        ("attachment", attachment.id, asdict(attachment)) for attachment in _attachments(export) if attachment.id
+    ]
+    records += [
         (PATTERN, number, {"body": body})
         for number, body in export.old.patterns.items()
         if len(body.encode(errors="replace")) <= settings.TEXT_MAX_BYTES
     ]
-    for some in batched(found, BATCH):
+    for batch in batched(records, BATCH):
         writes = [
             UpdateOne(
                 {"_id": identifier(export.key, kind, number)},
                 {"$set": {"source": export.key, "number": number, "kind": kind, "record": record}},
                 upsert=True,
             )
-            for kind, number, record in some
+            for kind, number, record in batch
         ]
         database()[ITEMS].bulk_write(writes, ordered=False)
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    """Return the fields of a post or page to remember, with the page above it that a later run may bring."""
-    return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.orphan_of or entry.above}
+    """Return the fields of a post or page to store.
+
+    `above` is the parent page even if it is missing, because a later run may read it.
+    """
+    return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.missing_parent or entry.above}
 
 
 def _attachments(export: Export) -> Iterator[Attachment]:
@@ -116,14 +130,14 @@ def _attachments(export: Export) -> Iterator[Attachment]:
     yield from export.absent
 
 
-def wait(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
-    """Keep the source of a text, which lacks what `wants` says, or forget it if it lacks nothing."""
+def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
+    """Store the source of a text and what it lacks. If it lacks nothing, delete a stored source."""
     source = {"body": item.body, "link": item.link, "footnotes": item.footnotes, "picture": item.picture}
     _set_waiting(node_id, {"wants": sorted(wants), **source} if wants else None)
 
 
-def still_waits(node_id: ObjectId, wants: Iterable[str]) -> None:
-    """Note what a text lacks that waits already; forget its source if it lacks nothing."""
+def update_wants(node_id: ObjectId, wants: Iterable[str]) -> None:
+    """Update what a stored text lacks. If it lacks nothing, delete its source."""
     if wants:
         database()[ITEMS].update_one({"_id": node_id}, {"$set": {"waiting.wants": sorted(wants)}})
     else:
@@ -135,17 +149,17 @@ def _set_waiting(node_id: ObjectId, value: dict[str, Any] | None) -> None:
     database()[ITEMS].update_one({"_id": node_id}, change)
 
 
-def waiting(export: Export) -> Iterator[Waiting]:
-    """Yield the texts of this source that wait for something, with their sources."""
-    # One by one: a text may have a megabyte, and completing it takes longer than a cursor lives.
+def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
+    """Yield the incomplete texts of this source with their sources."""
+    # Each text is read separately. It can have a megabyte, and completing all of them takes longer than a cursor lives.
     for number in sorted(export.waiting):
         entry = export.entries.get(number)
         item = database()[ITEMS].find_one({"_id": entry.id}, {"waiting": 1}) if entry else None
-        if item and (found := item.get("waiting")):
-            wants = frozenset(found.pop("wants"))
-            yield Waiting(number=number, wants=wants, **found)
+        if item and (source := item.get("waiting")):
+            wants = frozenset(source.pop("wants"))
+            yield IncompleteText(number=number, wants=wants, **source)
 
 
 def forget(node_id: ObjectId) -> None:
-    """Forget what was read of a post or page that was deleted permanently."""
+    """Delete what was read of a post or page that was deleted permanently."""
     database()[ITEMS].delete_one({"_id": node_id})
