@@ -55,11 +55,11 @@ def facts(photo: Photo) -> list[tuple[Any, Any, str]]:
 
 def parse_query(query: Mapping[str, str]) -> list[tuple[str, Any]]:
     """Return the properties in the query of a URL as (name, value). Invalid values are ignored."""
-    wanted = []
+    properties = []
     for name, convert in SEARCHABLE.items():
         try:
             if value := convert(query.get(name, "")[:200]):
-                wanted.append((name, value))
+                properties.append((name, value))
         except ValueError:
             continue
-    return wanted
+    return properties

@@ -86,14 +86,14 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
     original = File(source.length, str(source.id), source.uploaded, detail.content_type, detail.filename)
     if spec == ORIGINAL:
         return source, original, True
-    wanted = renditions.parse(spec, addresses.focal(photo), cut)
-    if wanted is None:
+    requested = renditions.parse(spec, addresses.focal(photo), cut)
+    if requested is None:
         raise Http404
     try:
-        copy = renditions.get_or_make(source, detail.content_type, wanted)
-        copy_spec = wanted
+        copy = renditions.get_or_make(source, detail.content_type, requested)
+        copy_spec = requested
     except TooBusy:
-        nearest = renditions.find_nearest(source, wanted)
+        nearest = renditions.find_nearest(source, requested)
         is_small = source.length <= MAX_INSTEAD_OF_COPY and detail.content_type in SUPPORTED_EVERYWHERE
         if nearest is None and is_small and cut == WHOLE:
             return source, original, False
@@ -102,7 +102,7 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
         copy, copy_spec = nearest
     name = f"{detail.filename.rpartition('.')[0] or detail.filename}-{copy_spec.width}.{copy_spec.extension}"
     served = File(copy.length, str(copy.id), copy.uploaded, copy_spec.content_type, name)
-    return copy, served, copy_spec == wanted
+    return copy, served, copy_spec == requested
 
 
 def send(request: HttpRequest, stored: contents.StoredFile, served: File, *, cache: str) -> HttpResponseBase:

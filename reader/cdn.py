@@ -23,8 +23,8 @@ TIMEOUT = 2.0
 def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime, disappears: datetime | None) -> None:
     """Set the headers of a page, or of a 304, that let the CDN cache it until `expires` and purge it by `keys`.
 
-    If the site fails, the CDN can serve the page for another STALE_MINUTES, but not after `disappears`, when something on the
-    page is due to disappear. Responses that the CDN must not cache are left unchanged.
+    If the site fails, the CDN can serve the page for another STALE_MINUTES, but not after `disappears`. At that time, something
+    on the page is due to disappear. Responses that the CDN must not cache are left unchanged.
     """
     moment = now()
     lifetime = int((expires - moment).total_seconds())

@@ -1,9 +1,9 @@
 """The worker's task that purges outdated pages from CDNs and reverse-proxy caches, by their keys.
 
-It follows the change stream and purges each cache twice. The first purge is sent at once. The second is sent after the longest
-time in which a page rendered before the change can still reach the cache (deploy/varnish.vcl stores no page that took longer).
-The position in the stream is stored after the second purge. So if a purge failed, or the worker died before it, the purge is
-sent again.
+It follows the change stream and purges each cache twice. The first purge is sent at once. The second is sent when pages that
+were rendered before the change can no longer reach the cache (deploy/varnish.vcl stores no page that took longer). The
+position in the stream is stored after the second purge. So if a purge failed, or the worker died before it, the purge is sent
+again.
 """
 
 import logging

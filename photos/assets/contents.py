@@ -59,9 +59,9 @@ def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None =
 
     `gallery_id`: the gallery in which the first content, whose document is the photo's own, is searched first.
     """
-    wanted = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
+    query = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
     for place in gallery_filters(gallery_id if content_id == photo_id else None):
-        if document := database()[ASSET_FILES].find_one({**wanted, **place}, PROJECTION, hint=BY_ID):
+        if document := database()[ASSET_FILES].find_one({**query, **place}, PROJECTION, hint=BY_ID):
             return StoredFile.from_document(ASSETS, document)
     return None
 

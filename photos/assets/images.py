@@ -151,8 +151,10 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -> ImageProperties:
     """Decode the picture and return its properties.
 
-    Of an animation, at most the pixels of one picture are decoded, because a frame of a few bytes can be as large as the whole
-    picture. Raises BadPicture if the picture is damaged or differs from its header, and DecoderBusy.
+    Frames of an animation are decoded only until they have as many pixels as the largest allowed picture, because a frame of a
+    few bytes can cover the whole picture.
+
+    Raises BadPicture if the picture is damaged or differs from its header, and DecoderBusy.
     """
     with open_image(file, format.name, limits, timeout=UPLOAD_DECODER_TIMEOUT) as image:
         if image.size != facts.size:
@@ -290,8 +292,7 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
     """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is smaller.
 
-    The decoded picture is at least twice as wide as the copy, so that scaling looks good, or smaller if it would need too much
-    memory.
+    The decoded picture is at least twice as wide as the copy, so that scaling looks good. It is smaller if memory is short.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
     # If memory is short, a small part is decoded at the size for the largest copy.

@@ -138,8 +138,8 @@ def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec
 def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
     """Return the copy, and make it if it doesn't exist. One process makes it, and the others wait.
 
-    Raises BadPicture if the source cannot be read, reader.MissingChunk if it was swept, and TooBusy if another process takes
-    too long or MAX_MAKERS threads of this process are busy.
+    Raises BadPicture if the source cannot be read, and reader.MissingChunk if it was swept. Raises TooBusy if another process
+    takes too long, or MAX_MAKERS threads of this process are busy.
     """
     document = _find_copy(source, spec)
     if document is not None and document["metadata"]["locked"] is None:

@@ -99,8 +99,8 @@ def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
     """Return the entries of `photos` (id by any number) whose photo exists, also in the trash."""
-    wanted = {"_id": {"$in": list(photos.values())}}
-    queries = ((ASSET_FILES, wanted | node_filter(ASSET_FILES)), (TRASH, wanted))
+    by_id = {"_id": {"$in": list(photos.values())}}
+    queries = ((ASSET_FILES, by_id | node_filter(ASSET_FILES)), (TRASH, by_id))
     ids = {document["_id"] for name, query in queries for document in database()[name].find(query, {"_id": 1})}
     return {number: photo_id for number, photo_id in photos.items() if photo_id in ids}
 

@@ -240,8 +240,8 @@ def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     """Return the copies of `sources` that are no longer needed.
 
-    A copy is not needed if its content is missing, or if no URL contains its spec, because the sizes or the focal point have
-    changed. Young copies of existing contents are kept, because a client that just got their URL may be about to request them.
+    A copy isn't needed if its content is missing. It isn't needed either if no URL contains its spec, because the sizes or the
+    focal point have changed. But young copies of existing contents stay, because clients may be about to request them.
     """
     query = {"metadata.source": {"$in": sources}}
     copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))

@@ -53,7 +53,7 @@ def is_personal(request: HttpRequest) -> bool:
 def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     """Return the cache key of the request, or None if its response must not come from the cache.
 
-    A parameter that is neither a facet nor read by a cached route gives None, so that strangers cannot fill the cache with
+    A parameter that is neither a facet nor read by a cached route gives None. Otherwise, strangers could fill the cache with
     copies of one page. A repeated parameter and a script prefix also give None.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:

@@ -131,8 +131,8 @@ class Entry:
     def with_current_discussion(self, request: HttpRequest) -> "Entry | None":
         """Return the page with its discussion rendered again; the caller has checked that the rest is current.
 
-        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, if the discussion cannot be read, or
-        if a theme overrides the template, because the theme's template may show anything that the view of the page has read.
+        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, or if the discussion cannot be read.
+        Also return None if a theme overrides the template, because that may show anything that the view of the page has read.
         """
         content = self.content
         template = get_template(DISCUSSION_TEMPLATE)

@@ -47,7 +47,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
-        wanted = {
+        query = {
             "metadata.type": type_condition(types),
             "metadata.parent_id": {"$in": sections.live_ids(moment)},
             **live(moment),
@@ -56,7 +56,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         nodes = database()[NODES]
         documents = read_with_hint(
             keys_of("by_type"),
-            lambda hint: nodes.find(wanted, fields).sort(NEWEST_FIRST).limit(MAX_PAGES).hint(hint),
+            lambda hint: nodes.find(query, fields).sort(NEWEST_FIRST).limit(MAX_PAGES).hint(hint),
         )
         by_slug: dict[str, Node] = {}
         for page in readable_nodes(NODES, documents):
@@ -124,7 +124,7 @@ def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
         # Without None, the top level, because for None the server would read documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
-        wanted = {
+        query = {
             "metadata.author.name": {"$gt": ""},
             "metadata.parent_id": {"$in": ids},
             "metadata.type": type_condition(registry.dated()),
@@ -132,7 +132,7 @@ def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]
         }
         group = {"_id": "$metadata.author.name", "at": {"$max": "$metadata.published"}}
         by_slug: dict[str, tuple[str, datetime]] = {}
-        pipeline = [{"$match": wanted}, {"$group": group}]
+        pipeline = [{"$match": query}, {"$group": group}]
         for author in aggregate_with_hint(database()[NODES], pipeline, keys_of("by_byline")):
             slug = slugify(author["_id"])
             if slug and author["at"] > by_slug.get(slug, ("", BEGINNING))[1]:

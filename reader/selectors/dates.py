@@ -133,6 +133,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # The stored sort key, because the date of the page may be a scheduled change that is not written yet, or this version of
-    # the type may be unable to read it.
+    # The cursor contains the stored sort key. The date of the page may differ, because it can be a scheduled change that is not
+    # written yet. This version of the type may also be unable to read the date.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

@@ -32,12 +32,12 @@ def _pinned(section_id: ObjectId, moment: datetime) -> tuple[Node, ...]:
     """Return the newest live pinned posts of a section, at most MAX_PINNED. The process caches the result."""
 
     def read() -> tuple[tuple[Node, ...], datetime | None]:
-        wanted = {**posts_of(section_id), **PINNED, **live(moment)}
+        query = {**posts_of(section_id), **PINNED, **live(moment)}
         collection = database()[NODES]
         fields = for_readers(LISTED, moment)
         documents = read_with_hint(
             keys_of("by_pin"),
-            lambda hint: collection.find(wanted, fields).sort(NEWEST_FIRST).limit(MAX_PINNED).hint(hint),
+            lambda hint: collection.find(query, fields).sort(NEWEST_FIRST).limit(MAX_PINNED).hint(hint),
         )
         nodes = list(readable_nodes(NODES, documents))
         for node in nodes:

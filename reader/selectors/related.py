@@ -106,7 +106,7 @@ def find_by_title(
     Pages with the most of the words come first. One query along an index reads at most MAX_COMPARED documents. Returns [] if
     it takes longer than `milliseconds`.
     """
-    wanted = {
+    query = {
         "derived.title_words": {"$in": list(words)},
         "metadata.parent_id": {"$in": sections.live_ids(moment)},
         **live(moment),
@@ -119,7 +119,7 @@ def find_by_title(
             documents += (
                 read_with_hint(
                     keys_of("by_title_word"),
-                    lambda hint: collection.find(wanted, fields).hint(hint).limit(MAX_COMPARED),
+                    lambda hint: collection.find(query, fields).hint(hint).limit(MAX_COMPARED),
                 )
                 if words
                 else ()

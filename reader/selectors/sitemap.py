@@ -40,13 +40,13 @@ def page_starts(sections: Tree, type: str, moment: datetime) -> tuple[Cursor, ..
 
     def read() -> tuple[tuple[Cursor, ...], datetime | None]:
         collection = database()[home_of(type)]
-        wanted = _public(sections, type, moment)
+        query = _public(sections, type, moment)
         # A damaged document without a date can't start a page.
-        wanted["metadata.created"] = {"$type": "date"}
+        query["metadata.created"] = {"$type": "date"}
         keys = read_with_hint(
             keys_of("by_type"),
             lambda hint: (
-                collection.find(wanted, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(PAGE_SIZE)
+                collection.find(query, dict.fromkeys(TIMES, 1)).sort(OLDEST_FIRST).hint(hint).batch_size(PAGE_SIZE)
             ),
         )
         # Every PAGE_SIZE-th key starts a page. The others are read and skipped.
@@ -75,9 +75,9 @@ def newest_by_section(sections: Tree, moment: datetime) -> dict[ObjectId, dateti
         newest: dict[ObjectId, datetime] = {}
         for name in (NODES, ASSET_FILES):
             types = (type for type in registry.non_sections() if home_of(type) == name)
-            wanted = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
+            query = {"metadata.parent_id": {"$in": ids}, "metadata.type": {"$in": list(types)}, **live(moment)}
             by_section = {"_id": "$metadata.parent_id", "at": {"$max": "$metadata.published"}}
-            pipeline = [{"$match": wanted}, {"$group": by_section}]
+            pipeline = [{"$match": query}, {"$group": by_section}]
             groups = aggregate_with_hint(database()[name], pipeline, keys_of("by_section", name))
             newest |= {group["_id"]: group["at"] for group in groups}
         return newest, due.next_due(moment)
@@ -93,14 +93,14 @@ def entries(sections: Tree, type: str, number: int, moment: datetime) -> Iterato
         return None
     note_texts()
     start = starts[number - 1]
-    wanted = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (BEGINNING, moment), itself=True)}
-    del wanted["metadata.published"]
+    query = {**_public(sections, type, moment), "$or": start.beyond(TIMES, (BEGINNING, moment), itself=True)}
+    del query["metadata.published"]
     fields = for_readers({f"metadata.{name}": 1 for name in ("parent_id", "slug", "updated")}, moment)
     collection = database()[home_of(type)]
     documents = read_with_hint(
         keys_of("by_type"),
         lambda hint: (
-            collection.find(wanted, fields).sort(OLDEST_FIRST).hint(hint).limit(PAGE_SIZE).batch_size(PAGE_SIZE)
+            collection.find(query, fields).sort(OLDEST_FIRST).hint(hint).limit(PAGE_SIZE).batch_size(PAGE_SIZE)
         ),
     )
     return read_documents(home_of(type), documents, _entry)

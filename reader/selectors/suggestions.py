@@ -37,11 +37,11 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
 def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
-    wanted = {**picking.titled(typed), **public}
+    query = {**picking.titled(typed), **public}
     collection = database()[NODES]
     fields = for_readers(LISTED, moment)
     documents = read_with_hint(
-        keys_of("by_title_word"), lambda hint: collection.find(wanted, fields).hint(hint).limit(MAX_TITLES)
+        keys_of("by_title_word"), lambda hint: collection.find(query, fields).hint(hint).limit(MAX_TITLES)
     )
     return [node.metadata.title for node in readable_nodes(NODES, documents) if node.content_type.is_installed]
 
@@ -54,19 +54,19 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
         tag = prefix
         end = prefix + titles.LAST
         while len(found_tags) < MAX_TAGS:
-            wanted = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
-            if (next_tag := _next_tag(wanted, tag, end)) is None:
+            query = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
+            if (next_tag := _next_tag(query, tag, end)) is None:
                 break
             tag = next_tag
             found_tags.append(tag)
     return found_tags
 
 
-def _next_tag(wanted: dict[str, Any], tag: str, end: str) -> str | None:
+def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
     """Return the first tag between `tag` and `end` of the first matching document; None without one."""
     collection = database()[NODES]
     documents = read_with_hint(
-        keys_of("by_tag"), lambda hint: collection.find(wanted, {"metadata.tags": 1}).hint(hint).limit(1)
+        keys_of("by_tag"), lambda hint: collection.find(query, {"metadata.tags": 1}).hint(hint).limit(1)
     )
     document = next(iter(documents), None)
     stored_tags = document["metadata"]["tags"] if document else ()

@@ -1,8 +1,8 @@
 """Feeds of the site, a blog, a gallery, a tag or an author: the newest posts with their whole texts, for feed readers.
 
 Ids are derived from the nodes' ids and never change. URLs are absolute, also inside the texts. The entity tag is the digest of
-the response, so clients that have the feed already get a 304. For clients that only compare dates, Last-Modified is the time
-of the last change of the site, because a deleted post leaves no date in a feed.
+the response, so clients that have the feed already get a 304. Last-Modified, for clients that only compare dates, is the time
+of the site's last change, because a deleted post leaves no date in a feed.
 """
 
 import hashlib
