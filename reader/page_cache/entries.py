@@ -18,8 +18,7 @@ from django.utils.http import parse_http_date_safe, quote_etag
 
 from marginalia.comments import conf
 from marginalia.comments.backends import VERSIONS
-from marginalia.comments.reading import selectors as comments
-from marginalia.comments.reading import versions
+from marginalia.comments.reading import selectors, versions
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.engine.read_tracking import watch_reads
@@ -221,7 +220,7 @@ def read_state(node: Expected | None, discussions: Collection[str]) -> StoredSta
             id: versions.settled(document["version"], writing=document["claims"]) for id, document in by_id.items()
         }
     else:
-        by_target = comments.discussions(map(Target.of_id, discussions)) if discussions else {}
+        by_target = selectors.discussions(map(Target.of_id, discussions)) if discussions else {}
         settled = {
             target.id: versions.settled(discussion.version, writing=discussion.writing)
             for target, discussion in by_target.items()
