@@ -20,7 +20,7 @@ from nodes.access import TOP, Action, section_choices
 from nodes.models import tree
 from nodes.selectors import lists
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import Chosen, Refused, Summary
+from nodes.services.bulk_actions import Refused, SelectedNode, Summary
 from nodes.types import TagChange
 
 PUBLISH = "publish"
@@ -96,7 +96,7 @@ def run(request: HttpRequest) -> HttpResponse:
     return back
 
 
-def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpResponse | None:
+def _asked(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
     """Show what would go out of sight, with what stands in it and where it is used; the page sends the same again.
 
     None where that was confirmed, and for what is done without asking.
@@ -113,14 +113,14 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     else:
         title = ngettext("Unpublish %(n)d page?", "Unpublish %(n)d pages?", count)
     below = [section.id for one in ids for section in tree.current().descendants(one)]
-    inside = lists.standing_in([*ids, *below])
+    inside = lists.count_children([*ids, *below])
     return page(
         request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=inside,
         is_more=inside > lists.COUNTED, uses=used, action=action, button=LABELS[action],
     )  # fmt: skip
 
 
-def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Refused]]:
+def _chosen(request: HttpRequest, needed: Action) -> tuple[list[SelectedNode], list[Refused]]:
     """Return the nodes that are ticked, each under the nonce that its row showed, and those that the user may not change."""
     found = []
     denied = []
@@ -128,7 +128,7 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        one = Chosen(ObjectId(text), ObjectId(nonce), text)
+        one = SelectedNode(ObjectId(text), ObjectId(nonce), text)
         try:
             title = access.node(request.user, one.id, needed).node.metadata.title
         except Http404:
@@ -140,7 +140,7 @@ def _chosen(request: HttpRequest, needed: Action) -> tuple[list[Chosen], list[Re
     return found, denied
 
 
-def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Summary:
+def _do(request: HttpRequest, said: dict[str, Any], chosen: list[SelectedNode]) -> Summary:
     who = actor(request)
     typed = frozenset(tags.parse(said["tags"]))
     bound = access.changes_unpublished_only(request.user)
@@ -156,7 +156,7 @@ def _do(request: HttpRequest, said: dict[str, Any], chosen: list[Chosen]) -> Sum
         case "move":
             target = None if said["target"] == TOP else ObjectId(said["target"])
             return bulk_actions.change(who, chosen, {"parent_id": target}, only_unpublished=bound)
-    return bulk_actions.throw_away(who, chosen)
+    return bulk_actions.move_to_trash(who, chosen)
 
 
 def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:

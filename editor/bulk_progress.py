@@ -12,7 +12,7 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 
-from nodes.services.bulk_actions import Chosen, Refused, Summary
+from nodes.services.bulk_actions import Refused, SelectedNode, Summary
 
 # What the script sends: that more will follow, and what came of the batches before.
 MORE, SO_FAR = "more", "so_far"
@@ -27,7 +27,7 @@ class Outcome:
     done: tuple[tuple[ObjectId, ObjectId], ...] = ()
     refused: tuple[Refused, ...] = ()
 
-    def with_batch(self, chosen: list[Chosen], summary: Summary, denied: list[Refused]) -> "Outcome":
+    def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
         """Return this and what came of one more batch."""
         refused = {one.chosen.id for one in summary.refused}
         done = tuple((one.id, one.nonce) for one in chosen if one.id not in refused)
@@ -46,7 +46,7 @@ def so_far(request: HttpRequest) -> Outcome:
     return Outcome(
         tuple((ObjectId(node_id), ObjectId(nonce)) for node_id, nonce in said["done"]),
         tuple(
-            Refused(Chosen(ObjectId(node_id), ObjectId(nonce), title), reason)
+            Refused(SelectedNode(ObjectId(node_id), ObjectId(nonce), title), reason)
             for node_id, nonce, title, reason in said["refused"]
         ),
     )

@@ -25,7 +25,7 @@ from nodes.content.declared_fields import ITEMS, PART, PARTS, TEXT
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import is_public
-from nodes.selectors.references import MOST_NAMED
+from nodes.selectors.references import MOST_REFERENCES
 from nodes.services.editing import NEVER
 
 # Photos as a text names them: ![words](photo:…), ::photo{photo=photo:…}.
@@ -224,7 +224,7 @@ def _names(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list
 
 def _photos(names: Sequence[str], user: Any) -> dict[str, Photo]:
     """Return the photos of these names, of the first few, that a user may see."""
-    found = stored_photos.named(list(dict.fromkeys(names))[:MOST_NAMED])
+    found = stored_photos.by_references(list(dict.fromkeys(names))[:MOST_REFERENCES])
     if access.may_see_photos(user):
         return found
     sections = tree.current()

@@ -270,7 +270,7 @@ def _write(request: HttpRequest, found: Editable, form: NodeForm, drafting: bool
             return publish_draft(request, drafted, saved.nonce)
         return _done(request, saved, form, found.node, drafted=True)
     access.node(request.user, node_id, Action.EDIT)
-    mine["slug"] = mine["slug"] or slugs.free(mine["title"], mine["parent_id"], among={"_id": {"$ne": node_id}})
+    mine["slug"] = mine["slug"] or slugs.find_free(mine["title"], mine["parent_id"], among={"_id": {"$ne": node_id}})
     if "_publish" in request.POST:
         access.node(request.user, node_id, Action.PUBLISH)
     bound = access.changes_unpublished_only(request.user)

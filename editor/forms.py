@@ -35,7 +35,7 @@ from nodes import access, content, rendering, tags
 from nodes.content import HTML, MARKDOWN, declared_fields
 from nodes.models.stored_site import COMMENT_POLICIES
 from nodes.selectors.editable_nodes import Version
-from nodes.services.editing import made_public
+from nodes.services.editing import publication_dates
 from nodes.types import TagChange
 from photos import texts
 
@@ -228,7 +228,7 @@ class NodeForm(forms.Form):
         """Return what the (valid) form says, public from now on. A date that was typed into it stays, also one ahead."""
         mine = self.mine()
         seen = self.seen.fields if self.seen else {}
-        for name, date in made_public({**seen, **mine}, now()).items():
+        for name, date in publication_dates({**seen, **mine}, now()).items():
             if not mine.get(name) or mine[name] == seen.get(name):
                 mine[name] = date
         return mine

@@ -33,7 +33,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     looked = 0
     after = ""
     try:
-        for look in references.looks(tree.current(), now(), request.GET.get("from", "")):
+        for look in references.check_all(tree.current(), now(), request.GET.get("from", "")):
             rows += [_row(request, one) for one in look.broken if access.allowed(request.user, one.node, Action.VIEW)]
             looked = looked + look.looked
             after = look.after

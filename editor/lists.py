@@ -164,7 +164,7 @@ def changelist(request: HttpRequest) -> HttpResponse:
 def total(filters: Filters, found: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES) -> str:
     """Return how many there are, as far as it is worth counting."""
     if filters.search:
-        return f"{len(found.rows)}" if len(found.rows) < lists.FOUND else f"{lists.FOUND}+"
+        return f"{len(found.rows)}" if len(found.rows) < lists.MOST_RESULTS else f"{lists.MOST_RESULTS}+"
     counted = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
     return f"{lists.COUNTED:,}+" if counted > lists.COUNTED and filters != Filters() else f"{counted:,}"
 

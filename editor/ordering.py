@@ -60,7 +60,7 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     seen = [_id(text) for text in said.get("seen", "").split(",")[:SIZE] if text]
     try:
         missed = ordering.arrange(section_id, seen, _wanted(said, seen))
-        for button, put in ((START, ordering.to_start), (END, ordering.to_end)):
+        for button, put in ((START, ordering.move_to_start), (END, ordering.move_to_end)):
             if button in said:
                 missed += not put(section_id, _id(said[button]))
     except NodeError as error:

@@ -59,7 +59,7 @@ class Uses:
 
 def of(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
     """Return where any of these nodes and photos is used, the last changed first; at most `most` are named."""
-    found = references.used_on(ids)
+    found = references.find_uses(ids)
     count = len(found) if len(found) < references.LISTED_USES else references.count_uses(ids)
     named = [one for use in found if (one := _named(user, use))]
     settings = stored_site.current().settings
@@ -70,7 +70,7 @@ def of(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -
 
 def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
     """Return where nodes and photos that readers are to see no more are used, and what stands in them."""
-    return of(user, references.going_with(tree.current(), ids), most)
+    return of(user, references.with_contents(tree.current(), ids), most)
 
 
 def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:

@@ -87,7 +87,7 @@ def keep(request: HttpRequest) -> JsonResponse:
     access.check_may_type(request.user, type, node_id)
     if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
-    services.keep(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
+    services.store(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")
     html = {"html": _offers(request, type, node_id)} if "_offer" in request.POST else {}
     return JsonResponse({"told": edit_form.describe_working_copy(now()), **html})
@@ -112,7 +112,7 @@ def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
 def discard(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
     """Forget what was typed up to what was shown; what a tab that is open still has sent since stays."""
     copy = _own(request, copy_id)
-    services.settle(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
+    services.mark_saved(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
     return HttpResponseRedirect(_form_url(copy))
 
 
@@ -177,7 +177,7 @@ def _settle(request: HttpRequest, name: str) -> None:
     copy_id, _colon, number = request.POST.get(name, "").partition(":")
     seq = _number(number or request.POST.get("_seq", ""))
     if seq and ObjectId.is_valid(copy_id):
-        services.settle(request.user.pk, ObjectId(copy_id), seq)
+        services.mark_saved(request.user.pk, ObjectId(copy_id), seq)
 
 
 def _number(text: str) -> int:

@@ -123,7 +123,7 @@ def propose_slug(request: HttpRequest) -> JsonResponse:
         raise PermissionDenied
     title = request.GET.get("title", "")[:300]
     among = access.seen_by(request.user)
-    return JsonResponse({"slug": slugs.free(title, section, among=among) if title.strip() else ""})
+    return JsonResponse({"slug": slugs.find_free(title, section, among=among) if title.strip() else ""})
 
 
 def _choice(photo: Any) -> dict[str, Any]:

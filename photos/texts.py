@@ -130,7 +130,7 @@ def public_targets(names: Names) -> Targets:
     sections = tree.current()
 
     def read() -> tuple[Targets, datetime | None]:
-        photos = stored_photos.named(names.photos)
+        photos = stored_photos.by_references(names.photos)
         public = {name: photo for name, photo in photos.items() if is_public(photo, sections, moment)}
         return Targets(public, reference_selectors.addresses(sections, names.nodes, moment)), due.next_due(moment)
 

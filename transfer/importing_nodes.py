@@ -285,12 +285,12 @@ def _is_shown(moment: Any) -> bool:
 def _whole(record: Mapping[str, Any]) -> Document:
     """Return a node as it is stored, with what is worked out of it."""
     whole = {name: value for name, value in record.items() if name != "history"}
-    whole["derived"] = derived.of(writable(record["metadata"]))
+    whole["derived"] = derived.derive(writable(record["metadata"]))
     if "draft" in whole:
-        said = drafts.drafted(whole)
+        said = drafts.with_draft(whole)
         whole["draft"] = {**whole["draft"], **derived.references(said)}
         if whole["draft"].get("due"):
-            whole["draft"]["derived"] = derived.shown(said)
+            whole["draft"]["derived"] = derived.derive_for_readers(said)
     return whole
 
 

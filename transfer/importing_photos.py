@@ -190,7 +190,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     is_photo = record["metadata"]["type"] == PHOTO
     changes: Document = {"uploadDate": record["uploadDate"]}
     if is_photo:
-        changes |= {"metadata.content_id": metadata["content_id"], "derived": derived.of(writable(metadata))}
+        changes |= {"metadata.content_id": metadata["content_id"], "derived": derived.derive(writable(metadata))}
         metadata["content_id"] = None
     writer = Writer(ASSETS, record["_id"], record["filename"], metadata, place=_place(metadata))
     if not record["sha256"]:
@@ -255,7 +255,7 @@ def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     update: Document = {
         "$set": {
             **{f"metadata.{name}": value for name, value in after.items()},
-            "derived": derived.of(writable(after)),
+            "derived": derived.derive(writable(after)),
         }
     }
     if gone:

@@ -179,7 +179,7 @@ def _delete_photo(photo: DemoPhoto) -> bool:
 
 def _delete(item: Item) -> bool:
     node = stored_nodes.get(item.id)
-    if node and stored_nodes.holds_something(item.id):
+    if node and stored_nodes.has_children(item.id):
         return False
     try:
         if node:

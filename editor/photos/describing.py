@@ -27,7 +27,7 @@ from nodes.errors import EditConflict, NodeError
 from nodes.models import Photo
 from nodes.selectors import stored_photos
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import Chosen
+from nodes.services.bulk_actions import SelectedNode
 from photos import addresses
 from photos.services import photos
 
@@ -148,7 +148,9 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
     """Publish the photos that were saved; note at the others' rows why not. Return how many are published now."""
     if not access.may_change_photos(request.user):
         return 0
-    chosen = {row.photo.pk: Chosen(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved}
+    chosen = {
+        row.photo.pk: SelectedNode(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved
+    }
     summary = bulk_actions.publish(actor(request), chosen.values(), now(), collection=ASSET_FILES)
     reasons = {refused.chosen.id: refused.reason for refused in summary.refused}
     for row in rows:

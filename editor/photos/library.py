@@ -28,7 +28,7 @@ from nodes.models import stored_site
 from nodes.selectors import lists, stored_photos
 from nodes.selectors.lists import Filters
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import Chosen, Summary
+from nodes.services.bulk_actions import SelectedNode, Summary
 from nodes.types import TagChange
 from photos import addresses
 from photos.assets.limits import limits
@@ -149,7 +149,7 @@ def _run(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(request.get_full_path())
 
 
-def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpResponse | None:
+def _asked(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
     """Show what would go out of sight, and which pages use it; the page sends the same again.
 
     None where that was confirmed, and for what is done without asking.
@@ -160,7 +160,9 @@ def _asked(request: HttpRequest, action: str, chosen: list[Chosen]) -> HttpRespo
     return None if action == bulk_forms.UNPUBLISH and not used.is_used else ask(request, action, chosen, used)
 
 
-def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses, *, back: str = "") -> HttpResponse:
+def ask(
+    request: HttpRequest, action: str, chosen: list[SelectedNode], used: uses.Uses, *, back: str = ""
+) -> HttpResponse:
     """Show the page that asks whether an action on photos is meant, and where they are used; Cancel leads `back`, to the page
     itself without it."""
     if action == bulk_forms.TRASH:
@@ -173,18 +175,18 @@ def ask(request: HttpRequest, action: str, chosen: list[Chosen], used: uses.Uses
     )  # fmt: skip
 
 
-def _chosen(request: HttpRequest) -> list[Chosen]:
+def _chosen(request: HttpRequest) -> list[SelectedNode]:
     found = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
         photo = stored_photos.get(text)
-        found.append(Chosen(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
+        found.append(SelectedNode(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
     return found
 
 
-def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]], Summary]:
+def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[SelectedNode]], Summary]:
     """Return what the action does with the chosen photos."""
     who = actor(request)
     typed = frozenset(tags.parse(said["tags"]))
@@ -192,7 +194,7 @@ def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[Chosen]]
         change = TagChange(added=typed) if said["action"] == bulk_forms.TAG else TagChange(removed=typed)
         return lambda chosen: bulk_actions.tag(chosen, change, collection=ASSET_FILES)
     if said["action"] == bulk_forms.TRASH:
-        return lambda chosen: bulk_actions.throw_away(who, chosen, collection=ASSET_FILES)
+        return lambda chosen: bulk_actions.move_to_trash(who, chosen, collection=ASSET_FILES)
     if said["action"] == bulk_forms.PUBLISH:
         return lambda chosen: bulk_actions.publish(who, chosen, now(), collection=ASSET_FILES)
     fields = {"parent_id": ObjectId(said["target"])} if said["action"] == bulk_forms.MOVE else {"published": None}

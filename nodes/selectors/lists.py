@@ -22,7 +22,7 @@ from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_prop
 
 SIZE = 50
 # Results of a search that are shown.
-FOUND = 100
+MOST_RESULTS = 100
 # Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
 COUNTED = 1_000
 LIVE = "live"
@@ -70,7 +70,7 @@ class Filters:
         if self.author != ANY:
             wanted["metadata.author._id"] = self.author
         if self.search:
-            wanted["$text"] = {"$search": search.every_word(self.search)}
+            wanted["$text"] = {"$search": search.all_words_query(self.search)}
         if self.exif:
             wanted |= with_properties(self.exif)
         wanted |= _state(self.state, moment)
@@ -145,7 +145,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
     if filters.search:
         return _best(filters, moment, collection)
-    paths = times_of(filters.order)
+    paths = sort_paths(filters.order)
     going_newer = cursor.startswith(">")
     query = filters.query(moment) | node_filter(collection)
     if cursor:
@@ -187,13 +187,13 @@ def _best(filters: Filters, moment: datetime, collection: str) -> Page:
     query = filters.query(moment) | node_filter(collection)
     fields = _fields(filters, collection)
     try:
-        with search.at_most(search.MILLISECONDS):
+        with search.search_time_limit(search.MILLISECONDS):
             best = database()[collection].find(query, fields | {"score": {"$meta": "textScore"}})
-            documents = list(best.sort(search.BEST_FIRST).limit(FOUND))
-    except search.TooSlow:
+            documents = list(best.sort(search.BEST_FIRST).limit(MOST_RESULTS))
+    except search.SearchTimeout:
         documents = []
-        with search.if_indexed():
-            documents = list(database()[collection].find(query, fields).limit(FOUND))
+        with search.ignore_missing_index():
+            documents = list(database()[collection].find(query, fields).limit(MOST_RESULTS))
     return Page(_rows(documents, collection))
 
 
@@ -201,7 +201,7 @@ def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row,
     return tuple(read_documents(collection, documents, lambda document: _row(document, collection)))
 
 
-def times_of(order: str) -> tuple[str, ...]:
+def sort_paths(order: str) -> tuple[str, ...]:
     """Return the times that a list goes by, one after the other: as the indexes that readers' lists use."""
     return (order, "metadata.created") if order == "metadata.published" else (order,)
 
@@ -247,12 +247,12 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | node_filter(collection)
-    with search.if_indexed():
+    with search.ignore_missing_index():
         return int(database()[collection].count_documents(query, limit=COUNTED + 1))
     return 0
 
 
-def standing_in(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
+def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
     """Return how many pages, posts, sections and photos stand in these sections themselves, most + 1 for more."""
     inside = {"metadata.parent_id": {"$in": list(section_ids)}}
     found = database()[NODES].count_documents(inside, limit=most + 1)

@@ -26,7 +26,7 @@ TAGS_OFFERED = 10
 MILLISECONDS = 500
 
 
-def titled(query: str) -> dict[str, Any]:
+def title_filter(query: str) -> dict[str, Any]:
     """Return the filter of what has, for each word typed, a word in its title that begins so: along by_title_word."""
     begun = [{"$elemMatch": {"$gte": word, "$lt": word + titles.LAST}} for word in titles.typed(query)]
     return (
@@ -52,16 +52,16 @@ def by_title(
             () if query.strip() else lists.page(Filters(author=author), now(), size=size, collection=collection).rows
         )
         return [row.node for row in newest]
-    wanted = {"$and": [titled(query), among or {}, node_filter(collection)]}
+    wanted = {"$and": [title_filter(query), among or {}, node_filter(collection)]}
     try:
-        with search.at_most(MILLISECONDS):
+        with search.search_time_limit(MILLISECONDS):
             stored = database()[collection]
             fields = FIELDS[collection]
             found = read_with_hint(
                 keys_of("by_title_word", collection), lambda hint: stored.find(wanted, fields).hint(hint).limit(size)
             )
             return list(readable_nodes(collection, found))
-    except search.TooSlow:
+    except search.SearchTimeout:
         return []
 
 

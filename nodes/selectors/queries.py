@@ -135,7 +135,7 @@ HOT_QUERIES = (
         "what uses a node, a photo or an insert",
         NODES,
         lambda node: {
-            "filter": references.using(node["derived"]["refs"][-1:]),
+            "filter": references.uses_filter(node["derived"]["refs"][-1:]),
             "sort": dict(references.LATEST_FIRST),
             "limit": references.LISTED_USES,
         },
@@ -152,7 +152,7 @@ HOT_QUERIES = (
     HotQuery(
         "what has a word in its title that begins so",
         NODES,
-        lambda node: {"filter": picking.titled(node["metadata"]["title"]), "limit": picking.OFFERED},
+        lambda node: {"filter": picking.title_filter(node["metadata"]["title"]), "limit": picking.OFFERED},
         example={"derived.title_words": {"$exists": True, "$ne": []}},
         broadcast_because="Editors choose by title what a text links to, wherever it stands.",
     ),
@@ -160,7 +160,7 @@ HOT_QUERIES = (
         "what an editor has not saved",
         WORKING_COPIES,
         lambda copy: {
-            "filter": working_copies.of_form(copy["_id"]["user"], copy["type"], copy["node_id"]),
+            "filter": working_copies.form_filter(copy["_id"]["user"], copy["type"], copy["node_id"]),
             "sort": {"updated": -1},
             "limit": working_copies.OFFERED,
         },
@@ -170,7 +170,7 @@ HOT_QUERIES = (
         "all that an editor has not saved",
         WORKING_COPIES,
         lambda copy: {
-            "filter": working_copies.of_editor(copy["_id"]["user"]),
+            "filter": working_copies.user_filter(copy["_id"]["user"]),
             "sort": {"updated": -1},
             "limit": working_copies.OFFERED,
         },

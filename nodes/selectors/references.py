@@ -25,7 +25,7 @@ from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
 # Different nodes that one text links to, and different photos; those beyond are words without address.
-MOST_NAMED = 200
+MOST_REFERENCES = 200
 # Uses that are listed, and counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
@@ -63,13 +63,13 @@ class Use:
     drafted: bool
 
 
-def using(refs: Sequence[Ref]) -> dict[str, Any]:
+def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
     """Return the filter of the pages and posts that use any of these: along by_ref and by_draft_ref."""
     wanted = refs[0] if len(refs) == 1 else {"$in": list(refs)}
     return {"$or": [{"derived.refs": wanted}, {"draft.refs": wanted}]}
 
 
-def used_on(refs: Sequence[Ref]) -> list[Use]:
+def find_uses(refs: Sequence[Ref]) -> list[Use]:
     """Return the pages and posts that use any of these, live or not, at most LISTED_USES, the last changed first.
 
     Where more use one of several things, it is any of these. Uses among what is asked for are left out, of itself too.
@@ -90,7 +90,7 @@ def count_uses(refs: Sequence[Ref]) -> int:
     return int(database()[NODES].count_documents(_by_others(refs), limit=COUNTED_USES + 1)) if refs else 0
 
 
-def going_with(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
+def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
     """Return these nodes and photos, and what stands in those that are sections: at most COUNTED_USES more."""
     holding = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     found = dict.fromkeys(ids)
@@ -103,7 +103,7 @@ def going_with(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
 
 
 def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
-    return {**using(refs), "_id": {"$nin": [ref for ref in refs if isinstance(ref, ObjectId)]}}
+    return {**uses_filter(refs), "_id": {"$nin": [ref for ref in refs if isinstance(ref, ObjectId)]}}
 
 
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Look:
+class CheckedBatch:
     """What one look through the public pages, or the drafts, that refer to anything found. `after`: the cursor to go on from,
     "" at the end."""
 
@@ -190,7 +190,7 @@ def _count(query: Mapping[str, Any], index: str) -> int:
     return sum(one["count"] for one in counted)
 
 
-def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
+def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBatch:
     """Look through the next LOOKED_AT_ONCE public pages that refer to anything, the newest first, for broken references; after
     them through drafts, of any node, the last saved first.
 
@@ -207,10 +207,10 @@ def look(sections: Tree, moment: datetime, cursor: str = "") -> Look:
     after = str(Cursor.of(last, newer=False)) if last else DRAFTS
     public = public_among(documents, sections, moment)
     refs = list(read_documents(NODES, public, partial(_refs_in, "derived")))
-    return Look(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
+    return CheckedBatch(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
 
 
-def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
+def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch:
     # The index has an entry of every node: those with a draft stand together.
     query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
     if cursor:
@@ -233,7 +233,7 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Look:
         for one in read_documents(NODES, documents, partial(_refs_in, "draft"))
         if registry.get(one[0]["metadata"]["type"]).is_installed
     ]
-    return Look(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)
+    return CheckedBatch(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)
 
 
 def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
@@ -255,10 +255,10 @@ def _broken(
             yield Broken(Node.from_document(document), ref, found[ref], tuple(words), is_draft)
 
 
-def looks(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[Look]:
+def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[CheckedBatch]:
     """Yield one look after another, from a cursor to the end. Raises ValueError for a cursor that is none."""
     while True:
-        found = look(sections, moment, cursor)
+        found = check_batch(sections, moment, cursor)
         yield found
         if not found.after:
             return
@@ -278,7 +278,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
         texts += [rendering.of_field(one.text) for one in written]
         mentions = [mention for html in texts for mention in markup_references.mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
-        named = stored_photos.named(slugs[:MOST_NAMED])
+        named = stored_photos.by_references(slugs[:MOST_REFERENCES])
         here = found.setdefault(document["_id"], {})
         for mention in mentions:
             if ObjectId.is_valid(mention.name):

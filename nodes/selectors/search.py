@@ -23,7 +23,7 @@ from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 
 COLLECTIONS = (NODES, ASSET_FILES)
 # In which collection something was found, and its id there.
-Found = tuple[str, Any]
+ResultKey = tuple[str, Any]
 # More results than readers look through: those need another word.
 MOST = 100
 MOST_WORDS = 10
@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W_]+(?:’[^\W_]+)*")
 BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("metadata.created", -1), ("_id", -1)]
 
 
-class TooSlow(Exception):
+class SearchTimeout(Exception):
     """A search took longer than it may."""
 
 
@@ -59,7 +59,7 @@ class Results:
     is_cut_short: bool = False
 
 
-def words_of(query: str) -> tuple[str, ...]:
+def split_words(query: str) -> tuple[str, ...]:
     """Return the words of what was typed, at most MOST_WORDS; operators and other signs mean nothing."""
     return tuple(_WORD.findall(searchable(query[:LONGEST_QUERY]))[:MOST_WORDS])
 
@@ -71,7 +71,7 @@ def search(
 
     Each of its steps may take `milliseconds`; after one that takes longer, the answer is what an unordered look finds first.
     """
-    words = words_of(query)
+    words = split_words(query)
     if not words:
         return Results(())
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
@@ -84,7 +84,7 @@ def search(
             found = _of_one_word(wanted, public, milliseconds)
             all_words = True
             cut_short = False
-    except TooSlow:
+    except SearchTimeout:
         found = _any_ids(wanted, public, milliseconds)
         all_words = True
         cut_short = True
@@ -92,9 +92,9 @@ def search(
     return Results(words, hits, len(found), all_words, cut_short)
 
 
-def every_word(query: str) -> str:
+def all_words_query(query: str) -> str:
     """Return what the text index is asked for, for documents that hold every word of `query`; "" if there is no word."""
-    return _all_of(_parts(words_of(query)))
+    return _all_of(_parts(split_words(query)))
 
 
 def _all_of(parts: Sequence[str]) -> str:
@@ -112,11 +112,11 @@ def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
-def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
+def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
     """Return what holds the words, the best first: the scores of both collections are worked out alike."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
     found: list[tuple[float, datetime, Any, str]] = []
-    with at_most(milliseconds):
+    with search_time_limit(milliseconds):
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), fields).sort(BEST_FIRST).limit(MOST)
             found += read_documents(name, best, partial(_scored, name))
@@ -129,14 +129,14 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
     return document["score"], document["metadata"]["created"], document["_id"], collection
 
 
-def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
+def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
     """Return what holds one word, the best first, of many without working out scores.
 
     To sort by score the server works out the score of everything that has the word. But a text index keeps what has one word by
     its weight there, which is the score of that word alone: read without sorting, the best come first.
     """
-    ranked: list[list[Found]] = []
-    with at_most(milliseconds):
+    ranked: list[list[ResultKey]] = []
+    with search_time_limit(milliseconds):
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
@@ -148,7 +148,9 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
     return list(islice(turns, MOST))
 
 
-def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: float) -> tuple[list[Found], bool, bool]:
+def _of_several(
+    parts: Sequence[str], public: dict[str, Any], milliseconds: float
+) -> tuple[list[ResultKey], bool, bool]:
     """Return what holds several words, else some of them, the best first; whether it is all words; whether more may hold them.
 
     For all that has two common words the server would read whatever has one. Looked through are those documents in which each
@@ -156,9 +158,9 @@ def _of_several(parts: Sequence[str], public: dict[str, Any], milliseconds: floa
     """
     size = LOOKED_THROUGH // len(parts)
     plain = [text.folded(part) for part in parts]
-    ranks: dict[Found, tuple[int, int, int]] = {}
+    ranks: dict[ResultKey, tuple[int, int, int]] = {}
     is_whole = False
-    with at_most(milliseconds):
+    with search_time_limit(milliseconds):
         for part in parts:
             lists = [list(database()[name].find(_query(part, public, name), READ).limit(size)) for name in COLLECTIONS]
             # The index knows nothing of words that say little, such as "the".
@@ -187,16 +189,16 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     return document["_id"], (sum(word not in folded for word in missing), len(untitled))
 
 
-def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[Found]:
-    found: list[Found] = []
+def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
+    found: list[ResultKey] = []
     try:
-        with at_most(milliseconds):
+        with search_time_limit(milliseconds):
             for name in COLLECTIONS:
                 some = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST - len(found))
                 found += [(name, document["_id"]) for document in some]
                 if len(found) == MOST:
                     break
-    except TooSlow:
+    except SearchTimeout:
         return found
     return found
 
@@ -206,19 +208,19 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 
 @contextmanager
-def at_most(milliseconds: float) -> Iterator[None]:
+def search_time_limit(milliseconds: float) -> Iterator[None]:
     """Give what is read in the block a limit of time, at the server too. Raises TooSlow, also if the text index is missing."""
     try:
         with time_limit(milliseconds / 1_000):
             yield
     except PyMongoError as error:
         if error.timeout or lacks_text_index(error):
-            raise TooSlow from error
+            raise SearchTimeout from error
         raise
 
 
 @contextmanager
-def if_indexed() -> Iterator[None]:
+def ignore_missing_index() -> Iterator[None]:
     """Leave the block where it searches and the text index is missing: that finds nothing."""
     try:
         yield
@@ -227,8 +229,8 @@ def if_indexed() -> Iterator[None]:
             raise
 
 
-def _hits(found: Sequence[Found], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
-    documents: dict[Found, Mapping[str, Any]] = {}
+def _hits(found: Sequence[ResultKey], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
+    documents: dict[ResultKey, Mapping[str, Any]] = {}
     for name in COLLECTIONS:
         if ids := [key for collection, key in found if collection == name]:
             fields = {**FIELDS[name], "derived.text": 1}

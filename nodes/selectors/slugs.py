@@ -41,7 +41,7 @@ def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) 
         raise InvalidSlug(_("A slug has at most %(most)d characters.") % {"most": LONGEST})
     if not all(_is_slug_character(c) for c in slug) or not (slug[0].isalnum() and slug[-1] not in "-_"):
         raise InvalidSlug(_("Use letters, digits and hyphens only: “%(slug)s” cannot be an address.") % {"slug": slug})
-    if is_needed_by_a_route(slug, parent_id, section=section):
+    if conflicts_with_route(slug, parent_id, section=section):
         raise InvalidSlug(_("The site itself needs the address “%(slug)s” here. Choose another.") % {"slug": slug})
 
 
@@ -49,7 +49,7 @@ def _is_slug_character(character: str) -> bool:
     return character in "-_" or unicodedata.category(character)[0] in "LNM"
 
 
-def is_needed_by_a_route(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> bool:
+def conflicts_with_route(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> bool:
     """Return whether the URL configuration answers the node's address, or what is below it, by another view.
 
     `section` is the address of a section that is yet to be made.
@@ -87,7 +87,7 @@ def _first_parts(resolver: URLResolver) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-def free(
+def find_free(
     wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
 ) -> str:
     """Return `wanted` as a slug that is free in the section now, numbered if need be: "news", "news-2", "news-3"…
@@ -102,6 +102,6 @@ def free(
         found = database()[collection].find({**place, **(among or {})}, {"metadata.slug": 1, "_id": 0})
         taken = {document["metadata"]["slug"] for document in found}
         for slug in tried:
-            if slug not in taken and not is_needed_by_a_route(slug, parent_id):
+            if slug not in taken and not conflicts_with_route(slug, parent_id):
                 return slug
     raise AssertionError("numbers do not end")

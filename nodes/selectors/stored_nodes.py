@@ -161,7 +161,7 @@ def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: b
     return list(readable_nodes(NODES, found))
 
 
-def of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
+def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
     """Return `size` live nodes, or photos, of a type, newest first. Raises ValueError for a cursor that is none."""
     base = {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_type", moment, size, cursor, collections=(home_of(type),))
@@ -195,7 +195,7 @@ def tagged(
     return listing(base, "by_tag", moment, size, cursor, whole=whole, collections=(NODES, ASSET_FILES))
 
 
-def photos_having(
+def photos_with(
     sections: Tree,
     properties: Sequence[tuple[str, Any]],
     moment: datetime,
@@ -219,7 +219,7 @@ def photos_of(
     return listing(base, "by_section", moment, size, cursor, whole=whole, collections=(ASSET_FILES,))
 
 
-def holds_something(section_id: ObjectId) -> bool:
+def has_children(section_id: ObjectId) -> bool:
     """Return whether any node, live or not, stands in a section."""
     return database()[NODES].find_one({"metadata.parent_id": section_id}, {"_id": 1}) is not None
 

@@ -100,7 +100,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Former:
+class FormerContent:
     """What was a photo's content until it was replaced, and can still be gone back to."""
 
     id: ObjectId
@@ -109,13 +109,13 @@ class Former:
     uploaded: datetime
 
 
-def former_contents(photo: Photo) -> list[Former]:
+def former_contents(photo: Photo) -> list[FormerContent]:
     """Return the contents that a photo showed before and that were not swept yet, the latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
     found = database()[ASSET_FILES].find({**either, "_id": {"$ne": photo.metadata.content_id}}, fields)
-    contents = [Former(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in found]
+    contents = [FormerContent(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in found]
     return sorted(contents, key=lambda former: former.uploaded, reverse=True)
 
 
@@ -141,7 +141,7 @@ def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime)
     return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]
 
 
-def named(references: Sequence[str]) -> dict[str, Photo]:
+def by_references(references: Sequence[str]) -> dict[str, Photo]:
     """Return photos, live or not, by what texts call them: by id, slug or "gallery/slug"; a slug of several means the newest.
 
     One query for all ids, one for all slugs.
@@ -149,13 +149,13 @@ def named(references: Sequence[str]) -> dict[str, Photo]:
     if not references:
         return {}
     by_id = {name: ObjectId(name) for name in references if ObjectId.is_valid(name)}
-    named = {name: name.rpartition("/") for name in references if name not in by_id}
+    by_references = {name: name.rpartition("/") for name in references if name not in by_id}
     galleries = {section.id: section.slug for section in current().sections.values()}
     photos = {photo.pk: photo for photo in by_ids(list(by_id.values()))}
     found = {name: photos[photo_id] for name, photo_id in by_id.items() if photo_id in photos}
-    slugs = sorted({slug for _gallery, _slash, slug in named.values()})
+    slugs = sorted({slug for _gallery, _slash, slug in by_references.values()})
     for photo in by_slugs(list(galleries), slugs) if slugs else ():
-        for name, (gallery, _slash, slug) in named.items():
+        for name, (gallery, _slash, slug) in by_references.items():
             here = slug == photo.metadata.slug and gallery.rpartition("/")[2] in (
                 "",
                 galleries[photo.metadata.parent_id],

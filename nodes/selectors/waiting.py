@@ -12,7 +12,7 @@ from marginalia.mongo.reading import read_documents
 from nodes.collections import NODES, REVISIONS
 from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes
-from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, times_of
+from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, sort_paths
 
 # Of what is to come and what was changed: as many as are named.
 NAMED = 6
@@ -27,7 +27,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Coming:
+class Upcoming:
     """A page that appears, or changes of which appear, at a time ahead."""
 
     node: Node
@@ -40,29 +40,29 @@ def count(filters: Filters, moment: datetime) -> int:
     return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
 
 
-def anything() -> bool:
+def has_nodes() -> bool:
     """Return whether there is any page, post or section at all."""
     return bool(database()[NODES].estimated_document_count())
 
 
-def coming(author: ObjectId | str | None, moment: datetime) -> list[Coming]:
+def coming(author: ObjectId | str | None, moment: datetime) -> list[Upcoming]:
     """Return the NAMED pages (of an author) that are to appear, or changes of which are, the earliest first."""
-    found: list[Coming] = []
+    found: list[Upcoming] = []
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)
         documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
-        earliest = documents.sort([(path, 1) for path in (*times_of(filters.order), "_id")]).limit(NAMED)
+        earliest = documents.sort([(path, 1) for path in (*sort_paths(filters.order), "_id")]).limit(NAMED)
         found += read_documents(NODES, earliest, _scheduled if state == SCHEDULED else _due)
     return sorted(found, key=lambda one: one.at)[:NAMED]
 
 
-def _scheduled(document: Mapping[str, Any]) -> Coming:
+def _scheduled(document: Mapping[str, Any]) -> Upcoming:
     node = Node.from_document(document)
-    return Coming(node, node.metadata.published, is_change=False)
+    return Upcoming(node, node.metadata.published, is_change=False)
 
 
-def _due(document: Mapping[str, Any]) -> Coming:
-    return Coming(Node.from_document(document), document["draft"]["due"], is_change=True)
+def _due(document: Mapping[str, Any]) -> Upcoming:
+    return Upcoming(Node.from_document(document), document["draft"]["due"], is_change=True)
 
 
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:

@@ -40,13 +40,13 @@ class WorkingCopy:
 
 def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[WorkingCopy]:
     """Return what a user typed and did not save into forms over a node, newest first; None: over new nodes of the type."""
-    found = database()[WORKING_COPIES].find(of_form(user_id, type, node_id)).sort("updated", -1).limit(OFFERED)
+    found = database()[WORKING_COPIES].find(form_filter(user_id, type, node_id)).sort("updated", -1).limit(OFFERED)
     return [WorkingCopy.of(document) for document in found]
 
 
 def unsaved(user_id: ObjectId) -> list[WorkingCopy]:
     """Return the OFFERED newest that a user typed and did not save, into whatever form."""
-    found = database()[WORKING_COPIES].find(of_editor(user_id)).sort("updated", -1).limit(OFFERED)
+    found = database()[WORKING_COPIES].find(user_filter(user_id)).sort("updated", -1).limit(OFFERED)
     return [WorkingCopy.of(document) for document in found]
 
 
@@ -57,12 +57,12 @@ def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
     return WorkingCopy.of(found) if found else None
 
 
-def of_form(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
+def form_filter(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
     """Return the filter of what a user typed into forms over a node of a type."""
     return {"_id.user": user_id, "type": type, "node_id": node_id, **_in_time()}
 
 
-def of_editor(user_id: ObjectId) -> dict[str, Any]:
+def user_filter(user_id: ObjectId) -> dict[str, Any]:
     """Return the filter of what a user typed into any form."""
     return {"_id.user": user_id, "type": {"$exists": True}, **_in_time()}
 

@@ -18,7 +18,7 @@ from nodes.types import NO_TAGS, Actor, TagChange
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedNode:
     """A node as a list showed it."""
 
     id: ObjectId
@@ -30,7 +30,7 @@ class Chosen:
 class Refused:
     """A node that was left as it is, and why."""
 
-    chosen: Chosen
+    chosen: SelectedNode
     reason: str
 
 
@@ -44,7 +44,7 @@ class Summary:
 
 def change(
     actor: Actor,
-    chosen: Iterable[Chosen],
+    chosen: Iterable[SelectedNode],
     fields: Mapping[str, Any],
     tags: TagChange = NO_TAGS,
     *,
@@ -60,20 +60,20 @@ def change(
     )
 
 
-def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collection: str = NODES) -> Summary:
+def publish(actor: Actor, chosen: Iterable[SelectedNode], moment: datetime, *, collection: str = NODES) -> Summary:
     """Publish each node at `moment`, as the list showed it: one that was changed since is refused, as ChangedSince.
 
     What is public already keeps its date, what had expired has no end any more. A draft of what is public is refused
     (DraftStays), as the list has not shown it.
     """
 
-    def work(one: Chosen) -> None:
+    def work(one: SelectedNode) -> None:
         stored = database()[collection].find_one({"_id": one.id, **node_filter(collection)}, STORED)
         if stored is None:
             raise NodeGone(one.id)
-        fields = editing.made_public(stored["metadata"], moment)
+        fields = editing.publication_dates(stored["metadata"], moment)
         if all(stored["metadata"][name] == date for name, date in fields.items()):
-            if "draft" in stored and not scheduled.settle(stored):
+            if "draft" in stored and not scheduled.publish_if_due(stored):
                 raise DraftStays(one.id)
             return
         if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
@@ -83,18 +83,18 @@ def publish(actor: Actor, chosen: Iterable[Chosen], moment: datetime, *, collect
 
 
 def tag(
-    chosen: Iterable[Chosen], tags: TagChange, *, collection: str = NODES, only_unpublished: bool = False
+    chosen: Iterable[SelectedNode], tags: TagChange, *, collection: str = NODES, only_unpublished: bool = False
 ) -> Summary:
     """Add and remove tags of each node: without nonce, as tags cannot conflict."""
     return _each(chosen, lambda one: editing.change_tags(one.id, tags, collection, only_unpublished=only_unpublished))
 
 
-def throw_away(actor: Actor, chosen: Iterable[Chosen], *, collection: str = NODES) -> Summary:
+def move_to_trash(actor: Actor, chosen: Iterable[SelectedNode], *, collection: str = NODES) -> Summary:
     """Move each node to the trash, unless it was changed since."""
     return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce, collection))
 
 
-def _each(chosen: Iterable[Chosen], work: Callable[[Chosen], Any]) -> Summary:
+def _each(chosen: Iterable[SelectedNode], work: Callable[[SelectedNode], Any]) -> Summary:
     done = 0
     refused = []
     for one in chosen:

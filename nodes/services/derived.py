@@ -12,14 +12,14 @@ from marginalia.markup.inserts.reading import Inserts
 from nodes import content, rendering
 from nodes.content import MARKDOWN, declared_fields, facets
 from nodes.selectors import stored_photos
-from nodes.selectors.references import MOST_NAMED, Ref
+from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
 # Characters of a text that search looks through. A longer one is found by its beginning.
 SEARCHED = 100_000
 
 
-def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
     that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, the
     `picture` that they show, and the `minutes` that reading takes."""
@@ -49,10 +49,10 @@ def of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
     """Return what search looks for and the text index would not find, in a node whose derived `text` is `plain`."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
-    return " ".join(sorted(searched(" ".join(everything))))
+    return " ".join(sorted(extra_search_words(" ".join(everything))))
 
 
-def searched(said: str) -> set[str]:
+def extra_search_words(said: str) -> set[str]:
     """Return the pairs of scripts without spaces, and the words that search looks for in another spelling."""
     spelled = searchable(said)
     if spelled == said:
@@ -60,9 +60,9 @@ def searched(said: str) -> set[str]:
     return scripts.pairs(spelled) | (set(spelled.split()) - set(said.split()))
 
 
-def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what lists and search show of a node's text, and its picture: of scheduled changes that is stored beside them."""
-    found = of(metadata)
+    found = derive(metadata)
     # None where they take the picture away: what is live has one still.
     return {name: found.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
@@ -76,11 +76,11 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
     texts = [inserts or Inserts(_html(metadata)), *(Inserts(rendering.of_field(one.text)) for one in fields)]
-    every = [markup_references.names(one.html, MOST_NAMED) for one in texts]
+    every = [markup_references.names(one.html, MOST_REFERENCES) for one in texts]
     names = [name for one in every for name in (*one.nodes, *one.photos)]
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
-    ids |= {photo.pk for photo in stored_photos.named(slugs[:MOST_NAMED]).values()}
+    ids |= {photo.pk for photo in stored_photos.by_references(slugs[:MOST_REFERENCES]).values()}
     ids |= set(declared_fields.references(metadata["type"], detail))
     for one in texts:
         ids |= one.references.nodes | one.references.photos

@@ -22,12 +22,12 @@ from nodes.services.site import invalidate
 from nodes.services.write import (
     NOT_DRAFTED,
     base_for,
-    base_of,
     check_inserts,
     check_lengths,
     check_tags,
     compare_and_set,
     insert_revision,
+    load_base,
     writable,
 )
 from nodes.types import NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
@@ -57,13 +57,13 @@ def save_draft(
     check_tags(tags.added)
     base: Mapping[str, Any] | None = None
     for _attempt in range(ATTEMPTS):
-        stored = read(node_id)
-        if scheduled.settle(stored):
+        stored = load(node_id)
+        if scheduled.publish_if_due(stored):
             continue
         draft = stored.get("draft")
-        due = scheduled.due_of(stored)
+        due = scheduled.due_time(stored)
         present = draft or stored["metadata"]
-        said = drafted(stored)
+        said = with_draft(stored)
         type = said["type"]
         theirs = merging.fields(said)
         if base is None:
@@ -116,16 +116,16 @@ def publish_draft(
     NotUpgraded, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
-        stored = read(node_id)
+        stored = load(node_id)
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         nonce = compare_and_set(
             actor,
             stored,
             merge.changes,
             tags,
-            more_filter={"draft.nonce": seen_draft, "draft.due": scheduled.due_of(stored)},
+            more_filter={"draft.nonce": seen_draft, "draft.due": scheduled.due_time(stored)},
             more_update={"$unset": {"draft": ""}},
-            submitted=scheduled.said_last(node_id, seen_draft),
+            submitted=scheduled.last_submission(node_id, seen_draft),
             act=Act.CHANGES_PUBLISHED,
         )
         if nonce:
@@ -150,8 +150,8 @@ def schedule(
     Raises NotLive, FieldRefused (it expires before then), and what publish_draft raises.
     """
     for _attempt in range(ATTEMPTS):
-        stored = read(node_id)
-        if scheduled.settle(stored):
+        stored = load(node_id)
+        if scheduled.publish_if_due(stored):
             continue
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         live = upgrading.upgraded(stored["metadata"])
@@ -172,7 +172,12 @@ def schedule(
         said = {**live, **after}
         nonce = ObjectId()
         insert_revision(
-            node_id, seen_draft, {**said, "nonce": nonce}, actor, scheduled.said_last(node_id, seen_draft), draft=True
+            node_id,
+            seen_draft,
+            {**said, "nonce": nonce},
+            actor,
+            scheduled.last_submission(node_id, seen_draft),
+            draft=True,
         )
         base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
         written = {"nonce": nonce, **base, **_said(actor, said, after, due)}
@@ -187,7 +192,7 @@ def schedule(
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
     """Make what is scheduled a mere draft again, if it is still `seen_draft` and readers do not see it yet. Raises DraftGone,
     NodeGone."""
-    still = {**_place(read(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
+    still = {**_place(load(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
     done = database()[NODES].update_one(still, {"$unset": {"draft.due": "", "draft.derived": ""}})
     if not done.modified_count:
         raise DraftGone(node_id)
@@ -199,14 +204,14 @@ def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
     Raises DraftGone, NodeGone.
     """
-    stored = read(node_id)
+    stored = load(node_id)
     with suppress(NodeError):
-        scheduled.settle(stored)
+        scheduled.publish_if_due(stored)
     update = {"$unset": {"draft": ""}, "$set": {"discarded": seen_draft}}
     done = database()[NODES].update_one({**_place(stored), "draft.nonce": seen_draft}, update)
     if not done.modified_count:
         raise DraftGone(node_id)
-    if scheduled.due_of(stored):
+    if scheduled.due_time(stored):
         invalidate()
 
 
@@ -231,11 +236,11 @@ def _over_live(
     if mine is None or seen_nonce is None:
         wanted = merging.fields(upgrading.draft_metadata(stored))
         since = draft["base_nonce"]
-        tags = scheduled.tags_of(node_id, draft)
+        tags = scheduled.draft_tag_change(node_id, draft)
     else:
         wanted = normalized(mine, type)
         since = seen_nonce
-    base = base_of(node_id, since)
+    base = load_base(node_id, since)
     merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
     if merge.conflicts:
         raise EditConflict(base, stored["metadata"], merge, tags)
@@ -251,10 +256,10 @@ def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: 
         "saved_by": actor.as_document(),
         **derived.references(said),
     }
-    return found | {"due": due, "derived": derived.shown(said)} if due else found
+    return found | {"due": due, "derived": derived.derive_for_readers(said)} if due else found
 
 
-def read(node_id: ObjectId) -> Document:
+def load(node_id: ObjectId) -> Document:
     """Return a node with its draft, as both are stored. Raises NodeGone, NewerVersion, NotUpgraded."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -270,7 +275,7 @@ def _place(stored: Document) -> dict[str, Any]:
     return {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
 
 
-def drafted(stored: Document) -> dict[str, Any]:
+def with_draft(stored: Document) -> dict[str, Any]:
     """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
     live = upgrading.upgraded(stored["metadata"])
     draft = stored.get("draft")

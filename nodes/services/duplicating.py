@@ -28,7 +28,7 @@ def duplicate(
     NewerVersion, NotUpgraded.
     """
     # Of a newer version a copy would lack what is not known: reading refuses it.
-    metadata = drafts.drafted(drafts.read(node_id))
+    metadata = drafts.with_draft(drafts.load(node_id))
     known = declared_fields.keep_declared(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}
     return create(

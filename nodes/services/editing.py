@@ -32,15 +32,15 @@ from nodes.services.site import invalidate
 from nodes.services.write import (
     STORED,
     base_for,
+    check_capacity,
     check_id,
     check_inserts,
     check_lengths,
     check_place,
-    check_room,
     check_tags,
     compare_and_set,
+    ends_schedule,
     insert_revision,
-    unschedules,
     writable,
 )
 from nodes.tags import MOST, unique
@@ -81,11 +81,11 @@ def create(
     if content.get(type).is_file:
         raise InvalidPlace(_("A photo begins with its file: upload one."))
     check_place(parent_id, type)
-    check_room(parent_id)
+    check_capacity(parent_id)
     wanted = slugs.normalized(slug)
-    slug = wanted or slugs.free(title, parent_id)
+    slug = wanted or slugs.find_free(title, parent_id)
     slugs.check(slug, parent_id)
-    given = normalized({"title": title, **missing(type, fields or {}), **(fields or {})}, type)
+    given = normalized({"title": title, **empty_required_fields(type, fields or {}), **(fields or {})}, type)
     check_tags(tags)
     form = node_id
     node_id = node_id or ObjectId()
@@ -113,8 +113,8 @@ def create(
     check_inserts(fields or {}, metadata)
     insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
     try:
-        whole = {"_id": node_id, "metadata": metadata, "derived": derived.of(metadata)}
-        database()[NODES].insert_one(ordering.entered(whole, parent_id))
+        whole = {"_id": node_id, "metadata": metadata, "derived": derived.derive(metadata)}
+        database()[NODES].insert_one(ordering.with_position(whole, parent_id))
     except DuplicateKeyError as error:
         is_made = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
         if is_made or not wanted:
@@ -122,7 +122,7 @@ def create(
                 actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form,
                 created=created, only_unpublished=only_unpublished,
             )  # fmt: skip
-        raise SlugTaken(slug, slugs.free(slug, parent_id)) from error
+        raise SlugTaken(slug, slugs.find_free(slug, parent_id)) from error
     invalidate(scope.of_new(metadata))
     return Saved(node_id, nonce, tuple(fields or ()))
 
@@ -168,7 +168,7 @@ def save(
         stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
         if stored is None:
             raise NodeGone(node_id)
-        if scheduled.settle(stored):
+        if scheduled.publish_if_due(stored):
             continue
         # Publishing after this look changes the nonce.
         if only_unpublished and stored["metadata"]["published"]:
@@ -194,12 +194,12 @@ def save(
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
         done = act or (Act.MERGED if merge.merged else None)
         if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
-            ended = scheduled.due_of(stored) if unschedules(merge.changes) else None
+            ended = scheduled.due_time(stored) if ends_schedule(merge.changes) else None
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged, ended)
     raise TooBusy
 
 
-def made_public(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
+def publication_dates(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
     """Return the dates, by path, with which what has the dates in `said` (fields by path) is public at `moment`.
 
     What is public already keeps its date, what had expired has no end any more.
@@ -215,7 +215,7 @@ def made_public(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime
 _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expires", "author", "created", "updated"})
 
 
-def missing(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a type needs, has no default for, and that are not given: empty, for the type to refuse them."""
     return {
         path: None
@@ -267,7 +267,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
     check_tags(tags.added)
     nodes = database()[collection]
     fields = {"metadata": 1}
-    if is_derived := bool(derived.searched(" ".join(tags.added | tags.removed))):
+    if is_derived := bool(derived.extra_search_words(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
     for _attempt in range(ATTEMPTS):
         stored = nodes.find_one({"_id": node_id, **node_filter(collection)}, fields)
@@ -294,6 +294,6 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         if nodes.update_one(unchanged, {"$set": changes}).matched_count:
             # Photos stand in lists with all that they have.
             is_file = content.get(stored["metadata"]["type"]).is_file
-            invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.tags(stored, {"tags": given}, tags))
+            invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
             return
     raise TooBusy

@@ -55,14 +55,14 @@ def at_end(section_id: ObjectId | None) -> str | None:
     return between((last[0].get("position") or "") if last else "", "")
 
 
-def entered(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
+def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
     """Return a document as it comes into a section: after all others, without a position where editors do not arrange it."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
 
 
-def entering(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
+def update_with_position(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
     """Return the update of a node that moves into a section, with what `entered` says of it."""
     position = at_end(section_id)
     operator, value = ("$set", position) if position else ("$unset", "")
@@ -80,7 +80,7 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
 
 
 def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
-    settle(section_id)
+    assign_positions(section_id)
     inside = {"_id": {"$in": list(seen)}, "metadata.parent_id": section_id}
     there = {found["_id"] for found in database()[NODES].find(inside, {"_id": 1})}
     before, after = ([one for one in order if one in there] for order in (seen, wanted))
@@ -97,17 +97,17 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
     return missed
 
 
-def to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
+def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
     """Put a node before all others in its section; False if it does not stand there any more. Raises TooBusy."""
     with _touching():
-        settle(section_id)
+        assign_positions(section_id)
         return _put(section_id, node_id)
 
 
-def to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
+def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
     """Put a node after all others in its section; False if it does not stand there any more. Raises TooBusy."""
     with _touching():
-        settle(section_id)
+        assign_positions(section_id)
         last = find_ordered(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
         return _put(section_id, node_id, behind=last[0]["_id"] if last else None)
 
@@ -121,7 +121,7 @@ def _touching() -> Iterator[None]:
         invalidate()
 
 
-def settle(section_id: ObjectId) -> None:
+def assign_positions(section_id: ObjectId) -> None:
     """Give a position to what has none, as the section listed in another way before: in its order, before all that have one.
 
     From the last to the first, so that of two who do it at once either goes on from what the other did.

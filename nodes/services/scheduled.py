@@ -19,7 +19,7 @@ from nodes.collections import NODES, REVISIONS
 from nodes.content import upgrading
 from nodes.errors import NodeError
 from nodes.services import scope
-from nodes.services.write import compare_and_set, said_in, writable
+from nodes.services.write import compare_and_set, submitted_fields, writable
 from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 
 logger = logging.getLogger(__name__)
@@ -37,17 +37,17 @@ def publish_due() -> int:
     return done
 
 
-def settle(stored: Document) -> bool:
+def publish_if_due(stored: Document) -> bool:
     """Publish the scheduled changes of a node, as it was read with its `draft.due`, if they are due; return whether they were:
     then it is to be read anew. Raises NodeError where what is stored cannot be published."""
-    at = due_of(stored)
+    at = due_time(stored)
     if at is None or at > now():
         return False
     _publish(stored["_id"])
     return True
 
 
-def due_of(stored: Mapping[str, Any]) -> Any:
+def due_time(stored: Mapping[str, Any]) -> Any:
     """Return when the draft of a stored node is due; None if it is not scheduled, or there is none."""
     return stored.get("draft", {}).get("due")
 
@@ -67,25 +67,27 @@ def _publish(node_id: ObjectId) -> bool:
         Actor(draft["saved_by"]["_id"], draft["saved_by"]["name"]),
         stored,
         merge.changes,
-        tags_of(node_id, draft),
+        draft_tag_change(node_id, draft),
         more_filter={"draft.nonce": draft["nonce"], "draft.due": draft["due"]},
         more_update={"$unset": {"draft": ""}},
-        submitted=said_last(node_id, draft["nonce"]),
+        submitted=last_submission(node_id, draft["nonce"]),
         act=Act.SCHEDULED_CHANGES,
     )
     return nonce is not None
 
 
-def said_last(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
+def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
     """Return what the form said that saved the draft, for the version that it becomes: the form goes on from that."""
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
         return None
     tags = saved.get("form_tags")
-    return Submitted(saved["form"], said_in(saved), was_merged=True, tags=None if tags is None else frozenset(tags))
+    return Submitted(
+        saved["form"], submitted_fields(saved), was_merged=True, tags=None if tags is None else frozenset(tags)
+    )
 
 
-def tags_of(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
+def draft_tag_change(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
     """Return what the draft did to the tags that it was begun with."""
     said = draft["metadata"].get("tags")
     return NO_TAGS if said is None else TagChange.between(base_tags(node_id, draft), said)

@@ -21,7 +21,7 @@ DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 
 
-def of(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
+def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
     """Return how far a save reaches: of a node as it is stored (with FIELDS), the metadata that it gets, and what is derived.
 
     Sections are in the tree, public photos in lists with all that they have: any save of these is seen there. What is not
@@ -44,7 +44,7 @@ def of_new(metadata: Mapping[str, Any]) -> Scope:
     return Scope.SITE if is_seen else Scope.TEXTS
 
 
-def tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
+def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
     """Return the tags that come or go with a save, and all that its change names: part of that may be made already, by another
     writer who died before telling of it."""
     return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed

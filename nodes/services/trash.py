@@ -23,7 +23,7 @@ from nodes.models import stored_site
 from nodes.selectors import slugs
 from nodes.services import ordering, placement, scheduled
 from nodes.services.site import invalidate
-from nodes.services.write import check_place, check_room, insert_revision, keep_old_address
+from nodes.services.write import check_capacity, check_place, insert_revision, store_redirect
 from nodes.signals import node_deleted
 from nodes.types import Act, Actor, Expected
 
@@ -37,7 +37,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
     if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
         # What cannot be published is kept beside it, as a draft.
         with suppress(NodeError):
-            scheduled.settle(due)
+            scheduled.publish_if_due(due)
 
     def work(session: ClientSession) -> Document | None:
         wanted = {"_id": node_id, **node_filter(collection)}
@@ -84,13 +84,13 @@ def restore(
         changes["slug"] = slugs.normalized(slug)
     seen_tree = stored_site.read().tree
     check_place(changes["parent_id"], metadata["type"])
-    check_room(changes["parent_id"])
+    check_capacity(changes["parent_id"])
     slugs.check(changes["slug"], changes["parent_id"])
     if is_section := content.get(metadata["type"]).is_section:
         placement.check_ancestors(node_id, changes["parent_id"])
     changes = {name: value for name, value in changes.items() if value != metadata[name]}
     if changes:
-        keep_old_address(Expected.of(trashed))
+        store_redirect(Expected.of(trashed))
     if was_due := bool(metadata["published"] and trashed["trashed_at"] < metadata["published"] <= now()):
         changes["published"] = None
     if changes:
@@ -108,7 +108,7 @@ def restore(
         stored["metadata"].update(changes)
         del stored["trashed_at"], stored["trashed_by"]
         if "parent_id" in changes:
-            stored = ordering.entered(stored, changes["parent_id"])
+            stored = ordering.with_position(stored, changes["parent_id"])
         database()[home].insert_one(stored, session=session)
         return True
 
@@ -116,7 +116,7 @@ def restore(
         done = transaction(work)
     except DuplicateKeyError as error:
         wanted = {**metadata, **changes}
-        raise SlugTaken(wanted["slug"], slugs.free(wanted["slug"], wanted["parent_id"], home)) from error
+        raise SlugTaken(wanted["slug"], slugs.find_free(wanted["slug"], wanted["parent_id"], home)) from error
     if done is None:
         raise NodeGone(node_id)
     if not done:
@@ -145,7 +145,7 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
         raise NodeGone(node_id)
     if _holds_something(node_id):
         raise InvalidPlace(_("This section is not empty. Move or delete what stands in it first."))
-    keep_old_address(Expected.of(trashed))
+    store_redirect(Expected.of(trashed))
     type = trashed["metadata"]["type"]
     wanted = _trashed(node_id, trashed["metadata"]["nonce"])
     if not database()[TRASH].update_one(wanted, {"$set": {"deleting": True}}).matched_count:

@@ -35,7 +35,7 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Looked:
+class UpgradeResult:
     """A document that was looked at. `why`: of one that was left as it was, the reason."""
 
     id: ObjectId
@@ -62,7 +62,7 @@ def count(type: str) -> int:
     return sum(database()[name].count_documents(_query(type, name)) for name in (home_of(type), TRASH))
 
 
-def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
+def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
     """Store what there is of a type in its present shape, with what the code derives now, drafts and the trash too.
 
     Yield each document. It is no edit: nonces and history stay, so that forms that are open go on. A document that is saved in
@@ -83,10 +83,10 @@ def upgrade(type: str, *, dry_run: bool = False) -> Iterator[Looked]:
                     outcome = _outcome(stored) if dry_run else _write(stored, collection)
                 except (NodeError, WriteError, *MALFORMED) as error:
                     left.add(stored["_id"])
-                    yield Looked(stored["_id"], _title(stored), Outcome.LEFT, _reason(error))
+                    yield UpgradeResult(stored["_id"], _title(stored), Outcome.LEFT, _reason(error))
                     continue
                 is_changed = is_changed or outcome is not Outcome.CURRENT
-                yield Looked(stored["_id"], _title(stored), outcome)
+                yield UpgradeResult(stored["_id"], _title(stored), outcome)
     finally:
         if is_changed and not dry_run:
             invalidate()
@@ -121,7 +121,7 @@ def _change(stored: Document) -> Change | None:
     """Return what brings a document up; None if it is as it should be. Raises NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
-    found = derived.of(live)
+    found = derived.derive(live)
     is_older = live is not stored["metadata"]
     changes: dict[str, Any] = {}
     gone: dict[str, str] = {}
@@ -141,7 +141,9 @@ def _change(stored: Document) -> Change | None:
         if refs != stored["draft"].get("refs"):
             changes |= {"draft.refs": refs} if refs else {}
             gone = {} if refs else {"draft.refs": ""}
-        if "due" in stored["draft"] and stored["draft"]["derived"] != (shown := derived.shown({**live, **draft})):
+        if "due" in stored["draft"] and stored["draft"]["derived"] != (
+            shown := derived.derive_for_readers({**live, **draft})
+        ):
             changes["draft.derived"] = shown
         unchanged["draft.due"] = stored["draft"].get("due")
         unchanged["draft.nonce"] = stored["draft"]["nonce"]

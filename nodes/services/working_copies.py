@@ -19,7 +19,7 @@ from nodes.collections import WORKING_COPIES
 MOST = 50
 
 
-def keep(
+def store(
     user_id: ObjectId,
     copy_id: ObjectId,
     seq: int,
@@ -45,7 +45,7 @@ def keep(
     return True
 
 
-def settle(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
+def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
     """Forget what was typed up to a number: it was saved, discarded, or goes on in another form. What came later stays."""
     key = {"user": user_id, "copy": copy_id}
     forgotten = {"type": "", "node_id": "", "fields": ""}

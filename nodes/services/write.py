@@ -46,7 +46,7 @@ NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # Maximum earlier nodes of a redirect, in addition to the last one.
 MOST_EARLIER = 10
 # What is wrong in a text is told at most so many times at once.
-TOLD = 10
+MOST_FAULTS = 10
 
 
 def compare_and_set(
@@ -79,13 +79,13 @@ def compare_and_set(
     if place != (seen.parent_id, seen.slug):
         check_place(place[0], metadata["type"])
         if place[0] != seen.parent_id:
-            check_room(place[0])
+            check_capacity(place[0])
         slugs.check(place[1], place[0])
         # The unique index decides; looking first, a refused rename keeps no address.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
-            raise SlugTaken(place[1], slugs.free(place[1], place[0], home))
-        keep_old_address(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
+            raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))
+        store_redirect(seen, was_public=metadata["published"] is not None and metadata["published"] <= now())
     nonce = ObjectId()
     moment = now()
     due = stored.get("draft", {}).get("due")
@@ -97,7 +97,7 @@ def compare_and_set(
     check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
     extra = dict(more_update or {})
-    found = derived.of(after)
+    found = derived.derive(after)
     update: dict[str, Any] = {
         **extra,
         "$set": {
@@ -108,10 +108,10 @@ def compare_and_set(
             "derived": found,
         },
     }
-    if due and unschedules(changes) and "$unset" not in extra:
+    if due and ends_schedule(changes) and "$unset" not in extra:
         update["$unset"] = {"draft.due": "", "draft.derived": ""}
     if place[0] != seen.parent_id:
-        update = ordering.entering(update, place[0])
+        update = ordering.update_with_position(update, place[0])
     not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
     unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
     if tags:
@@ -121,15 +121,15 @@ def compare_and_set(
     try:
         done = database()[home].update_one(unchanged, update, session=session)
     except DuplicateKeyError as error:
-        raise SlugTaken(place[1], slugs.free(place[1], place[0], home)) from error
+        raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home)) from error
     if not done.matched_count:
         return None
     if session is None:
-        invalidate(scope.of(stored, after, found), scope.tags(stored, after, tags))
+        invalidate(scope.of_save(stored, after, found), scope.changed_tags(stored, after, tags))
     return nonce
 
 
-def unschedules(changes: Mapping[str, Any]) -> bool:
+def ends_schedule(changes: Mapping[str, Any]) -> bool:
     """Return whether a save of these fields (by path) of the live version ends the schedule of its draft: but for the place,
     which a draft has not, what it was begun on is another then."""
     return bool(changes.keys() - NOT_DRAFTED)
@@ -154,10 +154,10 @@ def base_for(
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:
-        return base_of(node_id, seen), tags
+        return load_base(node_id, seen), tags
     if tags.wanted is not None and "form_tags" in last:
         tags = TagChange.between(last["form_tags"], tags.wanted)
-    return base_of(node_id, last["_id"], said=True), tags
+    return load_base(node_id, last["_id"], said=True), tags
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
@@ -175,7 +175,7 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
     return None
 
 
-def base_of(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[str, Any] | None:
+def load_base(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[str, Any] | None:
     """Return the fields that the node had under `nonce`, from its revision; None if that is not known (any more).
 
     `said`: rather what the form said that saved it.
@@ -185,12 +185,12 @@ def base_of(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[s
         return None
     try:
         present = writable(revision["metadata"])
-        return said_in(revision) if said else merging.fields(present)
+        return submitted_fields(revision) if said else merging.fields(present)
     except (NewerVersion, NotUpgraded):
         return None
 
 
-def said_in(revision: Mapping[str, Any]) -> dict[str, Any]:
+def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the form said which saved a revision; those that it had not, as they were saved."""
     whole = revision["metadata"]
     said = revision.get("submitted") or {}
@@ -229,11 +229,11 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
         raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
 
 
-def check_room(parent_id: ObjectId | None) -> None:
+def check_capacity(parent_id: ObjectId | None) -> None:
     """Raise InvalidPlace if as many stand in a section as its type allows. Of two writers at once both may find room."""
     section = tree.current().sections.get(parent_id) if parent_id else None
     most = section.content_type.most if section else None
-    if section and most is not None and lists.standing_in([section.id], most) >= most:
+    if section and most is not None and lists.count_children([section.id], most) >= most:
         raise InvalidPlace(
             _("“%(section)s” is full: it holds at most %(most)d.") % {"section": section.title, "most": most}
         )
@@ -283,7 +283,7 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
         found = Inserts(rendering.to_html(written.text, text_format)).faults
         place = f"{written.number}: " if written.number else ""
         if faults := [f"{place}{fault}" for fault in found if not isinstance(fault, Unknown)]:
-            raise WrongInsert(written.path, faults[:TOLD])
+            raise WrongInsert(written.path, faults[:MOST_FAULTS])
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
@@ -334,7 +334,7 @@ def insert_revision(
     database()[REVISIONS].insert_one(revision)
 
 
-def keep_old_address(seen: Expected, *, was_public: bool = False) -> None:
+def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
     """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link.
 
     Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since:

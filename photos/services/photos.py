@@ -22,10 +22,10 @@ from nodes.selectors import slugs, stored_photos
 from nodes.services import derived, editing, scope, trash
 from nodes.services.site import invalidate
 from nodes.services.write import (
+    check_capacity,
     check_id,
     check_place,
     check_ready,
-    check_room,
     check_tags,
     compare_and_set,
     insert_revision,
@@ -109,7 +109,7 @@ class Upload:
         photo_id: ObjectId | None = None,
     ) -> None:
         check_place(gallery_id, PHOTO)
-        check_room(gallery_id)
+        check_capacity(gallery_id)
         if photo_id is not None:
             check_id(photo_id, photo=True)
             if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):

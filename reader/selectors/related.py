@@ -124,7 +124,7 @@ def find_by_title(
                 if words
                 else ()
             )
-    except search.TooSlow:
+    except search.SearchTimeout:
         return []
 
     def count_missing(document: dict[str, Any]) -> int:

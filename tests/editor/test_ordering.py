@@ -134,5 +134,5 @@ def test_looking_writes_nothing(mongo, editor, book, chapters):
     assert order(book) == "abcde"
     shown(editor(), book)
     assert list(mongo["cms.nodes"].find()) == before
-    ordering.to_start(book, chapters[4])
+    ordering.move_to_start(book, chapters[4])
     assert order(book) == "eabcd"

@@ -37,7 +37,7 @@ def audit() -> None:
     assert list(integrity.check()) == []
     for name in ("cms.nodes", "cms.trash"):
         for document in database()[name].find():
-            assert write.base_of(document["_id"], document["metadata"]["nonce"]) is not None
+            assert write.load_base(document["_id"], document["metadata"]["nonce"]) is not None
 
 
 def killed_at_each_write(work: Callable[[], Any], check: Callable[[], None]) -> int:

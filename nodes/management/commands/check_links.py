@@ -23,7 +23,7 @@ class Command(AuditCommand):
         broken = 0
         quiet = options["json"] or not self.stdout.isatty()
         with tqdm(total=references.count_referring(), unit=" pages", leave=False, disable=quiet) as bar:
-            for look in references.looks(tree.current(), now()):
+            for look in references.check_all(tree.current(), now()):
                 if look.is_of_drafts:
                     drafts += look.looked
                 else:

@@ -144,7 +144,7 @@ def test_what_one_typed_and_did_not_save_is_offered(person):
     author, other = person("Authors"), person("Editors")
     copy = ObjectId()
     typed = [("title", "Half a thought"), ("text", "And")]
-    working_copies.keep(author.user.pk, copy, 1, typed, type="basic-page", node_id=None)
+    working_copies.store(author.user.pk, copy, 1, typed, type="basic-page", node_id=None)
     html = author.get("/admin/").content.decode()
     assert f'href="/admin/nodes/node/typed/{copy}/">Half a thought</a>' in html
     assert author.get(f"/admin/nodes/node/typed/{copy}/").status_code == 200

@@ -20,7 +20,7 @@ MUTANTS = (
     Mutant(
         "version after write",
         "nodes/services/write.py::compare_and_set",
-        "invalidate(scope.of(stored, after, found), scope.tags(stored, after, tags))",
+        "invalidate(scope.of_save(stored, after, found), scope.changed_tags(stored, after, tags))",
         "pass",
         "tests/reader/test_page_cache.py::test_readers_between_any_two_commands_of_a_save_leave_nothing_stale",
     ),
@@ -40,8 +40,8 @@ MUTANTS = (
     ),
     Mutant(
         "a full section",
-        "nodes/services/write.py::check_room",
-        "if section and most is not None and lists.standing_in([section.id], most) >= most:",
+        "nodes/services/write.py::check_capacity",
+        "if section and most is not None and lists.count_children([section.id], most) >= most:",
         "if False:",
         "tests/nodes/content/test_rules.py::test_a_full_section_takes_no_more",
     ),
@@ -149,7 +149,7 @@ MUTANTS = (
     Mutant(
         "damaged nodes, left out of lists",
         "nodes/models/documents.py::BaseNode.from_document",
-        'check(document.get("metadata"), fields)',
+        'check_metadata(document.get("metadata"), fields)',
         "pass",
         "tests/nodes/test_damaged.py::test_lists_leave_out_damaged_posts_and_have_the_others",
     ),

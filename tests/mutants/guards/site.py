@@ -26,7 +26,7 @@ MUTANTS = (
     ),
     Mutant(
         "imports leave what somebody changed",
-        "nodes/selectors/imports.py::untouched",
+        "nodes/selectors/imports.py::unchanged_nonce",
         'return nonce if database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id, **by}, {"_id": 1}) else None',
         "return nonce",
         "tests/wordpress/test_split_exports.py::test_what_an_editor_changed_stays",

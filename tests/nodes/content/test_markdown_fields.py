@@ -107,7 +107,7 @@ def test_what_it_uses_is_noted_and_its_words_are_found(blog, mongo):
 def test_a_broken_link_in_it_is_told_with_its_words(blog):
     gone = ObjectId()
     walk(blog, advice=f"[*this* way](node:{gone})")
-    (found,) = [one for look in references.looks(tree.current(), now()) for one in look.broken]
+    (found,) = [one for look in references.check_all(tree.current(), now()) for one in look.broken]
     assert (found.target, found.state, found.words) == (gone, State.GONE, ("this way",))
 
 

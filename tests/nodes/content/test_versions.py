@@ -17,7 +17,7 @@ from nodes.models import Node
 from nodes.selectors import editable_nodes, history, stored_nodes
 from nodes.selectors import trash as trash_selectors
 from nodes.services import drafts, duplicating, editing, trash
-from nodes.services.bulk_actions import Chosen, publish
+from nodes.services.bulk_actions import SelectedNode, publish
 from nodes.services.write import compare_and_set
 from nodes.types import TagChange
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
@@ -145,7 +145,7 @@ def test_a_copy_and_a_bulk_action_store_the_present_shape(blog):
     save(hidden, nonce(hidden), published=None)
     with installed(NewDish):
         copied = duplicating.duplicate(EDITOR, made, parent_id=blog)
-        assert publish(EDITOR, [Chosen(hidden, nonce(hidden), "Hidden")], PAST).done == 1
+        assert publish(EDITOR, [SelectedNode(hidden, nonce(hidden), "Hidden")], PAST).done == 1
         for one in (copied.id, hidden):
             assert stored(one)["schema_version"] == 3
             assert stored(one)["detail"]["servings"] == 4
@@ -177,7 +177,9 @@ def test_nothing_writes_what_is_newer(newer, blog):
     ):
         with pytest.raises(NewerVersion, match="newer release of the site"):
             write()
-    assert publish(EDITOR, [Chosen(newer, nonce(newer), "Stew")], PAST).done == 1  # public already: nothing to write
+    assert (
+        publish(EDITOR, [SelectedNode(newer, nonce(newer), "Stew")], PAST).done == 1
+    )  # public already: nothing to write
     assert stored(newer) == before
     # What has no shape is written.
     editing.change_tags(newer, TagChange(added=frozenset({"warm"})))

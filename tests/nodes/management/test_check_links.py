@@ -110,13 +110,13 @@ def test_many_drafts_are_looked_through_a_part_at_a_time(mongo, commands, monkey
     at = mongo["cms.nodes"].find_one({"_id": pages[0]})["draft"]["saved_at"]
     mongo["cms.nodes"].update_many({"_id": {"$in": pages[:5]}}, {"$set": {"draft.saved_at": at}})
     with commands.recorded():
-        found = [one.node.pk for look in references.looks(tree.current(), now()) for one in look.broken]
+        found = [one.node.pk for look in references.check_all(tree.current(), now()) for one in look.broken]
     assert sorted(found) == sorted(pages)
     for event in commands.sent:
         if event.command.get("find") == "cms.nodes":
             assert not stages(explain(mongo, event)) & {"COLLSCAN", "SORT"}
     with pytest.raises(ValueError):
-        references.look(tree.current(), now(), "drafts-of-none")
+        references.check_batch(tree.current(), now(), "drafts-of-none")
 
 
 def test_it_is_told_what_is_mended():

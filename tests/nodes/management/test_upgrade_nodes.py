@@ -150,7 +150,7 @@ def test_what_is_saved_or_tagged_in_between_is_read_anew(blog, mongo):
             mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"derived": {"text": "old"}, "draft.refs": ["old"]}})
             assert upgrades._write(stale | {"derived": {}}, "cms.nodes") is upgrades.Outcome.REFRESHED
             now_stored = mongo["cms.nodes"].find_one({"_id": made})
-            assert now_stored["derived"] == derived.of(now_stored["metadata"])
+            assert now_stored["derived"] == derived.derive(now_stored["metadata"])
     assert now_stored["derived"]["facets"] == ["dish.amount=3 l"]
     assert (now_stored["draft"]["refs"], now_stored["metadata"]["tags"]) == ([blog], ["soup"])
 

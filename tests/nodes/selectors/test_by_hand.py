@@ -118,8 +118,8 @@ class TestPages:
     def test_readers_see_pages_posts_and_sections_in_one_order(self, client, book):
         inner, other = node("handbook", "inner", parent=book), node("handbook", "abc", parent=book)
         post = node("news", "post", parent=book)
-        ordering.to_start(book, post)
-        ordering.to_start(book, inner)
+        ordering.move_to_start(book, post)
+        ordering.move_to_start(book, inner)
         found = client.get("/book").context["pages"]
         assert slugs(found)[:3] == ["inner", "post", "n-00"]
         assert slugs(found)[-1] == "abc"
@@ -128,7 +128,7 @@ class TestPages:
         # Menus have the sections in the same order.
         menu = html[html.index('class="inside"') : html.index("</nav>")]
         assert menu.index("Inner") < menu.index("Abc")
-        ordering.to_start(book, other)
+        ordering.move_to_start(book, other)
         assert [link.title for link in tree.current().live_children(book, now())] == ["Abc", "Inner"]
 
     def test_a_page_has_those_before_and_after_it(self, client, book):
@@ -136,7 +136,7 @@ class TestPages:
         answer = client.get("/book/n-05")
         assert (answer.context["older"].metadata.slug, answer.context["newer"].metadata.slug) == ("n-06", "n-04")
         assert 'rel="next" href="/book/n-04"' in answer.content.decode()
-        ordering.to_end(book, answer.context["node"].pk)
+        ordering.move_to_end(book, answer.context["node"].pk)
         assert client.get("/book/n-05").context["newer"] is None
         by_name = node("chapter", "alone", parent=None)
         save(by_name, nonce(by_name), parent_id=node("folder", "folder"))

@@ -8,7 +8,7 @@ from bson import ObjectId
 from marginalia.mongo.clock import now
 from nodes.selectors import history
 from nodes.services import bulk_actions, drafts, editing, trash
-from nodes.services.bulk_actions import Chosen
+from nodes.services.bulk_actions import SelectedNode
 from nodes.types import Act, Actor
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
@@ -86,7 +86,7 @@ def test_a_draft_of_a_public_page_publishes_changes(page):
 
 
 def test_publishing_in_bulk_is_publishing(page):
-    assert bulk_actions.publish(EDITOR, [Chosen(page, nonce(page), "Page")], now()).done == 1
+    assert bulk_actions.publish(EDITOR, [SelectedNode(page, nonce(page), "Page")], now()).done == 1
     assert told(page)[-1] == (Act.PUBLISHED,)
 
 

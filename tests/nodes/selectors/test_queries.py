@@ -188,9 +188,9 @@ def sent_by(commands, mongo, work) -> tuple[list[dict], object]:
 
 
 def test_a_free_slug_is_found_without_reading_what_begins_like_it(site, mongo, commands):
-    slugs.is_needed_by_a_route("post", site)
+    slugs.conflicts_with_route("post", site)
     for title, found in (("p", "p"), ("post", "post"), ("post-3", "post-3-2")):
-        plans, slug = sent_by(commands, mongo, lambda title=title: slugs.free(title, site))
+        plans, slug = sent_by(commands, mongo, lambda title=title: slugs.find_free(title, site))
         assert slug == found
         assert sum(plan["executionStats"]["totalKeysExamined"] for plan in plans) <= 2 * slugs.TRIED
 

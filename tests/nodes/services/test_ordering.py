@@ -73,11 +73,11 @@ def test_any_order_is_stored(book, chapters, order):
 
 
 def test_to_the_start_and_to_the_end(book, chapters):
-    assert ordering.to_start(book, chapters[3])
-    assert ordering.to_end(book, chapters[0])
+    assert ordering.move_to_start(book, chapters[3])
+    assert ordering.move_to_end(book, chapters[0])
     assert standing(book) == "dbcea"
-    assert ordering.to_end(book, chapters[0])
-    assert ordering.to_start(book, chapters[3])
+    assert ordering.move_to_end(book, chapters[0])
+    assert ordering.move_to_start(book, chapters[3])
     assert standing(book) == "dbcea"
 
 
@@ -111,8 +111,8 @@ def test_what_is_gone_is_told_and_the_others_are_moved(book, chapters):
     seen = [*chapters, elsewhere]
     assert ordering.arrange(book, seen, [chapters[4], elsewhere, chapters[3], *chapters[:3]]) == 2
     assert standing(book) == "eabc"
-    assert not ordering.to_start(book, elsewhere)
-    assert not ordering.to_end(book, chapters[3])
+    assert not ordering.move_to_start(book, elsewhere)
+    assert not ordering.move_to_end(book, chapters[3])
 
 
 def test_readers_are_told_of_what_was_moved_before_it_was_given_up(book, chapters, monkeypatch):

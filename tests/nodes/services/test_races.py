@@ -7,7 +7,7 @@ from marginalia.mongo.connection import database
 from nodes.errors import InvalidPlace, TooBusy
 from nodes.models import tree
 from nodes.services import bulk_actions, editing, write
-from nodes.services.bulk_actions import Chosen
+from nodes.services.bulk_actions import SelectedNode
 from nodes.types import Actor
 from tests.support.at_once import at_once
 from tests.support.nodes.build import EDITOR, node, nonce, stored
@@ -76,7 +76,7 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
 
         def work(i, seen=seen, round_=round_):
             if i == 0:
-                return bulk_actions.publish(EDITOR, [Chosen(m, seen[m], "") for m in made], now())
+                return bulk_actions.publish(EDITOR, [SelectedNode(m, seen[m], "") for m in made], now())
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
         summary = at_once(8, work)[0]

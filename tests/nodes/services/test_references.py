@@ -21,7 +21,7 @@ def refs(node_id: ObjectId, part: str = "derived") -> list | None:
 
 
 def used_on(*ids) -> list[tuple[str, bool, bool]]:
-    return [(use.node.metadata.slug, use.live, use.drafted) for use in references.used_on(ids)]
+    return [(use.node.metadata.slug, use.live, use.drafted) for use in references.find_uses(ids)]
 
 
 def test_ids_of_all_that_a_text_uses_are_noted_sorted_and_once():
@@ -62,7 +62,7 @@ def test_uses_are_listed_the_last_changed_first_and_without_those_asked_for():
     assert used_on(target, *pages) == []
     assert references.count_uses([target]) == 3
     assert references.count_uses([target, pages[0]]) == 2
-    assert references.used_on([]) == []
+    assert references.find_uses([]) == []
     assert references.count_uses([]) == 0
 
 
@@ -92,7 +92,7 @@ def test_uses_are_found_along_indexes_without_a_sort(mongo, commands, among):
         if n % 4 == 0:
             drafts.save_draft(EDITOR, page, nonce(page), {"detail.text": f"[b](node:{targets[0]})"})
     with commands.recorded():
-        assert len(references.used_on(targets)) == 20
+        assert len(references.find_uses(targets)) == 20
         assert references.count_uses(targets) == 20
     found, counted = (explain(mongo, event) for event in commands.sent)
     assert stages(found) >= {"IXSCAN", "SORT_MERGE" if among == 1 else "OR"}
@@ -105,6 +105,6 @@ def test_names_of_inserts_are_found_by_the_same_index(mongo, commands):
     pages = [node(slug=f"page-{n}", text=f"[a](node:{GONE})") for n in range(30)]
     mongo["cms.nodes"].update_many({"_id": {"$in": pages[:3]}}, {"$push": {"derived.refs": "gallery"}})
     with commands.recorded():
-        assert {use.node.pk for use in references.used_on(["gallery"])} == set(pages[:3])
+        assert {use.node.pk for use in references.find_uses(["gallery"])} == set(pages[:3])
     (event,) = commands.sent
     assert explain(mongo, event)["executionStats"]["totalKeysExamined"] <= 5

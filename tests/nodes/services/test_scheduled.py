@@ -9,7 +9,7 @@ from nodes import errors
 from nodes.models import tree
 from nodes.selectors import due, history, search, stored_nodes
 from nodes.services import bulk_actions, drafts, editing, scheduled, trash
-from nodes.services.bulk_actions import Chosen
+from nodes.services.bulk_actions import SelectedNode
 from nodes.types import Act, Actor, TagChange
 from reader.selectors import sitemap
 from tests.support.between import before
@@ -232,7 +232,7 @@ def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
 def test_saving_the_live_page_in_bulk_does_the_same(mongo):
     page = node(title="Old")
     planned(page, title="New")
-    bulk_actions.change(EDITOR, [Chosen(page, nonce(page), "")], {"published": None})
+    bulk_actions.change(EDITOR, [SelectedNode(page, nonce(page), "")], {"published": None})
     assert (stored(page)["published"], "due" in draft_of(mongo, page)) == (None, False)
 
 

@@ -24,7 +24,7 @@ DERIVED = {"excerpt": "First", "minutes": 1}
 
 def reach(changes=(), derived=DERIVED, metadata=METADATA):
     before = {"metadata": metadata, "derived": DERIVED}
-    return scope.of(before, {**metadata, **dict(changes)}, derived)
+    return scope.of_save(before, {**metadata, **dict(changes)}, derived)
 
 
 def paths(fields):
@@ -56,7 +56,7 @@ def test_what_is_derived_for_lists_reaches_them_by_coming_changing_and_going(nam
 
 
 def test_a_document_that_was_read_without_what_is_derived_reaches_lists():
-    assert scope.of({"metadata": METADATA}, METADATA, DERIVED) == Scope.LISTS
+    assert scope.of_save({"metadata": METADATA}, METADATA, DERIVED) == Scope.LISTS
 
 
 @pytest.mark.parametrize("name", ["is_pinned", "format", "comments", "picture", "unknown"])

@@ -17,7 +17,7 @@ PAGE = "basic-page"
 
 
 def keep(user, copy, seq, text, node_id=None):
-    return working_copies.keep(user, copy, seq, [("title", text), ("title", "$x")], type=PAGE, node_id=node_id)
+    return working_copies.store(user, copy, seq, [("title", text), ("title", "$x")], type=PAGE, node_id=node_id)
 
 
 def texts(user, node_id=None):
@@ -62,7 +62,7 @@ def test_nobody_else_reads_or_changes_it(mongo):
     copy = ObjectId()
     keep(ANN, copy, 1, "Ann's")
     assert keep(BOB, copy, 9, "Bob's, under her number")
-    working_copies.settle(BOB, copy, 99)
+    working_copies.mark_saved(BOB, copy, 99)
     assert (texts(ANN), texts(BOB)) == (["Ann's"], [])
     assert selectors.get(ANN, copy).seq == 1
     assert selectors.get(BOB, copy) is None
@@ -71,7 +71,7 @@ def test_nobody_else_reads_or_changes_it(mongo):
 def test_what_was_saved_leaves_its_number_alone(mongo):
     copy = ObjectId()
     keep(ANN, copy, 1, "typed")
-    working_copies.settle(ANN, copy, 3)
+    working_copies.mark_saved(ANN, copy, 3)
     assert not keep(ANN, copy, 2, "on its way while it was saved")
     assert texts(ANN) == []
     assert set(mongo[WORKING_COPIES].find_one()) == {"_id", "seq", "updated"}
@@ -81,7 +81,7 @@ def test_what_was_saved_leaves_its_number_alone(mongo):
 
 def test_what_comes_after_its_save_before_anything_was_kept_is_not_kept(mongo):
     copy = ObjectId()
-    working_copies.settle(ANN, copy, 2)
+    working_copies.mark_saved(ANN, copy, 2)
     assert not keep(ANN, copy, 1, "late")
     assert texts(ANN) == []
 
@@ -89,7 +89,7 @@ def test_what_comes_after_its_save_before_anything_was_kept_is_not_kept(mongo):
 def test_what_was_typed_since_is_not_discarded(mongo):
     copy = ObjectId()
     keep(ANN, copy, 5, "went on in its tab")
-    working_copies.settle(ANN, copy, 4)
+    working_copies.mark_saved(ANN, copy, 4)
     assert texts(ANN) == ["went on in its tab"]
 
 

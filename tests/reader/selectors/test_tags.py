@@ -29,7 +29,7 @@ def test_nodes_of_a_type_are_listed_along_an_index(mongo, commands):
         build.node("basic-page", f"p{number}")
     build.node("basic-page", "draft", published=None)
     with commands.recorded() as log:
-        found = stored_nodes.of_type(tree.current(), "basic-page", now(), size=2)
+        found = stored_nodes.nodes_of_type(tree.current(), "basic-page", now(), size=2)
     assert [one.metadata.slug for one in found.nodes] == ["p2", "p1"]
     plan = explain(mongo, log.sent[-1])
     assert "COLLSCAN" not in stages(plan)

@@ -179,9 +179,9 @@ def test_feeds_name_it(client, post, photo):
 
 
 def test_it_is_counted_among_what_the_page_uses(post, photo):
-    assert [use.node.pk for use in references.used_on([photo])] == [post]
+    assert [use.node.pk for use in references.find_uses([photo])] == [post]
     save(post, nonce(post), detail__picture=None)
-    assert references.used_on([photo]) == []
+    assert references.find_uses([photo]) == []
 
 
 def test_the_site_s_picture_is_shared_where_there_is_none(client, post, photo):

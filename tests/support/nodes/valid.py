@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from marginalia.markup.characters import is_blank
 from nodes import content
 from nodes.content import NodeField, declared_fields, values
-from nodes.services.editing import missing
+from nodes.services.editing import empty_required_fields
 from tests.support.nodes.build import node
 
 # What is in texts: words, what markup and queries are written with, other scripts, line ends of every kind, spaces of others.
@@ -57,7 +57,10 @@ def of(type: str) -> st.SearchStrategy[dict[str, Any]]:
 def least(type: str) -> dict[str, Any]:
     """Return the simplest values of the fields that a type needs and has no default for, by path."""
     known = declared_fields.declared(type)
-    return {path: find(value(known[path]), lambda _value: True, settings=_SIMPLEST) for path in missing(type, {})}
+    return {
+        path: find(value(known[path]), lambda _value: True, settings=_SIMPLEST)
+        for path in empty_required_fields(type, {})
+    }
 
 
 _SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
