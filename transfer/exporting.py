@@ -66,7 +66,7 @@ def export_site(
 
 
 def _below(address: str) -> frozenset[ObjectId]:
-    section = tree.fresh().at(address)
+    section = tree.fresh().resolve(address)
     if section is None:
         raise NoSuchSection(f"/{address.strip('/')}")
     return exported.below(section.id)

@@ -1,4 +1,4 @@
-"""Documents as objects: nodes and photos, the site, the tree of its sections, and what is kept under the site's version."""
+"""Documents as objects: nodes and photos, the site, the section tree, and results cached by the site's version."""
 
 from nodes.models.documents import (
     BaseNode,

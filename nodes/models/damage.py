@@ -1,4 +1,4 @@
-"""Damaged nodes and photos: why one can't be read, or is less than it was."""
+"""Damaged nodes and photos: the reasons why a document can't be read, or lacks parts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from marginalia.mongo.reading import MALFORMED
 from nodes.models.documents import Node, Photo
 
-# The projection of a node that faults() needs.
+# The projection that faults() needs.
 FIELDS = {"metadata": 1, "derived.excerpt": 1, "derived.minutes": 1}
 
 
 def faults(model: type[Node] | type[Photo], document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with a stored document, read with FIELDS, a sentence without its subject each."""
+    """Yield the faults of a stored document, read with FIELDS. Each is a sentence without its subject."""
     try:
         node = model.from_document(document)
     except MALFORMED as error:

@@ -1,10 +1,10 @@
-"""What the answer in progress was made from, besides the site's `frame` and `lists`.
+"""Dependencies of the response in progress, in addition to the site's versions `site` and `lists`.
 
-On these two every answer depends (nodes.models.stored_site).
+Every response depends on these two versions (nodes.models.stored_site).
 
-What reads nodes or photos says so here: `on_lists` where no more is read than changes `lists`, note_tags where tags of nodes
-are, note_texts for what else is shown of other nodes, note_node for the one that a page is about. What is read without a word
-makes an answer that is not kept.
+Code that reads nodes or photos records it here. Use `on_lists` if everything that is read changes `lists`, note_tags for tags
+of nodes, note_texts for other content of other nodes, and note_node for the node that a page is about. If a read isn't
+recorded, the response isn't cached.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,8 +22,11 @@ T = TypeVar("T")
 
 @dataclass
 class Dependencies:
-    """What was noted in a `recorded()` block. `texts`: whether every save may change it; `node`: as it was read, the node whose
-    own saves do, and its tags; `slots`: those of the tags of other nodes."""
+    """Dependencies recorded in a `recorded()` block.
+
+    `texts`: every save may change the response. `node` and `tags`: the state of the node that the page is about, and its tags,
+    when they were read. `slots`: the slots for tags of other nodes.
+    """
 
     texts: bool = False
     node: Expected | None = None
@@ -32,7 +35,7 @@ class Dependencies:
 
     @property
     def own(self) -> Expected | None:
-        """The node whose nonce it is compared with: none where every save may change it."""
+        """The node whose nonce the cached response is compared with, or None if every save may change the response."""
         return None if self.texts else self.node
 
 
@@ -41,35 +44,39 @@ recorded = _recorder.recorded
 
 
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
-    """Note of a selector that what it returns changes with the site's `lists` (or `frame`) alone, at present."""
+    """Record that everything the selector returns changes the site's version `lists` (or `site`). Use it as a decorator."""
 
     return read_tracking.tracked_reads()(select)
 
 
 def note_tags(tags: Iterable[str] | None = None) -> None:
-    """Note that nodes were read by these tags, and no others of theirs are shown; by default, that any tag of them may be."""
-    if (found := _recorder.current) is not None:
-        found.slots = SLOTS if tags is None else found.slots | slots(tags)
+    """Record that nodes were read by `tags`, and that only these of their tags are shown. None means any tags."""
+    if (dependencies := _recorder.current) is not None:
+        dependencies.slots = SLOTS if tags is None else dependencies.slots | slots(tags)
 
 
 def note_slots(slots: frozenset[str]) -> None:
-    """Note the slots of tags that something depends on which was read before."""
-    if (found := _recorder.current) is not None:
-        found.slots |= slots
+    """Record the slots of tags on which a cached result depends."""
+    if (dependencies := _recorder.current) is not None:
+        dependencies.slots |= slots
 
 
 def note_texts() -> None:
-    """Note that a text of another node is shown, or when it was last changed: what any save may change."""
-    if (found := _recorder.current) is not None:
-        found.texts = True
+    """Record that the text or the last change of another node is shown, so any save may change the response."""
+    if (dependencies := _recorder.current) is not None:
+        dependencies.texts = True
 
 
 def note_node(stored: Mapping[str, Any]) -> None:
-    """Note that a node was read with all its fields, as it is stored. An answer has one: of a second any save may change it."""
-    if (found := _recorder.current) is None:
+    """Record that a stored node was read with all its fields.
+
+    A response records only one node. If a second node is read, any save may change the response.
+    """
+    if (dependencies := _recorder.current) is None:
         return
     seen = Expected.of(stored)
-    if found.node is None:
-        found.node, found.tags = seen, tuple(stored["metadata"].get("tags") or ())
-    elif found.node != seen:
-        found.texts = True
+    if dependencies.node is None:
+        dependencies.node = seen
+        dependencies.tags = tuple(stored["metadata"].get("tags") or ())
+    elif dependencies.node != seen:
+        dependencies.texts = True

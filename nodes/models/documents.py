@@ -1,6 +1,6 @@
-"""What editors write, as documents in one shape: `metadata` with what every node has, `metadata.detail` with the rest.
+"""Models of nodes and photos. All have `metadata` with common fields, and `metadata.detail` with the fields of their type.
 
-The ORM reads these models, for the admin; selectors build the same objects from raw documents; only services write.
+The ORM reads these models for the admin. Selectors build the same objects from raw documents. Only services write.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,37 +20,39 @@ from nodes.content import Content, Missing, registry, upgrading
 from nodes.models import tree
 from nodes.models.validation import REQUIRED_FIELDS, check_metadata
 
-# What readers are not given of a draft whose time has come: lists are filtered and sorted by what stands beside it.
+# Readers get these fields from the live version even if scheduled changes are due, because lists filter and sort by them.
 _AS_LIVE = frozenset({"published", "expires"})
 
 
 def as_shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document, read with the projection `listing.for_readers`, as readers see it: with what its scheduled changes say
-    where these are due. Only what was read is taken."""
+    """Return a document as readers see it, with its scheduled changes if they are due.
+
+    The document was read with the projection `listing.for_readers`. Only fields in this projection are changed.
+    """
     if "due" not in document:
         return document
     live = document["metadata"]
     draft = document["due"]
-    said = {**draft["metadata"], "nonce": draft["nonce"], "updated": draft["due"]}
-    taken = {name: value for name, value in said.items() if name in live and name not in _AS_LIVE}
-    metadata = {**live, **taken, upgrading.VERSION: draft["metadata"].get(upgrading.VERSION)}
+    changed = {**draft["metadata"], "nonce": draft["nonce"], "updated": draft["due"]}
+    shown = {name: value for name, value in changed.items() if name in live and name not in _AS_LIVE}
+    metadata = {**live, **shown, upgrading.VERSION: draft["metadata"].get(upgrading.VERSION)}
     derived = {**derived_of(document), **draft["derived"]}
     rest = {name: value for name, value in document.items() if name != "due"}
     return {**rest, "metadata": metadata, "derived": derived}
 
 
 def derived_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is stored beside a node for lists and search: nothing of one that lacks it."""
+    """Return the derived data of a stored node, for lists and search, or {} if the node has none."""
     derived = document.get("derived")
     return derived if isinstance(derived, Mapping) else {}
 
 
 def _are_numbers(values: Any, size: int) -> bool:
-    return isinstance(values, list) and len(values) == size and all(isinstance(one, int | float) for one in values)
+    return isinstance(values, list) and len(values) == size and all(isinstance(value, int | float) for value in values)
 
 
 class DocumentPart(EmbeddedModel):
-    """An embedded model that can be built from a stored document, or from the part of one that a projection left."""
+    """Base of embedded models that can be built from a stored document, or from the projected part of a document."""
 
     class Meta:
         abstract = True
@@ -67,7 +69,7 @@ class DocumentPart(EmbeddedModel):
 
 
 class Byline(DocumentPart):
-    """Who wrote it: the account's id, if there is one, and the name that readers see."""
+    """Author of a node: the id of an account, if there is one, and the name that readers see."""
 
     id = ObjectIdField(db_column="_id", primary_key=True)
     name = models.CharField(max_length=200)
@@ -76,19 +78,19 @@ class Byline(DocumentPart):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Return the path of the page with what this author wrote; "" for a name that makes no address."""
+        """Return the URL path of this author's page, or "" if the name makes no slug."""
         return links.author(self.name or "")
 
 
 class DetailField(models.Field):
-    """What a node has by its type: the object that the class of the sibling `type` makes of it."""
+    """Field for the detail of a node. Its value is an object of the content type that the sibling field `type` names."""
 
     def db_type(self, connection: Any) -> str:
         return "object"
 
 
 class MetadataField(EmbeddedModelField):
-    """Metadata, whose detail is an object of the node's type."""
+    """Embedded metadata, whose detail is an object of the node's type."""
 
     def to_python(self, value: Any) -> Any:
         metadata = super().to_python(value)
@@ -98,7 +100,7 @@ class MetadataField(EmbeddedModelField):
 
 
 class CommonMetadata(DocumentPart):
-    """What every node has, whatever its type."""
+    """Base of metadata: the fields that every node has."""
 
     nonce = ObjectIdField()
     type = models.CharField(max_length=50)
@@ -112,7 +114,7 @@ class CommonMetadata(DocumentPart):
     author = EmbeddedModelField(Byline, null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     summary = models.TextField(blank=True)
-    # The version of the type that the detail was stored by; None is the first.
+    # The version of the type when the detail was stored. None is the first version.
     schema_version = models.PositiveSmallIntegerField(null=True)
     detail = DetailField(null=True)
 
@@ -127,27 +129,27 @@ class CommonMetadata(DocumentPart):
 
 
 class Metadata(CommonMetadata):
-    """The metadata of everything that is text."""
+    """Metadata of pages, posts and sections."""
 
 
 class PhotoMetadata(CommonMetadata):
-    """The metadata of a photo: the same, and which of its contents is shown, and since when an upload writes to it."""
+    """Metadata of a photo, with the id of the shown content, and the time since when an upload has been writing to it."""
 
     locked = models.DateTimeField(null=True)
     content_id = ObjectIdField(null=True)
 
 
 class BaseNode(ReadOnlyModel):
-    """What stands in a section under a slug: the code of nodes serves photos too."""
+    """Base of nodes and photos. Both have a section and a slug, and share most code."""
 
-    # The beginning of the text, and the id of the picture that an editor chose, where a selector read them.
+    # The beginning of the text, and the id of the picture that an editor chose. Set if a selector read them.
     excerpt = ""
     picture_id: ObjectId | None = None
-    # Whether it stands first in its section, where a list was read that says so.
+    # Whether the node is pinned to the top of its section. Set by lists with pinned posts.
     is_pinned = False
-    # In how many minutes its text is read; 0 where that is not known.
+    # Minutes to read the text, or 0 if unknown.
     minutes = 0
-    # The photo that lists show of it, if photos.pictures.attach has set it.
+    # The photo that lists show for the node. Set by photos.pictures.read.
     picture: "Photo | None" = None
 
     class Meta:
@@ -158,10 +160,10 @@ class BaseNode(ReadOnlyModel):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
-        """Return the node that a raw document (with aware datetimes) stands for, as readers see it if it was read for them.
+        """Return the node for a raw document with aware datetimes, as readers see it if it was read for readers.
 
-        `fields`: those that it must have, for a projection with fewer. Raises Malformed, or another of
-        marginalia.mongo.reading.MALFORMED, for a damaged one.
+        `fields` are the required fields; pass fewer for a smaller projection. Raises Malformed, or another exception of
+        marginalia.mongo.reading.MALFORMED, if the document is damaged.
         """
         check_metadata(document.get("metadata"), fields)
         document = as_shown(document)
@@ -178,12 +180,12 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def content_type(self) -> type[Content]:
-        """The class of the node's type; Missing if no installed app declares it, or what was read cannot be upgraded to it."""
+        """The class of the node's type, or Missing if no installed app declares it or the document cannot be upgraded."""
         return Missing if isinstance(self.metadata.detail, Missing) else content.get(self.metadata.type)
 
     @property
     def type_label(self) -> str:
-        """What the node's type is called."""
+        """The label of the node's type."""
         return registry.label(self.metadata.type)
 
     @property
@@ -192,32 +194,32 @@ class BaseNode(ReadOnlyModel):
 
     @property
     def blurb(self) -> str:
-        """What lists and previews say of the node: its summary or the beginning of its text."""
+        """The text for lists and previews: the node's summary, or the beginning of its text."""
         return self.metadata.summary or self.excerpt
 
     @property
     def share_title(self) -> str:
-        """The title that search engines and link previews show: its own for them, or the node's. Of a node that is whole."""
+        """The title for search engines and link previews: the SEO title, or the node's title. It needs a node with detail."""
         return getattr(self.metadata.detail, "seo_title", "") or self.metadata.title
 
     @property
     def share_description(self) -> str:
-        """What search engines and link previews say of the node: words of its own for them, or the blurb."""
+        """The text for search engines and link previews: the SEO description, or the blurb."""
         return getattr(self.metadata.detail, "seo_description", "") or self.blurb
 
     @property
     def date(self) -> date | None:
-        """The date that its type lists it by, where that names one (`date_field`)."""
-        named = self.content_type.date_field
-        return getattr(self.metadata.detail, named) if named else None
+        """The value of the type's `date_field`, by which lists sort the node, or None if the type has none."""
+        field = self.content_type.date_field
+        return getattr(self.metadata.detail, field) if field else None
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the node by itself is public at `moment`; whether its sections are is the tree's to say."""
+        """Return whether the node is public at `moment`, without regard to its sections (see Tree.is_live)."""
         published = self.metadata.published
         return published is not None and published <= moment < self.metadata.expires
 
     def get_absolute_url(self) -> str:
-        """Return the node's path under its present sections, without the host."""
+        """Return the node's URL path under its current sections, without the host."""
         return tree.current().url(self.metadata.parent_id, self.metadata.slug)
 
 
@@ -234,7 +236,7 @@ class Node(BaseNode):
 
 
 class Photo(BaseNode):
-    """A photo: a file in GridFS that is a node besides. Contents that are no photos stand in the same collection."""
+    """A photo, which is both a node and a file in GridFS. The collection also has contents of photos, which aren't nodes."""
 
     metadata = MetadataField(PhotoMetadata)
 
@@ -246,7 +248,7 @@ class Photo(BaseNode):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], fields: Collection[str] = REQUIRED_FIELDS) -> Self:
-        """Return the photo that a raw document stands for. A size and a valid cut are needed for copies. Raises Malformed."""
+        """Return the photo for a raw document. Raises Malformed if it has no size or an invalid crop, which copies need."""
         photo = super().from_document(document, fields)
         detail = photo.metadata.detail
         if fields == REQUIRED_FIELDS and not (detail and _are_numbers(detail.resolution, 2)):
@@ -261,12 +263,15 @@ class Photo(BaseNode):
 
     @property
     def is_uploading(self) -> bool:
-        """Whether an upload has begun to write to it, and not ended."""
+        """Return whether an upload to the photo has begun and not ended."""
         return self.metadata.locked is not None
 
 
 class SiteSettings(Node):
-    """The site's settings, for the admin's index and for the right to change them; they are kept by nodes.services.site."""
+    """Proxy for the site's settings in the admin's index, and for the permission to change them.
+
+    nodes.services.site stores the settings.
+    """
 
     class Meta:
         proxy = True

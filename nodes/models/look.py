@@ -1,6 +1,6 @@
-"""A site's own colours and fonts: what its settings change of the theme's custom properties, as one small style sheet.
+"""A small style sheet with the colours and fonts of a site. It overrides custom properties of the theme from the settings.
 
-The address of the sheet says all that is in it, so that it can be kept for ever, and a preview needs none of its own.
+The URL of the sheet contains all values in it. So browsers can cache the sheet forever, and a preview needs no other sheet.
 """
 
 import colorsys
@@ -12,11 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from nodes.models.stored_site import DOCUMENTATION, StoredSettings
 
-# The theme's own accent in light colours, and the surfaces on which it stands: as static/site/site.css has them.
+# The theme's default accent in light colours, and its background colours. They have the values of static/site/site.css.
 ACCENT = "#1f4e8c"
 LIGHT = ("#fdfcf9", "#f5f2ea")
 DARK = ("#191816", "#23211e")
-# WCAG 2.2, 1.4.3; what is made for dark colours is brighter than it must be, as the theme's own is.
+# Minimum contrast of WCAG 2.2, 1.4.3. In dark colours, the theme's accent has more contrast than required, and so do these.
 CONTRAST, CONTRAST_IN_DARK = 4.5, 7.0
 _COLOUR = re.compile("#[0-9a-f]{6}")
 
@@ -36,60 +36,63 @@ FONTS = {
     "system-sans": (_("The device's sans-serif for all"), {"--serif": _SANS, "--sans": _SANS}),
 }
 
-# Of the fonts that come with the site, those that a page of the magazine asks for at once; of others the device has all.
+# Fonts of the site that pages of the magazine theme load immediately. Other choices use only fonts of the device.
 _BUNDLED = {"": ("serif", "sans"), "sans": ("sans",), "serif": ("serif",)}
 
 
 def fonts(settings: StoredSettings) -> tuple[str, ...]:
-    """Return which of the fonts that come with the site the top of every page needs, by the names of their files."""
+    """Return the file names of the site's fonts that the top of every page needs."""
     if settings.theme == DOCUMENTATION and not settings.fonts:
         return ("sans",)
     bundled = _BUNDLED.get(settings.fonts, ())
-    # The tagline's: found only in the style sheet, it would hold the first paint up by a round trip.
+    # The tagline uses the italic font. Without a preload, the browser finds it in the style sheet, one round trip later.
     is_slanted = settings.tagline and settings.theme != DOCUMENTATION and settings.language[:2] not in ("zh", "ja")
     return (*bundled, "serif-italic") if "serif" in bundled and is_slanted else bundled
 
 
-def contrast(one: str, other: str) -> float:
-    """Return how much two colours "#rrggbb" differ in brightness, from 1 to 21 (WCAG 2.2)."""
-    brighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+def contrast(colour: str, other: str) -> float:
+    """Return the contrast ratio of two colours "#rrggbb", from 1 to 21 (WCAG 2.2)."""
+    brighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (brighter + 0.05) / (darker + 0.05)
 
 
 def lowest_contrast(colour: str, surfaces: tuple[str, ...] = LIGHT) -> float:
-    """Return the least contrast of a colour on any of these surfaces."""
+    """Return the lowest contrast of `colour` on any of the background colours `surfaces`."""
     return min(contrast(colour, surface) for surface in surfaces)
 
 
 @lru_cache(maxsize=64)
 def readable(colour: str, surfaces: tuple[str, ...], least: float) -> str:
-    """Return the colour, or the nearest of its hue with this contrast on all surfaces: darker on light ones, else lighter."""
+    """Return `colour`, or the nearest colour of its hue that has the contrast `least` on all `surfaces`.
+
+    The result is darker on light surfaces and lighter on dark ones.
+    """
     if lowest_contrast(colour, surfaces) >= least:
         return colour
     hue, lightness, saturation = colorsys.rgb_to_hls(*_parts(colour))
     step = -1 if _luminance(surfaces[0]) > _MIDDLE else 1
     tones = (round(lightness * 255) + step * count for count in range(1, 256))
-    made = (_hex(colorsys.hls_to_rgb(hue, min(max(tone / 255, 0), 1), saturation)) for tone in tones)
-    return next(one for one in made if lowest_contrast(one, surfaces) >= least)
+    candidates = (_hex(colorsys.hls_to_rgb(hue, min(max(tone / 255, 0), 1), saturation)) for tone in tones)
+    return next(candidate for candidate in candidates if lowest_contrast(candidate, surfaces) >= least)
 
 
 def in_dark(colour: str) -> str:
-    """Return the accent in dark colours for one that was chosen for light ones."""
+    """Return the accent in dark colours for an accent that was chosen for light colours."""
     return readable(colour, DARK, CONTRAST_IN_DARK)
 
 
-def is_colour(written: str) -> bool:
-    """Return whether this is a colour "#rrggbb", in lower case."""
-    return bool(_COLOUR.fullmatch(written))
+def is_colour(text: str) -> bool:
+    """Return whether `text` is a colour "#rrggbb" in lower case."""
+    return bool(_COLOUR.fullmatch(text))
 
 
 def is_accent(colour: str) -> bool:
-    """Return whether this is a colour "#rrggbb" that can be read on every light surface."""
+    """Return whether `colour` is a colour "#rrggbb" that is readable on every light background."""
     return is_colour(colour) and lowest_contrast(colour) >= CONTRAST
 
 
 def name(settings: StoredSettings) -> str:
-    """Return what the sheet of these settings is called in its address; "" where they leave the theme as it is."""
+    """Return the name of the sheet for these settings, which is part of its URL, or "" if they change nothing."""
     if not settings.accent and not settings.fonts:
         return ""
     return f"{settings.accent.removeprefix('#') or 'own'}-{settings.fonts or 'own'}"
@@ -97,7 +100,7 @@ def name(settings: StoredSettings) -> str:
 
 @lru_cache(maxsize=64)
 def sheet(name: str) -> str | None:
-    """Return the style sheet of this name; None for what no settings are called."""
+    """Return the style sheet called `name`, or None if no settings have this name."""
     accent, _dash, fonts = name.partition("-")
     accent = "" if accent == "own" else f"#{accent}"
     fonts = "" if fonts == "own" else fonts
@@ -110,11 +113,11 @@ def sheet(name: str) -> str | None:
 
 
 def digest(name: str) -> str:
-    """Return what changes whenever the sheet of this name does, with a release of the site: part of its address."""
+    """Return a hash of the sheet called `name`. It is part of the URL, because a new release may change the sheet."""
     return hashlib.blake2b((sheet(name) or "").encode(), digest_size=4).hexdigest()
 
 
-# As far from black as from white, by contrast.
+# The luminance that has the same contrast to black as to white.
 _MIDDLE = 0.18
 
 
@@ -124,7 +127,7 @@ def _luminance(colour: str) -> float:
 
 
 def _parts(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
     return red, green, blue
 
 

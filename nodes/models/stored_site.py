@@ -1,7 +1,7 @@
-"""The site's one document: its settings, and the versions that kept pages and answers are compared with.
+"""The site's document, which contains its settings and the versions that cached pages and results are compared with.
 
-A page is kept as long as what it was made from has the versions that it had (nodes.models.dependencies). Who changes something
-gives new ones to it once the change can be read; who makes a page reads them before anything else.
+A cached page is valid as long as its dependencies have the same versions (nodes.models.dependencies). Writers renew versions
+after readers can see their change. Code that makes a page reads the versions before anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,13 +20,13 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
-# Documents that are read beside it at once.
+# Maximum documents of other collections that one command reads together with the site.
 MAX_EXTRA_DOCUMENTS = 1_000
 
 
 @dataclass(frozen=True)
 class StoredSettings:
-    """What administrators set in the admin; the defaults serve until they do."""
+    """Settings that administrators change in the admin. The defaults are used until then."""
 
     name: str = "Marginalia"
     tagline: str = ""
@@ -35,25 +35,25 @@ class StoredSettings:
     posts_per_page: int = 10
     comment_policy: str = "hold-first"
     comments_close_after_days: int = 0
-    # The photo for link previews of what has no picture.
+    # The photo for link previews of pages without a picture.
     share_picture: ObjectId | None = None
     theme: str = "magazine"
-    # Photos; the second one is for dark colours.
+    # Ids of photos. The second photo is shown in dark colours.
     logo: ObjectId | None = None
     logo_dark: ObjectId | None = None
-    # "#rrggbb"; "" is the theme's own (nodes.models.look).
+    # "#rrggbb", or "" for the theme's default (nodes.models.look).
     accent: str = ""
     fonts: str = ""
     home: str = "lead"
-    # Links as {label, target}; the target is "node:ID", a path or an address elsewhere; "" for the label is the page's title.
-    # None in the menu: the sections. None in the footer: the pages at the top level.
+    # Links as {label, target}. The target is "node:ID", a path or a URL of another site. If the label is "", the page's title
+    # is shown. Without links, the menu shows the sections, and the footer shows the pages at the top level.
     menu: list[dict[str, str]] = field(default_factory=list)
     footer: str = ""
     footer_links: list[dict[str, str]] = field(default_factory=list)
     social: list[dict[str, str]] = field(default_factory=list)
 
 
-_SETTINGS = frozenset(one.name for one in fields(StoredSettings))
+_SETTINGS = frozenset(setting.name for setting in fields(StoredSettings))
 
 COMMENT_POLICIES = (
     ("open", _("Comments appear at once")),
@@ -74,47 +74,47 @@ HOMES = (
 
 
 class Scope(IntEnum):
-    """How far a change reaches: it gives a new version to what has its name, and to those after it."""
+    """Reach of a change. A change renews the version of its scope and of all scopes after it."""
 
-    SITE = 0  # every page: settings, sections, what stands at the top level, where things stand and from when to when
-    LISTS = 1  # what lists read of nodes, and photos
-    TEXTS = 2  # the page of a node by itself, and what shows whole texts
+    SITE = 0  # every page: settings, sections, pages at the top level, and places and dates of nodes
+    LISTS = 1  # content that lists show of nodes, and photos
+    TEXTS = 2  # the node's own page, and pages that show whole texts of others
 
 
 # The stored keys of the versions, in the order of Scope. The key of Scope.SITE stays "frame", as stored documents have it.
 VERSION_KEYS = ("frame", "lists", "texts")
-# Tags have versions, too, so that tagging alone leaves lists as they are: so many for all, by a hash of the tag.
+# Tags also have versions, so that a change of tags doesn't renew `lists`. All tags share this many versions, by a hash.
 SLOTS = frozenset(str(number) for number in range(64))
 
 
 def slots(tags: Iterable[str]) -> frozenset[str]:
-    """Return the slots in which the versions of tags stand: of a tag in any letters the same."""
+    """Return the slots for the versions of `tags`. Upper and lower case make no difference."""
     return frozenset(str(blake2b(tag.casefold().encode(), digest_size=1).digest()[0] % len(SLOTS)) for tag in tags)
 
 
 @dataclass(frozen=True)
 class Versions:
-    """The site's versions. Every page is made from what the first two stand for."""
+    """The site's versions. Every page depends on the first two."""
 
     site: ObjectId
     lists: ObjectId
     texts: ObjectId
-    # By slot; those that were never given a version are not there.
+    # Versions by slot. Slots that were never renewed are missing.
     tags: Mapping[str, ObjectId] = field(default_factory=dict, hash=False)
 
     def in_slots(self, slots: Collection[str]) -> dict[str, ObjectId]:
-        """Return the versions in some slots."""
+        """Return the versions in `slots`."""
         return {slot: self.tags[slot] for slot in slots if slot in self.tags}
 
     @property
     def changed(self) -> datetime:
-        """When the site last got one of them, by the second."""
-        return max(one.generation_time for one in (self.site, self.lists, self.texts))
+        """The time, in whole seconds, when one of these versions was last renewed."""
+        return max(version.generation_time for version in (self.site, self.lists, self.texts))
 
 
 @dataclass(frozen=True)
 class ExtraQuery:
-    """Documents of another collection that are read together with the site, and which of their fields."""
+    """Query of another collection that is read together with the site, with the fields to read."""
 
     collection: str
     filter: Mapping[str, Any]
@@ -123,7 +123,7 @@ class ExtraQuery:
 
 @dataclass(frozen=True)
 class Site:
-    """The site as it was when read. `versions`: None before the first change."""
+    """The site as it was when it was read. `versions` is None before the first change."""
 
     versions: Versions | None
     nonce: ObjectId | None
@@ -132,33 +132,33 @@ class Site:
 
     @property
     def version(self) -> ObjectId | None:
-        """The one that every change gives anew."""
+        """The version that every change renews."""
         return self.versions.texts if self.versions else None
 
 
-# The site as read at the beginning of the request in progress: one request sees one version, and reads it once.
-_of_request: ContextVar[Site | None] = ContextVar("site", default=None)
+# The site as it was read at the start of the current request. A request reads the site once, and so uses one version.
+_request_site: ContextVar[Site | None] = ContextVar("site", default=None)
 
 
 @tracked_reads()
 def read() -> Site:
-    """Return the site as it is stored now: what requests begin with."""
+    """Return the site as it is stored now. Each request begins with this."""
     with server_selection_time_limit():
-        found = first_batch("find", SITE, filter={"_id": SITE_ID}, limit=1, singleBatch=True)
-    return _site(found[0] if found else {})
+        documents = first_batch("find", SITE, filter={"_id": SITE_ID}, limit=1, singleBatch=True)
+    return _site(documents[0] if documents else {})
 
 
 @tracked_reads()
-def read_with(*others: ExtraQuery) -> tuple[Site, list[dict[str, Any]]]:
-    """Return the site as it is stored now and, read after it by the same command, these documents of other collections."""
-    both: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
-    for other in others:
-        found_there = [{"$match": other.filter}, {"$project": dict.fromkeys(other.fields, 1)}]
-        both.append({"$unionWith": {"coll": other.collection, "pipeline": found_there}})
+def read_with(*queries: ExtraQuery) -> tuple[Site, list[dict[str, Any]]]:
+    """Return the site as it is stored now, and the documents of `queries`, which the same command reads after the site."""
+    pipeline: list[dict[str, Any]] = [{"$match": {"_id": SITE_ID}}]
+    for query in queries:
+        stages = [{"$match": query.filter}, {"$project": dict.fromkeys(query.fields, 1)}]
+        pipeline.append({"$unionWith": {"coll": query.collection, "pipeline": stages}})
     with server_selection_time_limit():
-        found = first_batch("aggregate", SITE, pipeline=both, cursor={"batchSize": MAX_EXTRA_DOCUMENTS})
-    is_there = bool(found) and found[0]["_id"] == SITE_ID
-    return _site(found[0] if is_there else {}), found[is_there:]
+        documents = first_batch("aggregate", SITE, pipeline=pipeline, cursor={"batchSize": MAX_EXTRA_DOCUMENTS})
+    has_site = bool(documents) and documents[0]["_id"] == SITE_ID
+    return _site(documents[0] if has_site else {}), documents[has_site:]
 
 
 def _site(document: Mapping[str, Any]) -> Site:
@@ -171,17 +171,17 @@ def _site(document: Mapping[str, Any]) -> Site:
 
 
 def current() -> Site:
-    """Return the site as this request first read it, or as it is stored now outside of a request."""
-    return _of_request.get() or read()
+    """Return the site as the current request first read it. Outside of a request, return the site as it is stored now."""
+    return _request_site.get() or read()
 
 
 def begin_request(site: Site | None = None) -> Site:
-    """Read the site (unless it was read for this very request) at its beginning; every `current()` of it answers with it."""
+    """Set the site that `current()` returns during this request, and return it. It is read unless `site` is passed."""
     site = site or read()
-    _of_request.set(site)
+    _request_site.set(site)
     return site
 
 
 def forget() -> None:
-    """End what begin_request began, and after a write: what follows reads anew."""
-    _of_request.set(None)
+    """Forget the site of the current request, at its end or after a write. The next `current()` reads the site again."""
+    _request_site.set(None)

@@ -1,4 +1,4 @@
-"""The section tree, kept in process under the site's `frame`: it resolves addresses, gives menus, and says what is live."""
+"""The section tree, cached in process by the site's version `site`. It resolves URLs, lists menus and knows what is live."""
 
 import builtins
 from collections.abc import Iterator, Mapping
@@ -22,13 +22,13 @@ from nodes.models.dependencies import on_lists
 from nodes.models.validation import check_metadata
 
 HOME = "home"
-# Fields of sections that are read.
-_READ = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
+# Metadata fields of sections that are read.
+_FIELDS = ("parent_id", "type", "slug", "title", "published", "expires", "updated")
 
 
 @dataclass(frozen=True)
 class SectionEntry:
-    """What others stand in, without its text."""
+    """A section in the tree, without its text."""
 
     id: ObjectId
     parent_id: ObjectId | None
@@ -38,18 +38,18 @@ class SectionEntry:
     published: datetime | None
     expires: datetime
     updated: datetime
-    # The comment policy of what stands in it, "" for that of the section above.
+    # The comment policy of the nodes in the section, or "" for the policy of the section above.
     comments: str = ""
-    # Where it stands among its siblings if these are arranged by hand.
+    # The position among its siblings if editors arrange these by hand.
     position: str = ""
 
     @property
     def content_type(self) -> builtins.type[Content]:
-        """The section's type; Missing if no installed app declares it."""
+        """The section's type, or Missing if no installed app declares it."""
         return content.get(self.type)
 
     def is_live(self, moment: datetime) -> bool:
-        """Return whether the section by itself is public at `moment`."""
+        """Return whether the section is public at `moment`, without regard to the sections above it."""
         published = self.published
         return published is not None and published <= moment < self.expires and self.content_type.is_installed
 
@@ -64,7 +64,7 @@ class Link:
 
 
 class Tree:
-    """All sections at one version of the site's frame."""
+    """All sections at one version `site` of the site."""
 
     def __init__(self, version: ObjectId | None, sections: Iterator[SectionEntry]) -> None:
         self.version = version
@@ -72,24 +72,24 @@ class Tree:
 
     @cached_property
     def children(self) -> dict[ObjectId | None, list[SectionEntry]]:
-        """The sections by the id of their parent, each list by title, or as editors arranged it."""
+        """The sections by the id of their parent. Each list is sorted by title, or as editors arranged it."""
         grouped: dict[ObjectId | None, list[SectionEntry]] = {}
         for section in sorted(self.sections.values(), key=lambda s: (s.title.casefold(), s.id)):
             grouped.setdefault(section.parent_id, []).append(section)
-        for parent_id, inside in grouped.items():
+        for parent_id, siblings in grouped.items():
             if self.is_by_hand(parent_id):
-                inside.sort(key=lambda s: (s.position, s.slug))
+                siblings.sort(key=lambda s: (s.position, s.slug))
         return grouped
 
     def is_by_hand(self, section_id: ObjectId | None) -> bool:
-        """Return whether editors arrange what stands in a section."""
+        """Return whether editors arrange the nodes of a section by hand."""
         section = self.sections.get(section_id) if section_id else None
         return section is not None and section.content_type.lists == BY_HAND
 
     def ancestors(self, section_id: ObjectId | None) -> list[SectionEntry] | None:
-        """Return the sections from the top down to `section_id`, itself included; None if the chain does not reach the top.
+        """Return the sections from the top down to `section_id` inclusive, or None if the chain does not reach the top.
 
-        A chain breaks where a section is in the trash: what stands in it is nowhere.
+        A chain is broken if one of its sections is in the trash. The nodes below such a section are not visible.
         """
         chain: list[SectionEntry] = []
         while section_id is not None:
@@ -101,19 +101,19 @@ class Tree:
         return chain[::-1]
 
     def is_live(self, section_id: ObjectId | None, moment: datetime) -> bool:
-        """Return whether all that stands in the section can be public: it and all above it are live; None is the top."""
+        """Return whether nodes in a section can be public: it and all sections above it are live. None is the top level."""
         chain = self.ancestors(section_id)
         return chain is not None and all(section.is_live(moment) for section in chain)
 
     def live_ids(self, moment: datetime) -> list[ObjectId | None]:
-        """Return the ids of the live sections, and None for the top level: part of the query of every list."""
+        """Return None, for the top level, and the ids of the live sections. Queries of lists filter by these ids."""
         live: list[ObjectId | None] = [None]
         for parent_id in live:
             live.extend(section.id for section in self.children.get(parent_id, ()) if section.is_live(moment))
         return live
 
     def live_children(self, section_id: ObjectId | None, moment: datetime) -> list[Link]:
-        """Return the live sections that stand in a (live) section, by title; None is the top."""
+        """Return links to the live sections in a (live) section, in the order of `children`. None is the top level."""
         return [
             Link(s.title, self.url(s.parent_id, s.slug), s.id)
             for s in self.children.get(section_id, ())
@@ -121,20 +121,20 @@ class Tree:
         ]
 
     def child(self, parent_id: ObjectId | None, slug: str) -> SectionEntry | None:
-        """Return the section `slug` of a section."""
+        """Return the section `slug` in a section, or None."""
         return next((s for s in self.children.get(parent_id, ()) if s.slug == slug), None)
 
-    def at(self, address: str) -> SectionEntry | None:
-        """Return the section at an address, percent-encoded or not; slashes around it mean nothing."""
+    def resolve(self, path: str) -> SectionEntry | None:
+        """Return the section at a URL path, or None. The path may be percent-encoded, and slashes around it are ignored."""
         section = None
-        for slug in unquote(address).strip("/").split("/"):
+        for slug in unquote(path).strip("/").split("/"):
             section = self.child(section.id if section else None, slug)
             if section is None:
                 return None
         return section
 
     def descendants(self, section_id: ObjectId) -> Iterator[SectionEntry]:
-        """Yield all sections below one."""
+        """Yield all sections below `section_id`."""
         pending = [section_id]
         while pending:
             for section in self.children.get(pending.pop(), ()):
@@ -142,50 +142,50 @@ class Tree:
                 pending.append(section.id)
 
     def url(self, parent_id: ObjectId | None, slug: str) -> str:
-        """Return the path of the node `slug` in a section; "" if that section is not (or no longer) in the tree."""
+        """Return the URL path of the node `slug` in a section, or "" if the section is not in the tree."""
         chain = self.ancestors(parent_id)
         if chain is None:
             return ""
-        # A section keeps the address that those of its feeds, archives and pages begin with.
+        # A section with the slug `home` keeps its own URL, because the URLs of its feeds, archives and pages begin with it.
         if parent_id is None and slug == HOME and self.child(None, HOME) is None:
             return "/"
         return "/" + "/".join(quote(part, safe="") for part in [*(section.slug for section in chain), slug])
 
     def next_due(self, moment: datetime) -> datetime | None:
-        """Return when the next section appears or expires."""
+        """Return the next time after `moment` when a section appears or expires, or None."""
         times = (time for s in self.sections.values() for time in (s.published, s.expires) if time and time > moment)
         return min(times, default=None)
 
 
-# With the moment before which it was read.
-_kept: tuple[Tree, datetime] | None = None
+# The cached tree, and the moment just before it was read.
+_cached: tuple[Tree, datetime] | None = None
 
 
 def clear() -> None:
-    """Forget the tree, as a new process would have none."""
-    global _kept
-    _kept = None
+    """Remove the cached tree, as in a new process."""
+    global _cached
+    _cached = None
 
 
 def current() -> Tree:
-    """Return the tree at the site's present `frame` (in a request: at the one that the request began with)."""
-    global _kept
+    """Return the tree at the site's current version `site`. In a request, this is the version that the request began with."""
+    global _cached
     versions = stored_site.current().versions
     version = versions.site if versions else None
-    kept_tree = _kept
+    cached = _cached
     moment = now()
-    if kept_tree is not None and version is not None:
-        tree, read_at = kept_tree
+    if cached is not None and version is not None:
+        tree, read_at = cached
         if tree.version == version and moment < read_at + version_cache.LONGEST:
             return tree
     tree = load(version)
     if not secondaries.is_reading():
-        _kept = tree, moment
+        _cached = tree, moment
     return tree
 
 
 def fresh() -> Tree:
-    """Return the tree as it is stored now, also in a request that began before: what a write is checked against."""
+    """Return the tree as it is stored now, even during a request. Writes are checked against it."""
     stored_site.forget()
     return current()
 
@@ -193,18 +193,18 @@ def fresh() -> Tree:
 @on_lists
 def load(version: ObjectId | None = None) -> Tree:
     """Read the tree from the database. `version` must have been read before this call."""
-    fields = {f"metadata.{name}": 1 for name in (*_READ, "detail.comments")} | {"position": 1}
-    # What may be a section of a type that is not installed stays, with all below it: not live, and nothing can be put into it.
+    fields = {f"metadata.{name}": 1 for name in (*_FIELDS, "detail.comments")} | {"position": 1}
+    # Nodes of types that are not installed may be sections, so they are included. They are not live and accept no nodes.
     documents = database()[NODES].find({"metadata.type": {"$nin": list(registry.non_sections())}}, fields)
     return Tree(version, read_documents(NODES, documents, _section))
 
 
 def _section(document: Mapping[str, Any]) -> SectionEntry:
     metadata = document["metadata"]
-    check_metadata(metadata, _READ)
+    check_metadata(metadata, _FIELDS)
     comments = (metadata.get("detail") or {}).get("comments") or ""
     position = document.get("position") or ""
     if not (isinstance(comments, str) and isinstance(position, str)):
         raise Malformed("detail.comments or position has another type")
-    said = {name: metadata[name] for name in _READ}
-    return SectionEntry(document["_id"], **said, comments=comments, position=position)
+    values = {name: metadata[name] for name in _FIELDS}
+    return SectionEntry(document["_id"], **values, comments=comments, position=position)

@@ -1,4 +1,4 @@
-"""The form that every stored node has: what a reader relies on. A document without it is damaged, and is left out of lists."""
+"""Validation of stored metadata when it is read. Documents that fail are damaged, and lists leave them out."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from marginalia.mongo.reading import Malformed
 from nodes.content import upgrading
 from nodes.types import NEVER
 
-# The fields of every stored node, whatever its state, and the classes of their values.
+# The fields that every stored node has in any state, and the classes of their values.
 REQUIRED_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "slug", "title"), (str,)),
     **dict.fromkeys(("created", "updated", "expires"), (datetime,)),
@@ -27,7 +27,7 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
     "detail": (Mapping, type(None)),
     upgrading.VERSION: (int, type(None)),
 }
-# In a time zone, a moment of the first or the last day may be outside the years that Python knows.
+# Python supports the years 1 to 9999. In another time zone, a moment of the first or the last day may be outside of these.
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = NEVER
 
@@ -49,5 +49,5 @@ def check_metadata(metadata: Any, fields: Collection[str] = REQUIRED_FIELDS) -> 
 
 
 def _aware(moment: datetime) -> datetime:
-    """Return a time of the ORM's connection, which comes without a zone, with one."""
+    """Return `moment` with a time zone. The ORM's connection returns times without one."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,6 +1,6 @@
-"""Small answers kept in process under the site's `lists`, until the next due time: never older than what they show.
+"""Small results cached in process by the site's version `lists`, until the next scheduled time, so they are never outdated.
 
-Of a change whose writer died before it gave the site a new version they are older, for LONGEST at most.
+If a writer dies before it renews the site's version, results can be outdated for LONGEST at most.
 """
 
 from collections.abc import Callable, Hashable
@@ -16,51 +16,51 @@ from nodes.types import NEVER
 
 T = TypeVar("T")
 
-# Answers kept at once: neighbours of posts, tables of months, links of the footer. Some 10 MB.
+# Maximum cached results, such as neighbours of posts, tables of months and links of the footer. This is about 10 MB.
 MOST = 5_000
-# How long anything is kept under one version, the section tree too.
+# Results, and the section tree, are cached this long for one version.
 LONGEST = timedelta(seconds=60)
 
-# Until when it holds, the slots of tags that it depends on with their versions, and the answer.
-_Answers = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
-# A version and what was answered under it: one value, since threads swap it.
-_kept: tuple[ObjectId | None, _Answers] = (None, {})
+# Each entry has its end, the slots of tags that it depends on, the versions of these slots, and the result.
+_Entries = dict[Hashable, tuple[datetime, frozenset[str], dict[str, ObjectId], Any]]
+# A version and its entries. Threads replace both at once, so they are one value.
+_cache: tuple[ObjectId | None, _Entries] = (None, {})
 
 
 def clear() -> None:
-    """Forget every answer, as a new process would have none."""
-    global _kept
-    _kept = (None, {})
+    """Remove every cached result, as in a new process."""
+    global _cache
+    _cache = (None, {})
 
 
 def get_or_set(key: Hashable, moment: datetime, work: Callable[[], tuple[T, datetime | None]]) -> T:
-    """Return what `work` answers, asked again only after a change that lists read, when the answer is due, or after LONGEST.
+    """Return the result of `work`, cached until lists change, until the result changes by itself, or for LONGEST.
 
-    `work` returns (answer, when it changes by itself or None); what changes at `moment` already is not kept. The version was
-    read before the data that `work` reads. What notes that it reads more than lists do is not kept, nor is what secondaries
-    answer.
+    `work` returns (result, the time when it changes by itself or None). A result that has already changed at `moment` is not
+    cached. The version was read before the data that `work` reads. A result is not cached if `work` records dependencies
+    beyond those of lists, or if it was read from secondaries.
     """
-    global _kept
+    global _cache
     versions = stored_site.current().versions
     if versions is None or secondaries.is_reading():
         with tracked_reads():
             return work()[0]
     version = versions.lists
-    kept_under, answers = _kept
-    if version != kept_under or len(answers) >= MOST:
-        answers = {}
-        _kept = version, answers
-    if key in answers:
-        due, slots, of_tags, answer = answers[key]
-        if moment < due and of_tags == versions.in_slots(slots):
+    cached_version, entries = _cache
+    if version != cached_version or len(entries) >= MOST:
+        entries = {}
+        _cache = version, entries
+    if key in entries:
+        end, slots, tag_versions, result = entries[key]
+        if moment < end and tag_versions == versions.in_slots(slots):
             dependencies.note_slots(slots)
-            return answer
+            return result
     with tracked_reads(), dependencies.recorded() as read:
-        answer, changes = work()
+        result, next_change = work()
     if read.texts or read.node:
         dependencies.note_texts()
-        return answer
-    if (until := min(changes or NEVER, moment + LONGEST)) > moment:
-        answers[key] = until, read.slots, versions.in_slots(read.slots), answer
+        return result
+    if (end := min(next_change or NEVER, moment + LONGEST)) > moment:
+        entries[key] = end, read.slots, versions.in_slots(read.slots), result
     dependencies.note_slots(read.slots)
-    return answer
+    return result
