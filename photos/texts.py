@@ -110,7 +110,7 @@ def first_photo(html: str) -> Photo | None:
 
 def find_names(inserts: Inserts) -> Names:
     """Return the names in a clean text, those of inserts last, at most as many as are looked up."""
-    limit = reference_selectors.MOST_NAMED
+    limit = reference_selectors.MOST_REFERENCES
     in_text = references.names(inserts.html, limit)
     in_inserts = inserts.references
     if not in_inserts:
@@ -145,7 +145,7 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
     inserts = Inserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
     names = find_names(inserts)
     public = public_targets(names) if names else NO_TARGETS
-    photos = stored_photos.named(names.photos) if sees_photos else public.photos
+    photos = stored_photos.by_references(names.photos) if sees_photos else public.photos
     targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
     return SafeString(_resolve(inserts.shown(InsertSource(photos), faults=True), targets))
 
@@ -193,7 +193,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
         return []
     inserts = Inserts(render())
     names = find_names(inserts)
-    photos = stored_photos.named(names.photos) if sees_photos else public_targets(names).photos
+    photos = stored_photos.by_references(names.photos) if sees_photos else public_targets(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
     ids = {
         name: photos[name].pk if name in photos else ObjectId(name)

@@ -42,7 +42,7 @@ def context(user: Any) -> dict[str, Any]:
     return {
         "sections": [f"admin/dashboard/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),
-        "is_new": not waiting.anything(),
+        "is_new": not waiting.has_nodes(),
         "pending": pending.open_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
         "unsaved": working_copies.unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],

@@ -162,7 +162,7 @@ def remove(step: Callable[[], object]) -> Counts:
             counts.left += 1
             counts.kept.append(node.get_absolute_url())
         step()
-    trash.forget_places([item.id for item in items()] + [photo.id for photo in photos()])
+    trash.delete_redirects([item.id for item in items()] + [photo.id for photo in photos()])
     _unfurnish()
     return counts
 

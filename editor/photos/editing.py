@@ -28,7 +28,6 @@ from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.listing import is_public
-from nodes.services.bulk_actions import SelectedNode
 from photos import addresses, labels
 from photos.services import photos
 
@@ -171,7 +170,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         raise Http404
     used = uses.of(request.user, [photo_id])
     if used.is_used and uses.CONFIRMED not in request.POST:
-        chosen = Chosen(photo_id, ObjectId(nonce), photo.metadata.title)
+        chosen = SelectedNode(photo_id, ObjectId(nonce), photo.metadata.title)
         return library.ask(request, bulk_forms.TRASH, [chosen], used, back=addresses.admin_path(photo_id))
     try:
         photos.move_to_trash(actor(request), photo_id, ObjectId(nonce))

@@ -164,6 +164,6 @@ def _holds_something(node_id: ObjectId) -> bool:
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
 
 
-def forget_places(ids: Sequence[ObjectId]) -> None:
+def delete_redirects(ids: Sequence[ObjectId]) -> None:
     """Delete the redirects of permanently deleted nodes, for content that must leave no trace."""
     database()[REDIRECTS].delete_many({"node_id": {"$in": list(ids)}, "deleted_at": {"$exists": True}})

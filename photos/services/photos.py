@@ -147,13 +147,13 @@ class Upload:
             **upgrading.version_fields(PHOTO),
         }
         for _attempt in range(editing.ATTEMPTS):
-            metadata["slug"] = slug or slugs.free(self.title, gallery_id, ASSET_FILES)
+            metadata["slug"] = slug or slugs.find_free(self.title, gallery_id, ASSET_FILES)
             place = {"metadata.parent_id": gallery_id, "metadata.slug": metadata["slug"]}
             try:
                 self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place)
             except DuplicateKeyError as error:
                 if slug:
-                    raise SlugTaken(slug, slugs.free(slug, gallery_id, ASSET_FILES)) from error
+                    raise SlugTaken(slug, slugs.find_free(slug, gallery_id, ASSET_FILES)) from error
                 continue
             return
         raise TooBusy
@@ -188,7 +188,11 @@ class Upload:
             self._check_ready(after)
             insert_revision(self.id, None, after, self._actor)
             changes = {f"metadata.{path}": value for path, value in values.items()}
-            changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.of(after)}
+            changes |= {
+                "metadata.tags": after["tags"],
+                "metadata.nonce": after["nonce"],
+                "derived": derived.derive(after),
+            }
             try:
                 is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
             except DuplicateKeyError:
@@ -218,7 +222,7 @@ class Upload:
         """Return the slug derived from a title that came after the file; {} without such a title or with an explicit slug."""
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
-        return {"slug": slugs.free(self._late_title, metadata["parent_id"], ASSET_FILES)}
+        return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
 
     def _check_ready(self, metadata: Mapping[str, Any]) -> None:
         try:

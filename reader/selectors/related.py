@@ -114,7 +114,7 @@ def find_by_title(
     fields = for_readers({**LISTED, "derived.title_words": 1}, moment)
     documents: list[Document] = []
     try:
-        with search.at_most(milliseconds):
+        with search.search_time_limit(milliseconds):
             collection = database()[NODES]
             documents += (
                 read_with_hint(

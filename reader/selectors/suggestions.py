@@ -26,10 +26,10 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
     suggestions: dict[str, None] = {}
     try:
-        with search.at_most(TIME_LIMIT_MS):
+        with search.search_time_limit(TIME_LIMIT_MS):
             suggestions |= dict.fromkeys(_titles(typed, public, moment))
             suggestions |= dict.fromkeys(_tags(tags.normalized(typed), public))
-    except search.TooSlow:
+    except search.SearchTimeout:
         pass
     return list(suggestions)
 

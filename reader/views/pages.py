@@ -113,9 +113,9 @@ def find_photos(request: HttpRequest) -> HttpResponse:
     query.pop("from", None)
     context = {"words": " · ".join(str(value) for _name, value in wanted), "query": query.urlencode()}
     try:
-        with search.at_most(search.MILLISECONDS):
-            photos = paginate(request, stored_nodes.photos_having, tree.current(), wanted, now(), size=PHOTOS_PER_PAGE)
-    except search.TooSlow:
+        with search.search_time_limit(search.MILLISECONDS):
+            photos = paginate(request, stored_nodes.photos_with, tree.current(), wanted, now(), size=PHOTOS_PER_PAGE)
+    except search.SearchTimeout:
         # An index serves each property, but no index serves a rare combination of several.
         return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
     return render(request, "nodes/found-photos.html", context | {"listing": photos})

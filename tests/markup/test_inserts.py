@@ -90,7 +90,7 @@ def test_note_without_words_shows_nothing(mongo, content):
 def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
     """Whatever it says: the same elements as with an innocent value, or, refused, none."""
     fine = attributes(name, ids)
-    site = texts.InsertSource(stored_photos.named([ids[PhotoIdField].removeprefix("photo:")]))
+    site = texts.InsertSource(stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")]))
 
     def structure(said):
         html = rendering.to_html(f"## One\n\n{directives.write(name, said)}\n\n## Two", "markdown")

@@ -75,7 +75,7 @@ class Command(MongoCommand):
 def _gallery(slug_or_path: str) -> ObjectId:
     """Return the id of the gallery at a path, or of the gallery with this slug. Raises CommandError."""
     sections = tree.fresh()
-    at_path = sections.at(slug_or_path)
+    at_path = sections.resolve(slug_or_path)
     galleries = [section for section in sections.sections.values() if may_hold(section.type, PHOTO)]
     by_path = [gallery for gallery in galleries if gallery is at_path]
     matches = by_path or [gallery for gallery in galleries if gallery.slug == slug_or_path.strip("/")]

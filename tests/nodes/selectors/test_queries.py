@@ -199,4 +199,4 @@ def test_a_free_slug_has_the_first_number_that_is_free(site):
     taken = [f"many-{number}" for number in range(2, 5 * slugs.TRIED) if number != 3 * slugs.TRIED]
     rows = (row("blog-entry", site, slug, None) for slug in ("many", *taken))
     assert sum(bulk_nodes.insert(rows)) == 1 + len(taken)
-    assert slugs.free("many", site) == f"many-{3 * slugs.TRIED}"
+    assert slugs.find_free("many", site) == f"many-{3 * slugs.TRIED}"
