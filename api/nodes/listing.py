@@ -70,7 +70,7 @@ def list_public(filters: Filters) -> NodePage:
         return _list_section(filters) if filters.section else _list_site(filters)
     except ValueError:
         raise _invalid_cursor() from None
-    except search.TooSlow:
+    except search.SearchTimeout:
         raise Problem("unavailable", "The search took too long.", headers={"Retry-After": "1"}) from None
 
 
@@ -86,7 +86,7 @@ def _list_site(filters: Filters) -> NodePage:
         names = bylines.names([slugify(filters.author)], moment)
         results = bylines.posts(sections, names, moment, **paging)
     elif filters.type:
-        results = stored_nodes.of_type(sections, _check_type(filters.type), moment, **paging)
+        results = stored_nodes.nodes_of_type(sections, _check_type(filters.type), moment, **paging)
     else:
         results = stored_nodes.newest_entries(sections, moment, **paging)
     return NodePage(results.nodes, results.older)

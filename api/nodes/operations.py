@@ -109,7 +109,7 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
     """Publish a node now, or the changes in its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
     editable = _load(context, node_id, Action.PUBLISH)
     if not context.is_draft:
-        _save(context, editable, editing.made_public(editable.live.fields, now()))
+        _save(context, editable, editing.publication_dates(editable.live.fields, now()))
         return
     if editable.draft and (published := editable.draft.fields.get("published")):
         base = editable_nodes.load_version(node_id, editable.draft.base_nonce) if editable.draft.base_nonce else None

@@ -28,6 +28,7 @@ from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.listing import is_public
+from nodes.services.bulk_actions import SelectedNode
 from photos import addresses, labels
 from photos.services import photos
 

@@ -45,7 +45,7 @@ def prepare(site: Site) -> None:
     trash.trash(EDITOR, thrown, nonce(thrown), NODES)
     ann = get_user_model().objects.get(username="ann")
     tokens.create(ann, "mirror", (Scope.READ, Scope.PUBLISH))
-    working_copies.keep(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
+    working_copies.store(ann.pk, ObjectId(), 1, [("title", "Typed")], type="basic-page", node_id=None)
 
 
 def _of_node(name: str) -> Callable[[Page, Site], Response]:

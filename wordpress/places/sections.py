@@ -87,7 +87,7 @@ class Sections:
             return TargetSection(existing.id, path, is_live=is_live)
         if existing and kind == Folder.type_name:
             raise SectionError(f"--section: “{slug}” is a {str(get(existing.type).label).lower()}; name a folder.")
-        slug = slug if slug and not imports.taken_slugs(parent.id, [slug]) else slugs.free(slug, parent.id)
+        slug = slug if slug and not imports.taken_slugs(parent.id, [slug]) else slugs.find_free(slug, parent.id)
         try:
             slugs.check(slug, parent.id)
         except InvalidSlug as error:
