@@ -37,7 +37,7 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
 def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
     if not titles.typed(typed):
         return []
-    query = {**picking.titled(typed), **public}
+    query = {**picking.title_filter(typed), **public}
     collection = database()[NODES]
     fields = for_readers(LISTED, moment)
     documents = read_with_hint(
