@@ -183,7 +183,7 @@ def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     source = "a\n\n:::map{x=1}\nb\n:::"
     html = rendering.to_html(source, "markdown")
     assert texts.render_for_readers(html) == "<p>a</p>\n\n<p>b</p>\n"
-    typed = editable_nodes.typed("basic-page", {"detail.text": source}, (), ObjectId(), None)
+    typed = editable_nodes.unsaved_node("basic-page", {"detail.text": source}, (), ObjectId(), None)
     assert "Line 3: There is no insert “map”" in texts.render_for_editor(typed, sees_photos=True, sees_all=True)
     assert isinstance(Inserts(html).faults[0], Unknown)
 

@@ -36,7 +36,7 @@ def test_what_begins_a_request_heeds_the_time_to_find_a_server(mongo, monkeypatc
     ],
 )
 def test_the_site_is_read_promptly(mongo, monkeypatch, read):
-    monkeypatch.setattr("nodes.models.stored_site.promptly", lambda: pymongo.timeout(1e-6))
+    monkeypatch.setattr("nodes.models.stored_site.server_selection_time_limit", lambda: pymongo.timeout(1e-6))
     with pytest.raises(PyMongoError) as raised:
         read()
     assert is_outage(raised.value)

@@ -105,7 +105,7 @@ def test_health_tells_the_truth(mongo, client):
 
 
 def test_not_ready_while_the_database_is_away(mongo, client, monkeypatch):
-    monkeypatch.setattr("cms.middleware.answers", lambda: False)
+    monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)
     assert client.get("/readyz").status_code == 503
     assert client.get("/healthz").status_code == 200
 
@@ -118,7 +118,7 @@ def test_a_silent_database_holds_one_thread_that_asks_whether_it_answers(client,
         over.wait(10)
         return False
 
-    monkeypatch.setattr("cms.middleware.answers", silent)
+    monkeypatch.setattr("cms.middleware.primary_answers", silent)
     monkeypatch.setattr("cms.middleware._last_answer", False)
     first = threading.Thread(target=client.get, args=("/readyz",))
     first.start()
@@ -316,6 +316,6 @@ def test_an_outage_is_an_error_with_its_cause(outage, browser, lines):
 
 
 def test_a_503_that_is_announced_is_no_error(mongo, browser, lines, monkeypatch):
-    monkeypatch.setattr("cms.middleware.answers", lambda: False)
+    monkeypatch.setattr("cms.middleware.primary_answers", lambda: False)
     assert browser.get("/readyz").status_code == 503
     assert [line for line in lines() if " ERROR " in line] == []
