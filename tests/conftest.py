@@ -1,4 +1,4 @@
-"""Every test runs on a real mongod: a throw-away one, on a database whose name begins with test_."""
+"""Fixtures for all tests. Every test runs on a real, temporary mongod, in a database whose name begins with test_."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,15 +19,15 @@ from nodes.types import Actor
 from tests.support.commands import CommandLog
 from tests.support.comments import site
 from tests.support.database import URI, empty
-from tests.support.kept import forget
 from tests.support.nodes.build import node
 from tests.support.nodes.content import Chapter, Handbook, News, registered
 from tests.support.nodes.editors import Editor
+from tests.support.process_caches import clear_caches
 from tests.support.throwaway import EphemeralMongod
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start one server for all workers; they find it through the environment."""
+    """Start one server for all workers, which read its URI from the environment."""
     if URI not in os.environ:
         config.stash[SERVER] = server = EphemeralMongod(journaled=False)
         os.environ[URI] = server.start()
@@ -43,16 +43,21 @@ SERVER = pytest.StashKey[EphemeralMongod]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The stock mark, and what stands on it, empties every collection after a test: those that migrations filled, too."""
-    stock = {"db", "transactional_db", "admin_client", "admin_user", "live_server"}
-    marked = [item.nodeid for item in items if item.get_closest_marker("django_db") or stock & set(item.fixturenames)]
-    if marked:
-        raise pytest.UsageError(f"Use the fixture `mongo` in place of pytest-django's: {', '.join(marked[:5])}")
+    """Refuse pytest-django's mark `django_db` and its database fixtures.
+
+    They empty every collection after a test, including those that migrations filled.
+    """
+    fixtures = {"db", "transactional_db", "admin_client", "admin_user", "live_server"}
+    refused = [
+        item.nodeid for item in items if item.get_closest_marker("django_db") or fixtures & set(item.fixturenames)
+    ]
+    if refused:
+        raise pytest.UsageError(f"Use the fixture `mongo` in place of pytest-django's: {', '.join(refused[:5])}")
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings) -> Iterator[None]:
-    """Always make the test database: pytest-django skips it when no test has the django_db mark."""
+    """Always create the test database. pytest-django would skip it, because no test has the django_db mark."""
     with django_db_blocker.unblock():
         state = setup_databases(verbosity=0, interactive=False, serialized_aliases=[])
         indexes.ensure()
@@ -68,44 +73,46 @@ def _never_the_real_database(django_db_setup) -> None:
 
 @pytest.fixture
 def mongo(django_db_setup, django_db_blocker):
-    """The test database; emptied after the test, collections that no model knows and GridFS included. Nothing that another test
-    left in the process is shown."""
+    """Return the test database, with empty process caches.
+
+    After the test it is emptied, including GridFS and collections without a model.
+    """
     with django_db_blocker.unblock():
         assert database().name.startswith("test_")
-        forget()
+        clear_caches()
         yield database()
         empty(database())
 
 
 @pytest.fixture
 def group(mongo) -> Iterator[Callable[[str], Group]]:
-    """A function that makes a group for the test: those that migrations made stay, and no other beside them."""
-    made: list[Group] = []
+    """Return a function that creates a group for the test. Groups created by migrations stay."""
+    groups: list[Group] = []
 
-    def make(name: str) -> Group:
-        made.append(Group.objects.create(name=name))
-        return made[-1]
+    def create(name: str) -> Group:
+        groups.append(Group.objects.create(name=name))
+        return groups[-1]
 
-    yield make
-    for one in made:
-        one.delete()
+    yield create
+    for group in groups:
+        group.delete()
 
 
 @pytest.fixture
 def commands(mongo) -> Iterator[CommandLog]:
-    """The MongoDB commands sent during a `with commands.recorded():` block, from every client of this process."""
+    """Return a log of the MongoDB commands that this process sends during a `with commands.recorded():` block."""
     return CommandLog()
 
 
 @pytest.fixture
 def post_page(mongo, rules) -> Target:
-    """A published post that takes comments from everybody at once."""
+    """Return a published post that accepts comments from everybody without moderation."""
     return site.entry()
 
 
 @pytest.fixture
 def rules(settings):
-    """A function that changes COMMENTS for the test; at first no comment waits, and tests may type fast."""
+    """Return a function that changes COMMENTS for the test. Initially, no comment waits, and forms can be sent at once."""
 
     def change(**changes):
         settings.COMMENTS = {**settings.COMMENTS, **changes}
@@ -129,17 +136,17 @@ def moderator(mongo) -> User:
 
 @pytest.fixture
 def editor(mongo):
-    """Make an editor: editor("ann"), editor("bob")."""
+    """Return a function that creates editors: editor("ann"), editor("bob"). Without `permissions` they are superusers."""
 
-    def make(name: str = "ann", **rights: Any) -> Editor:
-        rights = rights or {"is_superuser": True}
-        return Editor(get_user_model().objects.create_user(name, f"{name}@example.org", "pw", is_staff=True, **rights))
+    def create(name: str = "ann", **permissions: Any) -> Editor:
+        options = permissions or {"is_superuser": True}
+        return Editor(get_user_model().objects.create_user(name, f"{name}@example.org", "pw", is_staff=True, **options))
 
-    return make
+    return create
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what tests say that they did: `record_property("did", ["a line", ...])`. The reader sees that they did it."""
+    """Print the lines that tests recorded with `record_property("did", ["a line", ...])`, as evidence of what they did."""
     for reports in list(terminalreporter.stats.values()):
         for report in reports:
             for name, lines in getattr(report, "user_properties", ()) if getattr(report, "when", "") == "call" else ():
@@ -161,12 +168,12 @@ def bob() -> Actor:
 
 @pytest.fixture
 def book(mongo) -> Iterator[ObjectId]:
-    """The id of a handbook: what stands in it is ordered by hand."""
+    """Return the id of a handbook, a section whose pages are ordered by hand."""
     with registered(Handbook, Chapter, News):
         yield node("handbook", "book")
 
 
 @pytest.fixture
 def chapters(book) -> list[ObjectId]:
-    """The ids of its chapters a to e."""
+    """Return the ids of the handbook's chapters a to e."""
     return [node("chapter", slug, parent=book) for slug in "abcde"]

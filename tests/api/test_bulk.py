@@ -12,7 +12,7 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from nodes.errors import TooBusy
 from tests.api.conftest import Asker
-from tests.support.between import before, stopped_before
+from tests.support.interrupting import before_command, stopped_before_command
 from tests.support.nodes import build
 from tests.support.nodes.build import nonce, stored
 
@@ -120,7 +120,7 @@ def test_a_bulk_that_stopped_goes_on_where_it_was(account, blog, mongo):
     def is_third(command):
         return command["documents"][0]["metadata"]["title"] == "Post 2"
 
-    with stopped_before("insert", "cms.nodes", is_third):
+    with stopped_before_command("insert", "cms.nodes", is_third):
         send()
     assert mongo["cms.nodes"].count_documents({"metadata.type": "blog-entry"}) == 2
     first = send()
@@ -231,7 +231,7 @@ def test_an_account_makes_one_bulk_at_a_time(account, asker, blog, mongo):
         send(second)
         send(other)
 
-    with before("insert", "cms.nodes", meanwhile):
+    with before_command("insert", "cms.nodes", meanwhile):
         send(first)
     send(second)
     assert seen == [(429, "15"), (200, None), (200, None), (200, None)]

@@ -20,9 +20,9 @@ from marginalia.mongo.connection import database
 from nodes.selectors import editable_nodes
 from nodes.services import drafts, editing, site, trash
 from nodes.types import TagChange
-from tests.support.at_once import at_once
 from tests.support.changes import lose_history
 from tests.support.comments import site as discussed
+from tests.support.concurrency import run_concurrently
 from tests.support.nodes import build, photo_build
 
 LATER = timedelta(minutes=10)
@@ -114,7 +114,7 @@ def test_relays_at_once_tell_each_change_once(begun):
                 made.append(post(begun, f"p{step}"))
             relay()
 
-    at_once(4, work)
+    run_concurrently(4, work)
     relay()
     assert [id for _kind, id, _public in entries()] == [str(key) for key in made]
     numbers = [one["_id"] for one in database()["cms.changes"].find({"_id": {"$gt": 1}}).sort("_id", 1)]

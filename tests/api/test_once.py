@@ -13,9 +13,9 @@ from marginalia.mongo.clock import now
 from nodes.services import editing
 from nodes.types import Actor
 from tests.api.conftest import Asker
-from tests.support.at_once import at_once
-from tests.support.between import stopped_before
-from tests.support.crashing import killed_after
+from tests.support.concurrency import run_concurrently
+from tests.support.crashing import killed_after_writes
+from tests.support.interrupting import stopped_before_command
 from tests.support.nodes import build
 from tests.support.nodes.build import stored
 
@@ -42,7 +42,7 @@ def posts(mongo):
 
 
 def test_one_key_sent_twenty_times_at_once_makes_one_node(secret, new, mongo):
-    answers = at_once(20, lambda number: make(secret, new))
+    answers = run_concurrently(20, lambda number: make(secret, new))
     assert {(answer.status_code, answer.content, answer["ETag"], answer["Location"]) for answer in answers} == {
         (201, answers[0].content, answers[0]["ETag"], answers[0]["Location"])
     }
@@ -86,7 +86,7 @@ def test_what_was_refused_may_be_tried_again(secret, new, mongo):
 
 
 def test_what_was_done_and_not_answered_is_not_done_again(secret, new, mongo):
-    with stopped_before("update", "api.answers"):
+    with stopped_before_command("update", "api.answers"):
         make(secret, new)
     key = mongo["cms.nodes"].find_one({"metadata.type": "blog-entry"})["_id"]
     first = make(secret, new)
@@ -96,7 +96,7 @@ def test_what_was_done_and_not_answered_is_not_done_again(secret, new, mongo):
         said = {"detail": {"text": "Changed"}, "tags": ["b"]}
         return Asker(secret).send("PATCH", f"/nodes/{key}", said, If_Match=first["ETag"], Idempotency_Key="change")
 
-    with stopped_before("update", "api.answers"):
+    with stopped_before_command("update", "api.answers"):
         change()
     kept = stored(key)
     assert (kept["detail"]["text"], kept["tags"]) == ("Changed", ["b"])
@@ -129,7 +129,7 @@ def test_a_key_that_comes_again_after_its_answer_is_forgotten_makes_what_is_aske
 @pytest.mark.slow  # a process for each write
 def test_killed_after_any_write_and_sent_again_it_is_done_once(secret, new, mongo):
     writes = 0
-    while killed_after(writes, partial(make, secret, new, f"make {writes}")):
+    while killed_after_writes(writes, partial(make, secret, new, f"make {writes}")):
         assert make(secret, new, f"make {writes}").status_code == 201
         writes += 1
         assert posts(mongo) == writes
@@ -141,7 +141,7 @@ def test_killed_after_any_write_and_sent_again_it_is_done_once(secret, new, mong
         said, key_of_it = {"title": f"Title {attempt}", "tags": [f"tag{attempt}"]}, f"change {attempt}"
         return Asker(secret).send("PATCH", f"/nodes/{key}", said, If_Match=f'"{seen}"', Idempotency_Key=key_of_it)
 
-    while killed_after(writes, partial(change, seen := stored(key)["nonce"], writes)):
+    while killed_after_writes(writes, partial(change, seen := stored(key)["nonce"], writes)):
         assert change(seen, writes).status_code == 200
         kept = stored(key)
         assert (kept["title"], kept["tags"]) == (f"Title {writes}", [f"tag{writes}"])

@@ -10,7 +10,7 @@ from api.rights.scopes import Scope
 from reader.templatetags.typography import smart
 from tests.markup.policy import violations
 from tests.support.nodes import build
-from tests.support.payloads import ALL, arrived
+from tests.support.payloads import ALL, as_received
 
 # So many changes go into one request.
 TOGETHER = 100
@@ -52,7 +52,7 @@ LINK_TO_HEADING = re.compile(r'<a class="anchor" href="#[^"<>]*" aria-label="[^"
 @pytest.mark.parametrize("way", ["created", "changed"])
 def test_nothing_that_a_program_writes_runs(editor, visitor, blog, way, settings):
     settings.API = {**settings.API, "WRITES_PER_MINUTE": 100_000}
-    payloads = [arrived(payload) for payload in ALL]
+    payloads = [as_received(payload) for payload in ALL]
     place = {"type": "blog-entry", "section": str(blog), "published": "2021-01-01T00:00:00Z"}
     first = [said(payload) if way == "created" else {"title": "Before"} for payload in payloads]
     made = [{"do": "create", "body": {**place, **one, "slug": f"p{at}"}} for at, one in enumerate(first)]

@@ -5,7 +5,7 @@ import json
 from api.rights.scopes import Scope
 from nodes.models import stored_site
 from nodes.services.site import save_settings
-from tests.support.between import stopped_before
+from tests.support.interrupting import stopped_before_command
 from tests.support.nodes import build
 
 PATH = "/site/settings"
@@ -39,7 +39,7 @@ def test_readers_are_told_of_settings_whose_writer_died_when_they_are_sent_again
     chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
     chief.send("PATCH", PATH, {"tagline": "First"}, If_Match=chief.get(PATH)["ETag"])
     etag, before = chief.get(PATH)["ETag"], mongo["cms.site"].find_one()["frame"]
-    with stopped_before("update", "cms.site", lambda command: "nonce" not in command["updates"][0]["q"]):
+    with stopped_before_command("update", "cms.site", lambda command: "nonce" not in command["updates"][0]["q"]):
         chief.send("PATCH", PATH, {"tagline": "Mine"}, If_Match=etag)
     stored = mongo["cms.site"].find_one()
     assert (stored["settings"]["tagline"], stored["frame"]) == ("Mine", before)

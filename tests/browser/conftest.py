@@ -87,7 +87,7 @@ def browsing(mongo, server, chromium) -> Iterator[Browsing]:
         yield people
     finally:
         troubles = people.close()
-        commands.forget(log)
+        commands.stop_listening(log)
     assert troubles == []
     assert bad_plans(mongo, sent) == []
 

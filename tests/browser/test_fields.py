@@ -36,7 +36,7 @@ from tests.browser.poking import POKE
 from tests.support import wxr
 from tests.support.database import empty
 from tests.support.nodes import build, photo_build, pictures
-from tests.support.payloads import ALL, arrived
+from tests.support.payloads import ALL, as_received
 
 # Payloads that share a page. More would make longer pages, fewer more of them.
 TOGETHER = 60
@@ -54,7 +54,7 @@ LOADED = {"script", "stylesheet", "document", "xhr", "fetch", "font", "websocket
 
 def batches(payloads: list[str]) -> Iterator[list[str]]:
     rest = iter(payloads)
-    while batch := [arrived(payload) for payload in islice(rest, TOGETHER)]:
+    while batch := [as_received(payload) for payload in islice(rest, TOGETHER)]:
         yield batch
 
 

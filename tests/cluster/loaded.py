@@ -20,7 +20,7 @@ from photos.assets import contents, renditions
 from photos.assets.renditions import Spec
 from photos.assets.writer import new_id
 from tests.support.comments.making import new
-from tests.support.database import KEPT
+from tests.support.database import MIGRATED
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import node
 from tests.support.spreading import moments
@@ -38,7 +38,7 @@ def load(db: Database[Stored]) -> None:
     """Fill a database whose collections and indexes are there. The small site is made in the tests' own."""
     photo = _small()
     own = database()
-    for name in set(own.list_collection_names()) - KEPT:
+    for name in set(own.list_collection_names()) - MIGRATED:
         if found := list(own[name].find()):
             db[name].insert_many(found)
     begun = [new_document(target, "documents", Order.OLDEST, 100) for target in targets(DISCUSSIONS)]

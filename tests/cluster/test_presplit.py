@@ -199,7 +199,7 @@ def test_every_hot_query_goes_where_the_document_says(zoned, site):
             targets = {zoned.shard_ids[0]}
         elif queries.asks_every_shard(find, collection):
             assert query.broadcast_because, query.name
-            assert routing.excuse(asked, targeting.broadcasts()), query.name
+            assert routing.find_exception(asked, targeting.broadcasts()), query.name
             targets = set(zoned.shard_ids)
         else:
             targets = _targets(zoned, collection, find["filter"])

@@ -15,7 +15,7 @@ from marginalia.mongo.collections import declared_collections
 from nodes.collections import ASSET_FILES, NODES, TRASH
 from nodes.models.validation import REQUIRED_FIELDS
 from tests.support import damaging
-from tests.support.kept import forget
+from tests.support.process_caches import clear_caches
 
 # Of each collection the documents of which copies are damaged.
 VICTIMS = (
@@ -53,7 +53,7 @@ def failing(site) -> list[str]:
     try:
         for path in site.pages:
             raised.clear()
-            forget()
+            clear_caches()
             headers = {"Authorization": f"Bearer {site.secret}"} if path.startswith("/api/") else {}
             answer = client.get(path, headers=headers)
             list(answer)
@@ -86,7 +86,7 @@ def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
     done = []
     for collection, query in VICTIMS:
         victim = site.db[collection].with_options(codec_options=damaging.RAW).find_one(query)
-        done += damaging.copies(site.db, collection, victim)
+        done += damaging.insert_damaged_copies(site.db, collection, victim)
     assert len(done) > 400
     assert failing(site) == []
     # What is whole is listed still.

@@ -14,7 +14,7 @@ from cms.environment.secret import load_or_create_secret
 from cms.environment.table import Environment
 from cms.environment.values import is_loopback
 from marginalia.local.ports import free_port
-from tests.support.site_settings import loaded
+from tests.support.site_settings import run_python
 
 PRODUCTION = {
     "ALLOWED_HOSTS": "example.org,.example.org",
@@ -329,14 +329,14 @@ class TestFile:
 
 
 def test_local_site_needs_nothing(tmp_path):
-    done = loaded({"VAR_DIR": str(tmp_path)}, "manage.py", "check")
+    done = run_python({"VAR_DIR": str(tmp_path)}, "manage.py", "check")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "secret_key").is_file()
 
 
 def test_production_settings_are_clean(tmp_path):
     environment = {"VAR_DIR": str(tmp_path), **PRODUCTION}
-    done = loaded(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    done = run_python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "secret_key").exists()
 
@@ -351,7 +351,7 @@ COMMANDS = pytest.mark.parametrize("command", [CHECK, SERVE, GUNICORN], ids=["ch
 @COMMANDS
 def test_write_concern_beyond_the_members_ends_every_command_alike(tmp_path, command):
     own = {"MONGODB_URI": os.environ["TEST_MONGODB_URI"], "MONGODB_WRITE_CONCERN": "7", "PORT": str(free_port())}
-    done = loaded({"VAR_DIR": str(tmp_path), **own}, *command)
+    done = run_python({"VAR_DIR": str(tmp_path), **own}, *command)
     assert done.returncode == 2
     sentence = "MongoDB can't meet MONGODB_WRITE_CONCERN. It reports: Not enough data-bearing nodes."
     assert done.stderr.splitlines()[-1].removeprefix("CommandError: ") == sentence
@@ -359,7 +359,7 @@ def test_write_concern_beyond_the_members_ends_every_command_alike(tmp_path, com
 
 @COMMANDS
 def test_wrong_settings_end_every_command_alike(tmp_path, command):
-    done = loaded({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)
+    done = run_python({"VAR_DIR": str(tmp_path), "PORT": "0", "MODERATORS": "ann"}, *command)
     assert done.returncode == 2
     assert done.stderr == (
         "The settings are not right: PORT must be 1 or more, not 0.\n"

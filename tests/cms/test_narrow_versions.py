@@ -19,9 +19,9 @@ from reader import page_cache
 from reader.page_cache.cacheable import CACHED_ROUTES
 from reader.selectors import sitemap
 from tests.cms.changing import CHANGES, LONG, TAGGED, World, comment, save
-from tests.support.between import stopped_before
-from tests.support.kept import forget
+from tests.support.interrupting import stopped_before_command
 from tests.support.nodes.build import EDITOR, PAST, node, nonce
+from tests.support.process_caches import clear_caches
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -72,7 +72,7 @@ def test_whatever_changes_every_page_is_what_it_would_be_if_it_were_made_now(ans
         change(world.ids)
         assert reached(before) == scope, what
         shown = read()
-        forget()
+        clear_caches()
         # Which fills the cache for the next one.
         made = read()
         assert not [address for address in made if made[address] != shown[address]], what
@@ -236,14 +236,14 @@ class TestWritersThatDie:
     def test_its_own_page_shows_the_change_at_once(self, post):
         client = Client()
         client.get("/blog/post")
-        with stopped_before("update", "cms.site"):
+        with stopped_before_command("update", "cms.site"):
             save(post, detail__text=LONG + "End.")
         assert b"End." in client.get("/blog/post").content
 
     def test_the_retry_finds_it_done_and_tells_of_all_that_it_might_have_been(self, post):
         client, seen, before = Client(), nonce(post), stored_site.read().versions
         assert b"First" in client.get("/blog").content
-        with stopped_before("update", "cms.site"):
+        with stopped_before_command("update", "cms.site"):
             save(post, title="Second")
         assert b"First" in client.get("/blog").content
         editing.save(EDITOR, post, seen, {"title": "Second"})
@@ -255,7 +255,7 @@ class TestWritersThatDie:
         client = Client()
         node("basic-page", "other", tags=("ink",))
         assert b"/blog/post" not in client.get("/tag/ink").content
-        with stopped_before("update", "cms.site"):
+        with stopped_before_command("update", "cms.site"):
             editing.change_tags(post, TAGGED)
         assert b"/blog/post" not in client.get("/tag/ink").content
         if fields:

@@ -53,7 +53,7 @@ def judged(commands: CommandLog) -> set[Broadcast]:
     for one, collection in sent(commands):
         assert routing.is_allowed(one, collection), f"mongos refuses this: {one}"
         if not routing.is_routed(one, collection):
-            excuse = routing.excuse(one, known)
+            excuse = routing.find_exception(one, known)
             assert excuse, f"every shard is asked: {one}"
             used.add(excuse)
     return used

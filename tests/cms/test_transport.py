@@ -26,7 +26,7 @@ from reader.views import previews
 from reader.views.previews import Preview
 from tests.support.comments import site as comment_site
 from tests.support.nodes.build import node, nonce
-from tests.support.site_settings import loaded, production
+from tests.support.site_settings import production, run_python
 
 ROOT = Path(__file__).parents[2]
 PASSWORD = "a good pass phrase"
@@ -139,7 +139,7 @@ def test_production_is_strict(tmp_path):
         "SECURE_CONTENT_TYPE_NOSNIFF": True, "X_FRAME_OPTIONS": "DENY", "DEBUG": False,
     }  # fmt: skip
     shown = f"from cms.settings import *; print({{name: globals()[name] for name in {list(wanted)}}})"
-    answer = loaded(production() | {"VAR_DIR": str(tmp_path)}, "-c", shown)
+    answer = run_python(production() | {"VAR_DIR": str(tmp_path)}, "-c", shown)
     assert answer.stdout.strip() == str(wanted), answer.stderr
     # And what these settings come to, over plain and over protected HTTP.
     asked = (
@@ -150,10 +150,10 @@ def test_production_is_strict(tmp_path):
         "plain = m(F().get('/a', headers={'host': host})); safe = m(F().get('/a', secure=True, headers={'host': host}))\n"
         "print(plain.status_code, plain['Location'].startswith('https://'), safe['Strict-Transport-Security'])"
     )
-    answer = loaded(production() | {"VAR_DIR": str(tmp_path)}, "-c", asked)
+    answer = run_python(production() | {"VAR_DIR": str(tmp_path)}, "-c", asked)
     assert answer.stdout.strip() == "301 True max-age=31536000", answer.stderr
     more = {"HSTS_SUBDOMAINS": "on", "HSTS_PRELOAD": "on"}
-    answer = loaded(production() | {"VAR_DIR": str(tmp_path)} | more, "-c", asked)
+    answer = run_python(production() | {"VAR_DIR": str(tmp_path)} | more, "-c", asked)
     assert answer.stdout.strip() == "301 True max-age=31536000; includeSubDomains; preload", answer.stderr
 
 

@@ -17,7 +17,7 @@ from marginalia.comments.posting.tokens import read_form
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author
 from tests.support.comments import site
-from tests.support.comments.site import change_url, one
+from tests.support.comments.site import change_url, post_directly
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -104,8 +104,8 @@ def requests(client, target, comment, held):
 def known(client, post_page, moderator):
     """The requests of a moderator about a comment with an answer, and about one that waits."""
     client.force_login(moderator)
-    comment = one(post_page, "First", "first", email="bea@example.org")
-    one(post_page, "Answer", "answer", parent=comment.slug)
+    comment = post_directly(post_page, "First", "first", email="bea@example.org")
+    post_directly(post_page, "Answer", "answer", parent=comment.slug)
     held = services.hold(post_page, author=Author("Carl"), source="Waits", token="waits", parent=comment.slug).held
     return requests(client, post_page, comment, held)
 
@@ -154,7 +154,7 @@ def test_text_comes_back_where_its_comment_is_gone(known, ask, name):
 
 
 def test_page_of_a_busy_discussion_is_shown_with_a_notice_and_not_kept(post_page, ask):
-    one(post_page)
+    post_directly(post_page)
     shown, failed = ask(("get", "/news/hello", None), 1)
     assert (shown.status_code, failed) == (200, True)
     assert "Comments cannot be shown just now." in shown.content.decode()
@@ -174,7 +174,7 @@ def test_form_sent_while_the_discussion_is_busy_keeps_its_token(client, post_pag
 
 
 def test_preview_of_an_answer_to_what_was_removed_keeps_the_text(client, post_page):
-    parent = one(post_page)
+    parent = post_directly(post_page)
     data = site.fill(client, post_page, TEXT, parent=parent.slug)
     services.remove(post_page, parent.slug)
     refused = site.send(client, {**data, "preview": "1"})

@@ -14,7 +14,7 @@ from tests.support.comments import site
 @pytest.fixture
 def former(mongo, post_page):
     """A site with a discussion in the former format."""
-    site.one(post_page, "Said before")
+    site.post_directly(post_page, "Said before")
     mongo.command("collMod", "discussions", validationLevel="off")
     document = mongo.discussions.find_one_and_delete({})
     del document["label"]
@@ -50,7 +50,7 @@ def test_doctor_names_it(former):
 
 
 def test_the_present_format_is_taken(mongo, post_page):
-    site.one(post_page, "Said now")
+    site.post_directly(post_page, "Said now")
     assert "Nothing to do." in _plan()
     assert "former-format" not in {finding.name for finding in doctor.examine()}
 

@@ -13,7 +13,7 @@ from nodes.services.site import save_settings
 from reader import page_cache
 from tests.docs.pages import ROOT, blocks
 from tests.support.nodes.build import node
-from tests.support.site_settings import loaded
+from tests.support.site_settings import run_python
 
 NAME = "change-the-look.md"
 PAGE = (ROOT / "docs/how-to" / NAME).read_text()
@@ -174,13 +174,13 @@ def test_without_a_theme_there_is_nothing_to_check(settings, tmp_path):
 def test_the_folder_is_found_and_survives_an_upgrade(tmp_path):
     assert "/theme/" in (ROOT / ".gitignore").read_text().splitlines()
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
-    refused = loaded(environment, "manage.py", "check_theme")
+    refused = run_python(environment, "manage.py", "check_theme")
     assert refused.returncode != 0
     assert "THEME must be an existing folder" in refused.stderr
     for name, text in themes.FILES.items():
         (tmp_path / "theme" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "theme" / name).write_text(text)
-    answer = loaded(environment, "manage.py", "check_theme")
+    answer = run_python(environment, "manage.py", "check_theme")
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
@@ -189,6 +189,6 @@ def test_a_theme_is_collected_with_digests_and_wins(tmp_path):
     environment = {"VAR_DIR": str(tmp_path / "var"), "THEME": str(tmp_path / "theme")}
     shutil.copytree(ROOT / "static/site", tmp_path / "theme/static/site")
     (tmp_path / "theme/static/site/site.css").write_text("body { color: red; }")
-    assert loaded(environment, "manage.py", "collectstatic", "--noinput").returncode == 0
+    assert run_python(environment, "manage.py", "collectstatic", "--noinput").returncode == 0
     made = list((tmp_path / "var/static/site").glob("site.*.css"))
     assert [path.read_text() for path in made] == ["body { color: red; }"]

@@ -12,7 +12,7 @@ from django.core.management import get_commands
 
 from cms.environment.table import Environment
 from marginalia.mongo.collections import declared_collections
-from tests.support.site_settings import ROOT, documented, documented_rows, loaded, production
+from tests.support.site_settings import ROOT, documented, documented_rows, production, run_python
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
 PACKAGES = ("api", "cms", "comments", "editor", "marginalia", "nodes", "photos", "reader", "transfer", "wordpress")
@@ -54,7 +54,7 @@ def values_of(name: str) -> str:
 
 def test_documented_production_passes_the_deployment_check(tmp_path):
     environment = production() | {"VAR_DIR": str(tmp_path)}
-    answer = loaded(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    answer = run_python(environment, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert answer.returncode == 0, answer.stderr
     # HSTS for subdomains and in browsers' lists: not for the site alone, so not on by default.
     assert settings.SILENCED_SYSTEM_CHECKS == ["security.W005", "security.W021"]
@@ -65,7 +65,7 @@ def test_documented_production_passes_the_deployment_check(tmp_path):
 def test_production_without_what_protects_it_is_refused(tmp_path, missing):
     environment = production() | {"VAR_DIR": str(tmp_path)}
     del environment[missing]
-    answer = loaded(environment, "manage.py", "check", "--deploy")
+    answer = run_python(environment, "manage.py", "check", "--deploy")
     assert answer.returncode != 0
     assert missing in answer.stderr
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
@@ -140,7 +140,7 @@ def test_author_changes_nothing_in_bulk_that_is_published_concurrently(mongo, me
     def publish() -> None:
         editing.save(EDITOR, node_id, nonce(node_id), {"published": PAST})
 
-    with before("find", "cms.nodes", publish, is_second_look):
+    with before_command("find", "cms.nodes", publish, is_second_look):
         author.client.post("/admin/nodes/node/", {**sent, "tags": "new", "target": str(section)})
     assert (stored(node_id)["tags"], stored(node_id)["parent_id"]) == ([], None)
 

@@ -10,7 +10,7 @@ from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import integrity
-from tests.support.crashing import killed_after
+from tests.support.crashing import killed_after_writes
 from tests.support.wxr import comment, export, item, page
 from wordpress.importer import Importer, Options
 
@@ -51,7 +51,7 @@ def test_import_killed_after_any_write_goes_on_with_the_next_run(tmp_path: Path)
         for name in WRITTEN:
             database()[name].delete_many({})
         tree.fresh()
-        if not killed_after(writes, work):
+        if not killed_after_writes(writes, work):
             break
         writes += 1
         for document in database()["cms.nodes"].find():

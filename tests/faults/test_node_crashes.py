@@ -12,7 +12,7 @@ from marginalia.mongo.connection import database
 from nodes.models import tree
 from nodes.services import drafts, editing, integrity, scheduled, trash, write
 from nodes.types import Actor, TagChange
-from tests.support.crashing import killed_after
+from tests.support.crashing import killed_after_writes
 from tests.support.nodes.build import node, nonce, stored
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -43,7 +43,7 @@ def audit() -> None:
 def killed_at_each_write(work: Callable[[], Any], check: Callable[[], None]) -> int:
     """Stop `work` after 0, 1, 2… writes, each time followed by `check`; return how many writes it has."""
     writes = 0
-    while killed_after(writes, work):
+    while killed_after_writes(writes, work):
         writes += 1
         check()
         audit()
@@ -121,11 +121,11 @@ def test_draft_killed_after_any_write_is_old_or_new_and_publishes():
         draft = database()["cms.nodes"].find_one()["draft"]
         drafts.publish_draft(ANN, node_id, draft["nonce"])
 
-    assert killed_after(0, publish)
+    assert killed_after_writes(0, publish)
     published()
-    assert killed_after(1, publish)
+    assert killed_after_writes(1, publish)
     published()
-    assert killed_after(2, publish), "the site's version is set last"
+    assert killed_after_writes(2, publish), "the site's version is set last"
     published()
     assert stored(node_id)["title"] == "Second"
 
@@ -143,7 +143,7 @@ def test_scheduled_changes_killed_after_any_write_are_a_draft_or_scheduled_and_a
         drafts.schedule(ANN, node_id, draft, now() - timedelta(seconds=1))
 
     for writes in range(3):  # the revision, the draft, and the site's version last
-        assert killed_after(writes, schedule)
+        assert killed_after_writes(writes, schedule)
         is_whole()
 
     def published() -> None:
@@ -171,14 +171,14 @@ def test_trash_and_restore_killed_after_any_write_keep_one_of_the_node():
         trash.trash(ANN, node_id, nonce(node_id))
 
     writes = 0
-    while killed_after(writes, away):
+    while killed_after_writes(writes, away):
         writes += 1
         one()
         back()
         audit()
     one()
     writes = 0
-    while killed_after(writes, lambda: trash.restore(ANN, node_id, slug="other")):
+    while killed_after_writes(writes, lambda: trash.restore(ANN, node_id, slug="other")):
         writes += 1
         one()
         if database()["cms.nodes"].find_one({"_id": node_id}):

@@ -20,8 +20,8 @@ from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from photos.services.sweeping import Swept, sweep
-from tests.support.between import before, stopped_before
-from tests.support.crashing import killed_after
+from tests.support.crashing import killed_after_writes
+from tests.support.interrupting import before_command, stopped_before_command
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, shown, upload
 from tests.support.processes import until
@@ -37,7 +37,7 @@ def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
     parent = gallery()
     empty = count()[:2]
     writes = 0
-    while killed_after(writes, lambda: upload(parent, NEW, "a.png")):
+    while killed_after_writes(writes, lambda: upload(parent, NEW, "a.png")):
         writes += 1
         found = [stored_photos.get(d["_id"]) for d in database()["cms.assets.files"].find()]
         sweep(moment=now() + SOON)
@@ -53,7 +53,7 @@ def test_an_upload_killed_after_any_write_is_there_or_leaves_nothing():
 def test_a_replacement_killed_after_any_write_shows_old_bytes_or_new(client):
     photo_id = upload(gallery(), OLD, "a.png", tags=("lake",))
     before, writes, seen = document(photo_id)["metadata"], 0, set()
-    while killed_after(writes, lambda: replace(photo_id, NEW, "b.png")):
+    while killed_after_writes(writes, lambda: replace(photo_id, NEW, "b.png")):
         writes += 1
         served = client.get(original_path(stored_photos.get(photo_id))).getvalue()
         assert served == shown(photo_id)
@@ -83,7 +83,7 @@ def test_sweeping_killed_after_any_write_is_done_by_the_next_one():
         return photo_id
 
     made, writes = [mess()], 0
-    while killed_after(writes, lambda: sweep(moment=now() + LATER)):
+    while killed_after_writes(writes, lambda: sweep(moment=now() + LATER)):
         writes += 1
         assert shown(made[-1]) == OLD
         sweep(moment=now() + LATER)
@@ -151,7 +151,7 @@ def test_a_lock_lost_between_the_look_and_the_write_replaces_nothing():
     def take_lock() -> None:
         database()["cms.assets.files"].update_one({"_id": photo_id}, {"$set": {"metadata.locked": now() + STALE_AFTER}})
 
-    with pytest.raises(UploadLost), before("insert", "cms.revisions", take_lock):
+    with pytest.raises(UploadLost), before_command("insert", "cms.revisions", take_lock):
         replace(photo_id, NEW, "b.png")
     assert shown(photo_id) == OLD
     assert document(photo_id)["metadata"]["locked"] is not None
@@ -175,7 +175,7 @@ def test_a_replacement_that_slept_takes_away_nothing_that_is_shown():
         query = command["updates"][0]["q"]
         return query["_id"] == photo_id and "metadata.nonce" in query
 
-    with pytest.raises(UploadLost), before("update", "cms.assets.files", sleep, shows):
+    with pytest.raises(UploadLost), before_command("update", "cms.assets.files", sleep, shows):
         coming.finish()
     assert shown(photo_id) == NEW
     audit()
@@ -213,7 +213,7 @@ def test_a_save_and_tags_that_race_a_replacement_survive():
         raced.append(photos.save(Actor(None, "Bob"), photo_id, nonce, {"title": "Edited"}))
         photos.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})))
 
-    with before("insert", "cms.revisions", edit):
+    with before_command("insert", "cms.revisions", edit):
         replace(photo_id, NEW, "b.png")
     metadata = document(photo_id)["metadata"]
     assert (metadata["title"], metadata["tags"], shown(photo_id)) == ("Edited", ["new"], NEW)
@@ -295,13 +295,15 @@ def test_going_back_killed_while_the_sweeper_deletes_shows_bytes_that_stay():
     replace(photo_id, OLD, "c.png")
 
     def sweep_until_it_deletes() -> None:
-        with stopped_before("delete", "cms.assets.chunks", lambda c: c["deletes"][0]["q"]["files_id"] == second):
+        with stopped_before_command(
+            "delete", "cms.assets.chunks", lambda c: c["deletes"][0]["q"]["files_id"] == second
+        ):
             sweep(moment=now() + LATER)
 
     def locks(command) -> bool:
         return "metadata.locked" in command["updates"][0]["u"].get("$set", {})
 
-    with pytest.raises(NodeGone), before("update", "cms.assets.files", sweep_until_it_deletes, locks):
+    with pytest.raises(NodeGone), before_command("update", "cms.assets.files", sweep_until_it_deletes, locks):
         photos.restore_content(build.EDITOR, photo_id, second)
     contents.delete(photo_id, second)
     assert shown(photo_id) == OLD

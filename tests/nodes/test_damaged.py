@@ -15,10 +15,10 @@ from marginalia.comments.types import Author
 from marginalia.mongo import doctor, indexes, reading
 from marginalia.mongo.clock import now
 from photos.services import sweeping
-from tests.support.kept import forget
 from tests.support.nodes import pictures
 from tests.support.nodes.build import node, nonce, save
 from tests.support.nodes.photo_build import gallery, replace, upload
+from tests.support.process_caches import clear_caches
 
 LISTS = ("/", "/news", "/feed/json", "/sitemap-blog-entry-1.xml", "/tag/red", "/search?q=whole")
 # What no service stores: the update of a post.
@@ -45,7 +45,7 @@ def blog(mongo) -> ObjectId:
 
 def damage(mongo, node_id, update, collection="cms.nodes"):
     mongo.command("update", collection, updates=[{"q": {"_id": node_id}, "u": update}], bypassDocumentValidation=True)
-    forget()
+    clear_caches()
 
 
 def post(blog, slug="bad", **fields):
@@ -79,7 +79,7 @@ def test_log_names_a_damaged_post_once(mongo, blog, caplog):
     reading._log.cache_clear()
     with caplog.at_level(logging.ERROR, "marginalia.mongo.reading"):
         for _ in range(3):
-            forget()
+            clear_caches()
             Client().get("/news")
     assert [record.message for record in caplog.records if str(node_id) in record.message] == [
         f"The document {node_id} of cms.nodes can't be read and is left out: "

@@ -15,7 +15,7 @@ from photos.assets import framing, images, renditions
 from photos.assets.framing import CENTRE, WHOLE, Cut
 from photos.assets.limits import Limits
 from tests.support.nodes import build, pictures
-from tests.support.nodes.copies import named
+from tests.support.nodes.copies import copies_on_pages
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.processes import ROOT
 from tests.support.public_pages import get_html, requested_files, save_look
@@ -52,7 +52,7 @@ SHAPES = {
 def test_every_copy_that_a_page_names_is_sent(mongo, client, shape):
     name, data = SHAPES[shape]
     photo = stored_photos.get(upload(gallery(), data(), name))
-    urls = {addresses.file_path(photo, spec) for spec in named(photo)}
+    urls = {addresses.file_path(photo, spec) for spec in copies_on_pages(photo)}
     assert len(urls) > 2 * len(Limits().squares)
     assert {client.get(address).status_code for address in urls} == {200}
 
@@ -136,7 +136,7 @@ def test_part_of_less_than_a_pixel_is_shown_as_one():
 def test_worker_makes_every_copy_that_a_page_names(mongo):
     photo = stored_photos.get(upload(gallery(), pictures.encoded("PNG", noise((700, 500))), "a.png"))
     made = {str(spec) for spec in renditions.usual_specs(photo.metadata.detail.resolution, None, WHOLE)}
-    assert named(photo) <= made
+    assert copies_on_pages(photo) <= made
 
 
 @pytest.mark.slow

@@ -384,7 +384,7 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
                 node_ = Node.objects.get(pk=post)
                 comments.post(node_, author=Author("Bea"), source="Second text", token="t" * 16)
     finally:
-        commands.forget(log)
+        commands.stop_listening(log)
     assert reading.times >= 3
     assert "Second text" in read()
 

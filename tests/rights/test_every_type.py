@@ -25,7 +25,7 @@ def site(world: World):
 
 def draft(site: World, type: str):
     """Make a node that is not published, by the person who is called its owner; return its id, and where it stands."""
-    section, given = valid.home(type), valid.least(type)
+    section, given = valid.create_parent(type), valid.minimal_values(type)
     text = {"detail.text": f"{SECRET} common", "summary": SECRET}
     made = editing.create(
         site.owner,

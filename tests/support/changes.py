@@ -1,13 +1,16 @@
-"""The feed of changes, broken as a server breaks it."""
+"""Damage to the feed of changes as MongoDB can cause it."""
 
 from api.changes import change_log
 from marginalia.mongo.connection import database
 
 
 def lose_history() -> None:
-    """Have the relay go on from a change of which the server knows nothing; one was told at least. From a mere moment, however
-    old, it would go on where the oplog begins, which has lost nothing yet."""
-    entries, last = database()["cms.changes"], change_log.last()
+    """Make the relay resume from a change that the server no longer has. The feed must contain at least one change.
+
+    A time instead of a change wouldn't do: the relay would resume at the start of the oplog, which has lost nothing yet.
+    """
+    entries = database()["cms.changes"]
+    last = change_log.last()
     change = entries.find_one({"key": {"$regex": "^82[0-9A-F]+$"}}, sort=[("_id", -1)])
     assert change
     assert last

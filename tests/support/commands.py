@@ -1,4 +1,4 @@
-"""Counting and explaining what is really sent to MongoDB: assertNumQueries does not see raw commands or GridFS."""
+"""Recording and explaining the commands sent to MongoDB. assertNumQueries doesn't see raw commands and GridFS."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,34 +7,34 @@ from typing import Any
 
 from pymongo import monitoring
 
-# What the driver says by itself.
-CHATTER = {"hello", "ismaster", "ping", "endSessions", "buildInfo", "killCursors", "isMaster"}
+# Commands that the driver sends on its own.
+DRIVER_COMMANDS = {"hello", "ismaster", "ping", "endSessions", "buildInfo", "killCursors", "isMaster"}
 
 
 @dataclass
 class CommandLog:
-    """The commands that were sent while recording, in order."""
+    """The commands that were sent during recording, in order."""
 
     sent: list[monitoring.CommandStartedEvent] = field(default_factory=list)
 
     @contextmanager
     def recorded(self) -> Iterator["CommandLog"]:
-        """Record the commands of the block, those of an earlier block forgotten."""
+        """Record the commands of the block, without those of earlier blocks."""
         self.sent = []
         listen(self)
         try:
             yield self
         finally:
-            forget(self)
+            stop_listening(self)
 
     @property
     def names(self) -> list[str]:
-        """The names of the recorded commands: ["find", "update", …]."""
+        """Return the names of the recorded commands: ["find", "update", …]."""
         return [event.command_name for event in self.sent]
 
     @property
     def written(self) -> set[str]:
-        """The names of the collections that the recorded commands wrote to."""
+        """Return the names of the collections that the recorded commands wrote to."""
         writes = ("insert", "update", "delete", "findAndModify")
         return {str(event.command[name]) for event in self.sent if (name := event.command_name) in writes}
 
@@ -46,50 +46,49 @@ _listeners: list[CommandLog] = []
 
 
 def listen(log: CommandLog) -> None:
-    """Have a log keep every command from now on."""
+    """Add every command to the log from now on."""
     _listeners.append(log)
 
 
-def forget(log: CommandLog) -> None:
-    """End what `listen` began. A log that compares equal is another one."""
-    _listeners[:] = [one for one in _listeners if one is not log]
+def stop_listening(log: CommandLog) -> None:
+    """Stop adding commands to the log. Compares identity, because two logs can be equal."""
+    _listeners[:] = [listener for listener in _listeners if listener is not log]
 
 
 class _Listener(monitoring.CommandListener):
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        if event.command_name not in CHATTER:
+        if event.command_name not in DRIVER_COMMANDS:
             for log in _listeners:
                 log.sent.append(event)
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Only what is sent counts."""
+        """Do nothing, because only sent commands are recorded."""
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Only what is sent counts."""
+        """Do nothing, because only sent commands are recorded."""
 
 
-# Registered for every client that is made after this import, in this process.
+# Affects only clients of this process that are created after this import.
 monitoring.register(_Listener())
 
 
 def explain(db: Any, event: monitoring.CommandStartedEvent) -> dict[str, Any]:
-    """Return the server's plan and execution figures for a recorded find or aggregate."""
-    command = {
-        k: v for k, v in event.command.items() if k not in ("lsid", "$clusterTime", "$db", "txnNumber", "maxTimeMS")
-    }
+    """Return the server's plan and execution statistics for a recorded find or aggregate."""
+    options = ("lsid", "$clusterTime", "$db", "txnNumber", "maxTimeMS")
+    command = {key: value for key, value in event.command.items() if key not in options}
     return db.command("explain", command, verbosity="executionStats")
 
 
 def stages(plan: Any) -> set[str]:
     """Return the names of all stages of an explained plan, such as {"FETCH", "IXSCAN"}."""
-    found: set[str] = set()
+    names: set[str] = set()
     if isinstance(plan, dict):
         if isinstance(stage := plan.get("stage"), str):
-            found.add(stage)
+            names.add(stage)
         for key, value in plan.items():
             if key != "rejectedPlans":
-                found |= stages(value)
+                names |= stages(value)
     elif isinstance(plan, list):
         for value in plan:
-            found |= stages(value)
-    return found
+            names |= stages(value)
+    return names

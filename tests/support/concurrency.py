@@ -1,4 +1,4 @@
-"""Many who begin together."""
+"""Concurrent calls for tests."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,13 +8,13 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-def at_once(count: int, work: Callable[[int], _T]) -> list[_T]:
-    """Run work(0), work(1)… in threads that begin together; return what they returned."""
+def run_concurrently(count: int, work: Callable[[int], _T]) -> list[_T]:
+    """Call work(0), work(1)… in threads that start at the same moment; return their results."""
     barrier = Barrier(count)
 
-    def begin(i: int) -> _T:
+    def start(number: int) -> _T:
         barrier.wait()
-        return work(i)
+        return work(number)
 
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(begin, range(count)))
+        return list(pool.map(start, range(count)))

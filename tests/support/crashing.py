@@ -1,4 +1,4 @@
-"""Stopping a process between any two writes: a forked child that kills itself when it is about to send its n-th."""
+"""Crashes between any two writes, simulated by a forked child that kills itself before its n-th write."""
 
 import os
 import signal
@@ -12,21 +12,21 @@ WRITES = {"insert", "update", "delete", "findAndModify", "commitTransaction"}
 
 
 class _Dying(list):
-    """Stands where a CommandLog keeps its commands, and kills the process instead of keeping the n-th write."""
+    """A replacement for the list of a CommandLog, which kills the process after a number of writes."""
 
     def __init__(self, writes: int) -> None:
         super().__init__()
-        self._left = writes
+        self._remaining = writes
 
     def append(self, event: Any) -> None:
         if event.command_name in WRITES:
-            if not self._left:
+            if not self._remaining:
                 os.kill(os.getpid(), signal.SIGKILL)
-            self._left -= 1
+            self._remaining -= 1
 
 
-def killed_after(writes: int, work: Callable[[], Any]) -> bool:
-    """Run `work` in a child that is killed after so many writes; return False if it came to its end before."""
+def killed_after_writes(writes: int, work: Callable[[], Any]) -> bool:
+    """Call `work` in a child process that is killed after this many writes; return False if it completed before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A small site with one of everything, and every way in which a stored document of it may be damaged."""
+"""A small site with one of everything, and all ways to damage one of its stored documents."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,18 +23,18 @@ from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
-# Milliseconds of a time in the year 10,000 and something.
+# A time after the year 9999, which Python's datetime can't represent.
 BEYOND = DatetimeMS(300_000_000_000_000)
-# Reads whatever is stored, as it is stored.
+# Reads all documents unchanged, also with times that datetime can't represent.
 RAW: CodecOptions[dict[str, Any]] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
-# Fields below these are damaged one by one.
+# Embedded documents whose fields are damaged one by one.
 PARTS = ("metadata", "metadata.detail", "metadata.author", "derived", "draft", "draft.metadata", "settings", "author")
 KEYS = ("_id", "nonce")
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A change of one stored document that no service makes."""
+    """A change of one stored document that no service would make."""
 
     collection: str
     key: Any
@@ -52,7 +52,7 @@ class Damage:
 
 @dataclass
 class Site:
-    """The ids of what stands in the site, and what lists and shows it."""
+    """The site's database, the paths of its pages, and the secret of an API token."""
 
     db: Database[Any]
     pages: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Site:
 
 
 def build(db: Database[Any]) -> Site:
-    """Make the site: sections of each kind, posts, a draft, a photo, comments, and what waits, was deleted or was moved."""
+    """Create the site: sections of each kind, posts, a draft, photos, comments, and scheduled, trashed and moved pages."""
     admin = get_user_model().objects.create_superuser("root", "root@example.org", "pw")
     actor = Actor(admin.pk, "Ann")
     folder, blog, album = node("folder", "guide"), node("blog", "news"), gallery()
@@ -86,12 +86,12 @@ def build(db: Database[Any]) -> Site:
     site = Site(db, secret=tokens.create(admin, "test", list(Scope))[1])
     jobs.tend()
     jobs.follow()
-    site.pages = [*public(photos), *lists(), *of_api(one)]
+    site.pages = [*public_paths(photos), *admin_paths(), *api_paths(one)]
     return site
 
 
-def public(photos: list[ObjectId]) -> list[str]:
-    """Return pages of readers, feeds and sitemaps."""
+def public_paths(photos: list[ObjectId]) -> list[str]:
+    """Return the paths of public pages, feeds and sitemaps."""
     return [
         "/", "/guide", "/news", "/gallery", "/guide/start", "/news/one", "/news/second", "/news/two", "/news/three",
         "/gallery/lake", "/gallery/hill", "/feed/atom", "/feed/rss", "/feed/json", "/news/feed/atom", "/tag/red",
@@ -101,18 +101,18 @@ def public(photos: list[ObjectId]) -> list[str]:
     ]  # fmt: skip
 
 
-def lists() -> list[str]:
-    """Return the admin's lists and start page, and the sitemaps of all types."""
+def admin_paths() -> list[str]:
+    """Return the paths of the admin's Dashboard and lists, and of the sitemaps of all types."""
 
-    def walk(patterns: list[Any], before: str) -> Iterator[str]:
+    def walk(patterns: list[Any], prefix: str) -> Iterator[str]:
         for pattern in patterns:
-            text = before + str(pattern.pattern)
+            text = prefix + str(pattern.pattern)
             if isinstance(pattern, URLResolver):
                 yield from walk(pattern.url_patterns, text)
             elif isinstance(pattern, URLPattern) and "<" not in text and "(" not in text:
                 yield f"/{text}"
 
-    passed = ("log", "password", "jsi18n", "autocomplete", "preview", "decide")
+    excluded = ("log", "password", "jsi18n", "autocomplete", "preview", "decide")
     admin = sorted({path for path in walk(get_resolver().url_patterns, "") if path.startswith("/admin/")})
     filtered = [
         f"{reverse('admin:nodes_node_changelist')}?{query}"
@@ -120,11 +120,11 @@ def lists() -> list[str]:
     ]
     kinds = ("basic-page", "blog-entry", "blog", "folder", "photo")
     sitemaps = [f"/sitemap-{kind}-1.xml" for kind in kinds]
-    return [path for path in admin if not any(word in path for word in passed)] + filtered + sitemaps
+    return [path for path in admin if not any(word in path for word in excluded)] + filtered + sitemaps
 
 
-def of_api(node_id: ObjectId) -> list[str]:
-    """Return the lists of the API."""
+def api_paths(node_id: ObjectId) -> list[str]:
+    """Return the paths of the API's lists."""
     paths = (
         "authors", "changes", "nodes", "nodes?type=blog-entry", "nodes?tag=red", "nodes?q=title", "nodes?whole=true",
         "nodes?state=all", "site", "site/settings", "tags", "tree", "comments/pending", f"comments/counts?node={node_id}",
@@ -134,12 +134,12 @@ def of_api(node_id: ObjectId) -> list[str]:
 
 
 def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
-    """Yield damages of one stored document: each field missing, null, or of another type; times beyond the year 9999."""
+    """Yield all damages of one document: each field missing, null or of another type, and times after the year 9999."""
     key = document["_id"]
 
-    def walk(part: Mapping[str, Any], before: str) -> Iterator[Damage]:
+    def walk(part: Mapping[str, Any], prefix: str) -> Iterator[Damage]:
         for name, value in part.items():
-            path = f"{before}{name}"
+            path = f"{prefix}{name}"
             if path == "_id":
                 continue
             yield Damage(collection, key, "without", path, {"$unset": {path: ""}})
@@ -167,25 +167,25 @@ def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
         yield Damage(collection, key, f"{value} in", path, {"$set": {path: value}})
 
 
-# Fields that are unique: each copy has its own.
+# Unique fields, which need another value in each copy.
 UNIQUE = ("slug", "hash", "username")
 
 
-def copies(db: Database[Any], collection: str, victim: Mapping[str, Any]) -> list[Damage]:
-    """Store a copy of a document for each way to damage it, damaged so; return the damages."""
-    done = []
-    for number, damage in enumerate(damages(collection, victim)):
-        key = ObjectId() if isinstance(victim["_id"], ObjectId) else f"nodes.node:{ObjectId()}"
-        copy = {**victim, "_id": key}
-        if isinstance(victim["_id"], dict):
-            copy["_id"] = {**victim["_id"], "slug": f"former-{number}"}
+def insert_damaged_copies(db: Database[Any], collection: str, document: Mapping[str, Any]) -> list[Damage]:
+    """Insert a damaged copy of a document for each way to damage it; return the damages."""
+    applied = []
+    for number, damage in enumerate(damages(collection, document)):
+        key = ObjectId() if isinstance(document["_id"], ObjectId) else f"nodes.node:{ObjectId()}"
+        copy = {**document, "_id": key}
+        if isinstance(document["_id"], dict):
+            copy["_id"] = {**document["_id"], "slug": f"former-{number}"}
         if "metadata" in copy:
             copy["metadata"] = {**copy["metadata"], "slug": f"copy-{number}"}
         copy |= {name: f"{copy[name]}{number}" for name in UNIQUE if name in copy}
         if "slug" in copy:
-            # As a slug of comments is spelled: of letters and digits in base 32.
-            copy["slug"] = victim["slug"][:-2] + "".join(chr(ord("a") + digit) for digit in divmod(number, 26))
+            # The copy's slug must also be valid base 32.
+            copy["slug"] = document["slug"][:-2] + "".join(chr(ord("a") + digit) for digit in divmod(number, 26))
         db.command("insert", collection, documents=[copy], bypassDocumentValidation=True)
-        done.append(replace(damage, key=copy["_id"]))
-        done[-1].apply(db)
-    return done
+        applied.append(replace(damage, key=copy["_id"]))
+        applied[-1].apply(db)
+    return applied

@@ -1,28 +1,30 @@
-"""The test database: where its server is, and how it is emptied."""
+"""The URI of the test database, and emptying it."""
 
 from typing import Any
 
 from pymongo.database import Database
 
-# The environment variable that tells the workers of one run where their server is.
+# The environment variable with the URI of the server that all workers of a run share.
 URI = "TEST_MONGODB_URI"
-# Rows that migrations write, and no test may change.
-KEPT = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
+# Collections that migrations fill. Tests must not change them.
+MIGRATED = {"django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 
 
 def empty(db: Database[dict[str, Any]]) -> None:
-    """Delete every document that no migration wrote; indexes stay.
+    """Delete all documents except those written by migrations. Indexes stay.
 
-    One command finds out which collections hold any: a test fills few of them.
+    A single command finds the few collections that the test has filled.
     """
     names = [
-        listed["name"]
-        for listed in db.list_collections()
-        if listed["type"] == "collection" and listed["name"] not in KEPT and not listed["name"].startswith("system.")
+        collection["name"]
+        for collection in db.list_collections()
+        if collection["type"] == "collection"
+        and collection["name"] not in MIGRATED
+        and not collection["name"].startswith("system.")
     ]
-    looks = [
+    stages = [
         {"$unionWith": {"coll": name, "pipeline": [{"$limit": 1}, {"$project": {"_id": {"$literal": name}}}]}}
         for name in names
     ]
-    for found in list(db.aggregate([{"$documents": []}, *looks])):
-        db[found["_id"]].delete_many({})
+    for result in list(db.aggregate([{"$documents": []}, *stages])):
+        db[result["_id"]].delete_many({})

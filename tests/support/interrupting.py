@@ -1,4 +1,4 @@
-"""Stopping or interrupting a piece of work just before it sends a certain command: no name of the code is replaced."""
+"""Acting, or stopping, just before code sends a certain MongoDB command, without patching the code."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,50 +6,56 @@ from typing import Any
 
 from tests.support import commands
 
-Wanted = Callable[[Mapping[str, Any]], bool]
+Condition = Callable[[Mapping[str, Any]], bool]
 
 
 class Stopped(BaseException):
-    """The work ended here, as if its process had been killed."""
+    """Raised to end a block as if its process had been killed."""
 
 
 class _Trap(list):
-    """Stands where a CommandLog keeps its commands, and acts once, before the first that is waited for."""
+    """A replacement for the list of a CommandLog, which calls `act` once, before the first matching command."""
 
-    def __init__(self, name: str, collection: str, wanted: Wanted, act: Callable[[], Any]) -> None:
+    def __init__(self, name: str, collection: str, condition: Condition, act: Callable[[], Any]) -> None:
         super().__init__()
-        self.name, self.collection, self.wanted, self.act, self.has_acted = name, collection, wanted, act, False
+        self.name = name
+        self.collection = collection
+        self.condition = condition
+        self.act = act
+        self.has_acted = False
 
     def append(self, event: Any) -> None:
         command = event.command
         if self.has_acted or event.command_name != self.name or command[self.name] != self.collection:
             return
-        if self.wanted(command):
+        if self.condition(command):
             self.has_acted = True
             self.act()
 
 
 @contextmanager
-def before(name: str, collection: str, act: Callable[[], Any], wanted: Wanted = lambda command: True) -> Iterator[None]:
-    """Do `act` once, when the block is about to send its first command `name` to `collection` that is `wanted`."""
-    trap = _Trap(name, collection, wanted, act)
+def before_command(
+    name: str, collection: str, act: Callable[[], Any], condition: Condition = lambda command: True
+) -> Iterator[None]:
+    """Call `act` once, before the block sends its first command `name` to `collection` that meets the condition."""
+    trap = _Trap(name, collection, condition, act)
     log = commands.CommandLog(trap)
     commands.listen(log)
     try:
         yield
     finally:
-        commands.forget(log)
+        commands.stop_listening(log)
     assert trap.has_acted, f"no {name} of {collection} was sent"
 
 
 @contextmanager
-def stopped_before(name: str, collection: str, wanted: Wanted = lambda command: True) -> Iterator[None]:
-    """End the block, as a crash would, when it is about to send its first command `name` to `collection` that is `wanted`."""
+def stopped_before_command(name: str, collection: str, condition: Condition = lambda command: True) -> Iterator[None]:
+    """End the block as a crash would, before its first command `name` to `collection` that meets the condition."""
 
     def stop() -> None:
         raise Stopped
 
-    with before(name, collection, stop, wanted):
+    with before_command(name, collection, stop, condition):
         try:
             yield
         except Stopped:

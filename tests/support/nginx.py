@@ -12,7 +12,7 @@ from marginalia.local.processes import end, guarded
 from tests.support.processes import ROOT, until
 
 CONF = (ROOT / "deploy/nginx.conf").read_text()
-# As Debian's own /etc/nginx/nginx.conf has it, with folders of the test's.
+# Like Debian's /etc/nginx/nginx.conf, with the test's folders.
 MAIN = """
 user root; pid {folder}/pid; error_log {folder}/error.log; worker_processes auto;
 events {{ worker_connections 768; }}
@@ -26,28 +26,28 @@ http {{
 
 @dataclass(frozen=True)
 class Nginx:
-    """Its port, and the folder of its files: bodies/ and answers/ have what waits on disk."""
+    """A running nginx with its port, and the folder of its files. bodies/ and answers/ contain buffered data."""
 
     port: int
     folder: Path
 
     @property
     def log(self) -> list[str]:
-        """The lines of its access log."""
+        """Return the lines of the access log."""
         return (self.folder / "access.log").read_text().splitlines()
 
     def spooled(self) -> int:
-        """Return the bytes that requests and answers have on disk: nginx unlinks what waits there, and keeps it open."""
-        found = {}
+        """Return the bytes of requests and responses buffered on disk. nginx unlinks these files and keeps them open."""
+        sizes = {}
         for pid in self._workers():
             for entry in Path(f"/proc/{pid}/fd").iterdir():
                 try:
                     if str(entry.readlink()).startswith((f"{self.folder}/bodies", f"{self.folder}/answers")):
-                        kept = entry.stat()
-                        found[kept.st_ino] = kept.st_blocks * 512
+                        status = entry.stat()
+                        sizes[status.st_ino] = status.st_blocks * 512
                 except OSError:
                     continue
-        return sum(found.values())
+        return sum(sizes.values())
 
     def _workers(self) -> list[str]:
         main = (self.folder / "pid").read_text().strip()
@@ -55,7 +55,7 @@ class Nginx:
 
 
 def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str:
-    """Return the main file with the site's, without TLS: for requests that the site takes for https."""
+    """Return the configuration of nginx for a site's port, without TLS. The site still sees all requests as HTTPS."""
     text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
     text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Where certbot.*", "", text, flags=re.DOTALL)
@@ -65,14 +65,14 @@ def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str
 
 @contextmanager
 def nginx(site: int, folder: Path, conf: str = CONF) -> Iterator[Nginx]:
-    """Run nginx in front of a site on this port. Its files go to `folder`."""
+    """Run nginx in front of a site on port `site`. Its files are in `folder`."""
     port = free_port()
     folder.mkdir()
     file = folder / "nginx.conf"
     file.write_text(configured(site, f"127.0.0.1:{port}", folder, conf))
     command = ["nginx", "-c", str(file), "-p", str(folder), "-g", "daemon off;"]
-    tried = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
-    assert tried.returncode == 0, tried.stderr
+    config_test = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert config_test.returncode == 0, config_test.stderr
     with (folder / "output").open("wb") as output:
         guard = guarded(command, grace=10, output=output)
     try:

@@ -1,4 +1,4 @@
-"""Every known trick to get a script into a page, by kind."""
+"""Known payloads for cross-site scripting, by kind."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,6 @@ PAYLOADS: dict[str, list[str]] = json.loads((Path(__file__).parent / "payloads.j
 ALL = [payload for kind in PAYLOADS.values() for payload in kind]
 
 
-def arrived(payload: str) -> str:
-    """Return what of a payload comes out of a form: no NUL, and for half a pair of surrogates the sign for what is no text."""
+def as_received(payload: str) -> str:
+    """Return a payload as a form's field receives it: without NUL, and with U+FFFD for each unpaired surrogate."""
     return payload.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")

@@ -1,12 +1,12 @@
-"""What the site keeps in process between requests."""
+"""The caches that a process of the site keeps between requests."""
 
-import reader.page_cache.middleware  # noqa: F401 - tests change it before a request has loaded it
+import reader.page_cache.middleware  # noqa: F401 - tests patch this module before a request has loaded it
 from nodes.models import tree, version_cache
 from reader.page_cache import storage
 
 
-def forget() -> None:
-    """Keep nothing, as a new process."""
+def clear_caches() -> None:
+    """Clear all caches, so that this process is like a new one."""
     storage.clear()
     version_cache.clear()
     tree.clear()

@@ -1,4 +1,4 @@
-"""Processes that tests start, and waiting for what they do."""
+"""Starting processes, and waiting for conditions."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait for a condition; fail if it does not come true in time."""
+    """Wait until a condition is true; fail after this many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -28,7 +28,7 @@ def peak_memory(process_id: int | str = "self") -> float:
 
 
 def python(code: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a Python process on the project's code, its input and output as pipes."""
+    """Start a Python process that can import the project's code, with pipes for its input and output."""
     return subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=ROOT,

@@ -1,6 +1,6 @@
-"""What mongos makes of the commands that were sent: whether it can route them, and whether it carries them out at all.
+"""Predictions of how mongos handles commands: whether it can target a shard, and whether it accepts them at all.
 
-A write of one document needs more than a read: the whole shard key, or its `_id`.
+Unlike a read, a write of a single document needs the whole shard key or `_id`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,32 +13,35 @@ from marginalia.mongo.sharding.targeting import Broadcast, conditions, is_exact,
 
 @dataclass(frozen=True)
 class Operation:
-    """What a command asks of a collection. `one`: it writes at most one document; `key_needed`: mongos wants its whole key."""
+    """A read or write of a collection by a command.
+
+    `is_single`: it writes at most one document. `needs_key`: mongos requires the whole shard key.
+    """
 
     collection: str
     command: str
     filter: Mapping[str, Any]
-    one: bool = False
-    key_needed: bool = False
+    is_single: bool = False
+    needs_key: bool = False
 
     @property
     def paths(self) -> frozenset[str]:
-        """The fields that the filter names, in its alternatives too."""
+        """Return the fields in the filter, including those in $or."""
         parts = (self.filter, *self.filter.get("$or", ()))
         return frozenset(path for part in parts for path, _condition in conditions(part))
 
 
 def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:
-    """Yield what a command, as the driver sends it, asks of its collection. Inserts carry their key in the document."""
+    """Yield the operations of a command as the driver sends it. Inserts have none, because documents contain the key."""
     if name == "update":
         for part in command["updates"]:
-            one = not part.get("multi", False)
-            yield Operation(command[name], name, part["q"], one, one and bool(part.get("upsert")))
+            is_single = not part.get("multi", False)
+            yield Operation(command[name], name, part["q"], is_single, is_single and bool(part.get("upsert")))
     elif name == "delete":
         for part in command["deletes"]:
             yield Operation(command[name], name, part["q"], part["limit"] == 1)
     elif name == "findAndModify":
-        yield Operation(command[name], name, command["query"], one=True, key_needed=True)
+        yield Operation(command[name], name, command["query"], is_single=True, needs_key=True)
     elif name == "find":
         yield Operation(command[name], name, command.get("filter", {}))
     elif name in ("count", "distinct"):
@@ -49,26 +52,26 @@ def operations(name: str, command: Mapping[str, Any]) -> Iterator[Operation]:
 
 
 def is_routed(operation: Operation, collection: Collection) -> bool:
-    """Return whether mongos can carry out a command without asking shards in vain. What is not sharded lies on one."""
+    """Return whether mongos sends an operation only to shards that it needs. An unsharded collection is on one shard."""
     if collection.shard_key is None:
         return True
     key = collection.shard_key.keys
-    return _names_all(operation.filter, key) if operation.key_needed else is_targeted(operation.filter, key)
+    return _has_whole_key(operation.filter, key) if operation.needs_key else is_targeted(operation.filter, key)
 
 
 def is_allowed(operation: Operation, collection: Collection) -> bool:
-    """Return whether mongos (6.0) carries out a command at all: a write of one document needs its whole key, or its _id."""
-    if collection.shard_key is None or not operation.one:
+    """Return whether mongos (6.0) accepts an operation. A write of one document needs the whole shard key or _id."""
+    if collection.shard_key is None or not operation.is_single:
         return True
     key = collection.shard_key.keys
-    return _names_all(operation.filter, key) or (
-        not operation.key_needed and _names_all(operation.filter, (("_id", 1),))
+    return _has_whole_key(operation.filter, key) or (
+        not operation.needs_key and _has_whole_key(operation.filter, (("_id", 1),))
     )
 
 
-def excuse(operation: Operation, known: Iterable[Broadcast]) -> Broadcast | None:
-    """Return the exception that covers a command, None if there is none."""
-    for broadcast in known:
+def find_exception(operation: Operation, broadcasts: Iterable[Broadcast]) -> Broadcast | None:
+    """Return the declared exception that allows an operation to go to all shards; None without one."""
+    for broadcast in broadcasts:
         if (
             broadcast.collection == operation.collection
             and set(broadcast.paths) <= operation.paths
@@ -78,6 +81,6 @@ def excuse(operation: Operation, known: Iterable[Broadcast]) -> Broadcast | None
     return None
 
 
-def _names_all(filter: Mapping[str, Any], key: Keys) -> bool:
+def _has_whole_key(filter: Mapping[str, Any], key: Keys) -> bool:
     exact = {path for path, condition in conditions(filter) if is_exact(condition)}
-    return exact >= {path for path, _way in key}
+    return exact >= {path for path, _direction in key}

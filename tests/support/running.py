@@ -1,4 +1,4 @@
-"""A site run for real: `manage.py serve` in a var folder and on a port of its own."""
+"""Running the site as a process: with `manage.py serve`, with gunicorn alone, or as a systemd service."""
 
 import contextlib
 import http.client
@@ -27,7 +27,7 @@ from tests.support.processes import ROOT, until
 
 
 class Site:
-    """A var folder, a port, and the runs of `manage.py serve` for them."""
+    """A site with its own var folder and port, which `manage.py serve` runs."""
 
     def __init__(self, var: Path, **environment: str) -> None:
         self.var = var
@@ -49,10 +49,10 @@ class Site:
         self.run: subprocess.Popen[bytes] | None = None
         self.output = var / "output"
 
-    def manage(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run a command of manage.py in the site's environment."""
+    def manage(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run manage.py with these arguments in the site's environment."""
         return subprocess.run(
-            [sys.executable, "manage.py", *words],
+            [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -63,7 +63,7 @@ class Site:
         )
 
     def start(self) -> str:
-        """Start serving; return what it printed until it was up."""
+        """Start the site; return its output once it is up."""
         self.var.mkdir(exist_ok=True)
         with self.output.open("w") as output:
             self.run = subprocess.Popen(
@@ -80,12 +80,12 @@ class Site:
         return self.output.read_text()
 
     def stop(self, number: int = signal.SIGINT) -> int:
-        """Send a signal, wait for the end and return the exit status."""
+        """Send a signal, wait for the process to end and return its exit code."""
         self.run.send_signal(number)
         return self.run.wait(60)
 
     def fetch(self, path: str = "") -> int:
-        """The status of a page."""
+        """Return the HTTP status of a page."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=20) as page:
                 return page.status
@@ -94,51 +94,54 @@ class Site:
 
     @property
     def mongod(self) -> State | None:
-        """The embedded server, if it runs."""
+        """Return the state of the embedded MongoDB; None if it isn't running."""
         return Embedded(self.var).running()
 
     @property
     def gunicorn(self) -> int:
-        """gunicorn's process, not one of its workers: the child of the guard."""
+        """Return the process id of gunicorn's main process, which is the child of the guard."""
         worker = listener(self.port)
         parent = int(re.search(r"PPid:\s+(\d+)", Path(f"/proc/{worker}/status").read_text())[1])
         return parent if "gunicorn" in command_line(parent) and "guard.py" not in command_line(parent) else worker
 
-    def left(self) -> list[str]:
-        """The command lines of the processes that were started for this var folder and still run."""
-        own = f"\0VAR_DIR={self.var}\0".encode()
-        found = []
+    def remaining_processes(self) -> list[str]:
+        """Return the command lines of processes that were started for this var folder and are still running."""
+        variable = f"\0VAR_DIR={self.var}\0".encode()
+        command_lines = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if own in b"\0" + (process / "environ").read_bytes() and (line := command_line(int(process.name))):
-                    found.append(line)
-        return found
+                environ = b"\0" + (process / "environ").read_bytes()
+                if variable in environ and (line := command_line(int(process.name))):
+                    command_lines.append(line)
+        return command_lines
 
 
 class Web:
-    """A web server on a port of its own."""
+    """A running web server with its port."""
 
     def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.port, self.process, self.log = port, process, log
+        self.port = port
+        self.process = process
+        self.log = log
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers (names in small letters) and body of the answer."""
-        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        """Return status, headers by lower-case name, and body of a response."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            asked.request("GET", path, headers={"Host": f"localhost:{self.port}", **headers})
-            answer = asked.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            connection.request("GET", path, headers={"Host": f"localhost:{self.port}", **headers})
+            response = connection.getresponse()
+            return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
         finally:
-            asked.close()
+            connection.close()
 
-    def opened(self, sent: bytes = b"") -> socket.socket:
-        """Return a connection on which these bytes were sent."""
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=30)
-        made.sendall(sent)
-        return made
+    def open_connection(self, data: bytes = b"") -> socket.socket:
+        """Open a connection, send these bytes and return it."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        connection.sendall(data)
+        return connection
 
     def is_up(self) -> bool:
-        """Return whether it answers. Fails if the process has ended."""
+        """Return whether the server responds. Fails if its process has ended."""
         assert self.process.poll() is None, self.log.read_text()
         try:
             return self.get("/healthz")[0] == 200
@@ -148,7 +151,7 @@ class Web:
 
 @contextmanager
 def served(folder: Path, **environment: str) -> Iterator[Web]:
-    """Serve the site as `manage.py serve` does, one worker, on the database of the tests."""
+    """Serve the site as `manage.py serve` does, with one worker and the test database."""
     port, log = free_port(), folder / "web.log"
     own = {"DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(folder)}
     own |= {"TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY}
@@ -166,8 +169,8 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
         process.wait(30)
 
 
-# LISTEN_PID is the program's own, so what sets it has to become the program.
-_BECOME = """
+# LISTEN_PID must be the service's own process id, so the process that sets it has to exec the service.
+_EXEC_SERVICE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
 os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())})
@@ -175,47 +178,57 @@ os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_FDS": "1", "LISTEN_P
 
 
 class Service:
-    """A program that is started as systemd starts a service of `Type=notify` with a socket of its own."""
+    """A program started like a systemd service with `Type=notify` and socket activation."""
 
     def __init__(self, command: list[str], listening: socket.socket, folder: Path, environment: dict[str, str]) -> None:
-        self._command, self._listening, self._folder, self._environment = command, listening, folder, environment
+        self._command = command
+        self._listening = listening
+        self._folder = folder
+        self._environment = environment
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program; return when it says that it is ready."""
+        """Start the program and wait until it reports readiness."""
         address = self._folder / f"notify-{free_port()}"
-        passed = self._listening.fileno()
-        become = [sys.executable, "-c", _BECOME, str(passed), *self._command]
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, (self._folder / "service.log").open("ab") as log:
-            told.bind(str(address))
-            told.setblocking(False)
+        descriptor = self._listening.fileno()
+        command = [sys.executable, "-c", _EXEC_SERVICE, str(descriptor), *self._command]
+        log_path = self._folder / "service.log"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications, log_path.open("ab") as log:
+            notifications.bind(str(address))
+            notifications.setblocking(False)
             environment = {**self._environment, "NOTIFY_SOCKET": str(address)}
             self.process = subprocess.Popen(
-                become, pass_fds=[passed], env=environment, cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                pass_fds=[descriptor],
+                env=environment,
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
 
             def is_ready() -> bool:
-                assert self.process.poll() is None, Path(log.name).read_text()
+                assert self.process.poll() is None, log_path.read_text()
                 with contextlib.suppress(BlockingIOError):
-                    return b"READY=1" in told.recv(4096)
+                    return b"READY=1" in notifications.recv(4096)
                 return False
 
             until(is_ready, seconds=180)
 
     def stop(self) -> None:
-        """End the program and wait until it has ended; kill it after the units' TimeoutStopSec."""
+        """Terminate the program and wait for its end; kill it after the units' TimeoutStopSec."""
         if self.process is not None:
             self.process.terminate()
             try:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
                 workers = psutil.Process(self.process.pid).children(recursive=True)
-                for one in (self.process, *workers):
-                    one.kill()
+                for process in (self.process, *workers):
+                    process.kill()
                 self.process.wait()
             self.process = None
 
     def restart(self) -> None:
-        """Do as `systemctl restart`."""
+        """Stop and start the program, as `systemctl restart` does."""
         self.stop()
         self.start()

@@ -1,21 +1,21 @@
-"""/metrics read as Prometheus reads it."""
+"""Parsing of /metrics as Prometheus does it."""
 
 from prometheus_client.parser import text_string_to_metric_families
 
 
 class Scraped:
-    """The samples of one answer of /metrics."""
+    """The samples of one response of /metrics."""
 
     def __init__(self, text: str) -> None:
         self.samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
     @property
     def names(self) -> set[str]:
-        """The names of all samples, without "marginalia_"."""
+        """Return the names of all samples, without "marginalia_"."""
         return {sample.name.removeprefix("marginalia_") for sample in self.samples}
 
     def __call__(self, name: str, **labels: str) -> float:
-        """The sum of the samples of a name (without "marginalia_") that have these labels."""
+        """Return the sum of the samples with a name (without "marginalia_") and these labels."""
         return sum(
             sample.value
             for sample in self.samples

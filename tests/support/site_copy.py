@@ -1,4 +1,4 @@
-"""A site with something of everything that an export holds, and what the commands say of it."""
+"""A site with everything that an export can contain, and running the commands that export and import it."""
 
 import hashlib
 import io
@@ -33,11 +33,11 @@ LAYOUTS = ("embedded", "documents", "buckets")
 ADDRESS = "commenter@example.org"
 
 
-def run(name: str, *words: object) -> tuple[int, str]:
-    """Run a command; return its exit code, and what it said."""
+def run(name: str, *arguments: object) -> tuple[int, str]:
+    """Run a management command; return its exit code and output."""
     out = io.StringIO()
     try:
-        call_command(name, *map(str, words), stdout=out, stderr=io.StringIO())
+        call_command(name, *map(str, arguments), stdout=out, stderr=io.StringIO())
     except CommandError as error:
         return error.returncode, f"{out.getvalue()}{error}"
     return 0, out.getvalue()
@@ -48,7 +48,7 @@ def target(node_id: ObjectId) -> Target:
 
 
 def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
-    """Make a site of sections in sections, pages with history and drafts, photos and discussions; return ids by slug."""
+    """Create a site with nested sections, pages with history and drafts, photos and discussions; return ids by slug."""
     ids = {"news": build.node("blog", "news"), "attic": build.node("folder", "attic")}
     ids["lakes"] = gallery("lakes", parent=ids["attic"])
     for name in formats:
@@ -91,7 +91,7 @@ def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
 
 
 def empty() -> None:
-    """Delete all that an export could hold, and what is beside it."""
+    """Delete all documents that an export can contain, and related ones such as jobs."""
     for name in database().list_collection_names():
         if name.startswith(("cms.", "comment", "discussions", "wordpress.", "jobs")):
             database()[name].delete_many({})
@@ -99,35 +99,36 @@ def empty() -> None:
 
 
 def read(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the documents of an archive by file, in an order of their own: that of comments in a queue is no matter."""
+    """Return the documents of an archive by file, sorted by text, because the order of queued comments doesn't matter."""
     with Archive.opened(path) as archive:
         archive.check()
         return {name: sorted(archive.records(name), key=str) for name in FILES}
 
 
-def changed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
-    """Change a file of an export that is a folder, without its manifest."""
+def change_file(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
+    """Change a file of an export in a folder, but not its manifest."""
     (path / name).write_bytes(change((path / name).read_bytes()))
 
 
-def resealed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
-    """Change a file of an export, and its manifest so that it fits."""
-    changed(path, name, change)
-    data, said = (path / name).read_bytes(), json.loads((path / MANIFEST).read_text())
-    said["files"][name] |= {
+def change_file_and_manifest(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
+    """Change a file of an export in a folder, and update its manifest."""
+    change_file(path, name, change)
+    data = (path / name).read_bytes()
+    manifest = json.loads((path / MANIFEST).read_text())
+    manifest["files"][name] |= {
         "sha256": hashlib.sha256(data).hexdigest(),
         "bytes": len(data),
         "records": data.count(b"\n"),
     }
-    (path / MANIFEST).write_text(json.dumps(said))
+    (path / MANIFEST).write_text(json.dumps(manifest))
 
 
-def forged(path: Path, name: str, change: Callable[[list[dict[str, Any]]], Any]) -> None:
-    """Have `change` change the documents of a file of an export that is a folder, and the manifest so that it fits."""
+def change_records(path: Path, name: str, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    """Let `change` modify the list of documents in a file of an export, and update the manifest."""
 
-    def written(data: bytes) -> bytes:
+    def rewrite(data: bytes) -> bytes:
         records = [decoded(line) for line in data.splitlines()]
         change(records)
         return b"".join(map(encoded, records))
 
-    resealed(path, name, written)
+    change_file_and_manifest(path, name, rewrite)

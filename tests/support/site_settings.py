@@ -1,4 +1,4 @@
-"""The site's own settings in a process of their own, as its environment makes them."""
+"""The site's settings in a separate process with a given environment, and the reference of settings."""
 
 import os
 import re
@@ -12,26 +12,28 @@ SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
 def production() -> dict[str, str]:
-    """Return the variables of a public site, as the reference of settings shows them, with a key of its own and without the
-    certificates' file, which is not on this machine."""
+    """Return the variables of a public site as in the reference of settings.
+
+    The secret key is a new one, and the file of CA certificates is left out, because it isn't on this machine.
+    """
     block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
     block = re.sub("&tlsCAFile=[^&]*", "", block)
     return dict(line.split("=", 1) for line in block.splitlines()) | {"SECRET_KEY": secrets.token_urlsafe(50)}
 
 
 def documented() -> dict[str, str]:
-    """Return {variable: default} of the table of settings."""
+    """Return {variable: default} from the reference's table."""
     return {name: default for name, default, _values in documented_rows()}
 
 
 def documented_rows() -> list[tuple[str, str, str]]:
-    """Return (variable, default, values) of each row of the table of settings."""
+    """Return (variable, default, values) for each row of the reference's table."""
     return re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| ?(.*?) ?\|", SETTINGS, re.MULTILINE)
 
 
-def loaded(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the site's own settings and no variables but these."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+def run_python(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the site's own settings and only these environment variables, besides PATH and HOME."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False
     )

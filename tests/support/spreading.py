@@ -1,4 +1,4 @@
-"""How evenly ids fall on ranges, as shards would get them."""
+"""Measuring how evenly ids are distributed over ranges, as over shards."""
 
 import random
 from collections import Counter
@@ -6,18 +6,19 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 RANGES = 64
-# The fullest range has at most so many times what it would have if all had the same.
+# Maximum ratio of the fullest range to the mean.
 BOUND = 2.5
 
 
 def moments(count: int) -> Iterator[datetime]:
-    """Yield moments of ten years, as many of each."""
-    chance, began = random.Random(6), datetime(2026, 1, 1, tzinfo=UTC)
+    """Yield `count` random moments, evenly distributed over ten years."""
+    generator = random.Random(6)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
     for _ in range(count):
-        yield began + timedelta(days=chance.uniform(0, 3_650))
+        yield start + timedelta(days=generator.uniform(0, 3_650))
 
 
-def fullest(beginnings: Iterable[str]) -> float:
-    """Return how many times the mean the fullest of RANGES equal ranges has, of ids that begin with these 4 hex digits."""
-    counted = Counter(int(digits, 16) * RANGES >> 16 for digits in beginnings)
-    return max(counted.values()) / (counted.total() / RANGES)
+def fullest(prefixes: Iterable[str]) -> float:
+    """Return the ratio of the fullest of RANGES equal ranges to the mean, for ids with these prefixes of 4 hex digits."""
+    counts = Counter(int(digits, 16) * RANGES >> 16 for digits in prefixes)
+    return max(counts.values()) / (counts.total() / RANGES)

@@ -1,4 +1,4 @@
-"""A throw-away MongoDB, for tests and benchmarks."""
+"""A temporary MongoDB for tests and benchmarks."""
 
 import os
 import signal
@@ -15,16 +15,16 @@ from marginalia.local.mongod import Mongod, initiate, locate
 
 
 class Member(Mongod):
-    """A mongod that ends with a block of code, and that a test may kill."""
+    """A mongod that ends with a `with` block, and that a test can kill."""
 
     @property
     def uri(self) -> str:
-        """The connection string for this member's set (or this standalone)."""
+        """Return the connection string of this member's replica set, or of this standalone server."""
         options = f"replicaSet={self.replset}" if self.replset else "directConnection=true"
         return f"mongodb://{self.address}/?{options}"
 
     def kill(self) -> None:
-        """kill -9 mongod and wait until it is gone."""
+        """Kill mongod with SIGKILL and wait for its end."""
         if self.guard is not None:
             if self.alive and (pid := self.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -38,7 +38,7 @@ class Member(Mongod):
 
 
 class EphemeralMongod:
-    """A throw-away replica set in temporary folders (mode 0700), without log-in: gone with its maker, even after kill -9."""
+    """A replica set in temporary folders (mode 0700), without login. It ends with its creator, even after kill -9."""
 
     def __init__(
         self,
@@ -49,9 +49,14 @@ class EphemeralMongod:
         replset: str = "marginalia",
         journaled: bool = True,
     ) -> None:
-        """`journaled=False`: an acknowledged write waits for no journal. For a server that no test kills: it takes half the
-        time for a write."""
-        small = ("--wiredTigerEngineConfigString", "log=(file_max=10MB,prealloc=false)")  # else 300 MB of journal each
+        """With `journaled=False`, acknowledged writes don't wait for the journal, which halves the time of a write.
+
+        Use this only for a server that no test kills.
+        """
+        small = (
+            "--wiredTigerEngineConfigString",
+            "log=(file_max=10MB,prealloc=false)",
+        )  # by default, each journal takes 300 MB
         self._extra_args = (*small, *extra_args)
         self._binary = binary
         self._count = members
@@ -77,20 +82,20 @@ class EphemeralMongod:
                 self.members.append(member.start())
             self.uri = initiate(self.members)
             if not self._journaled:
-                self._forgo_the_journal()
+                self._disable_journal_waits()
         except BaseException:
             self.stop()
             raise
         return self.uri
 
-    def _forgo_the_journal(self) -> None:
+    def _disable_journal_waits(self) -> None:
         with MongoClient(self.uri) as client:
             config = client.admin.command("replSetGetConfig")["config"]
             config |= {"version": config["version"] + 1, "writeConcernMajorityJournalDefault": False}
             client.admin.command("replSetReconfig", config)
 
     def stop(self) -> None:
-        """Kill every member and delete its folder (the guards do it)."""
+        """Kill every member and delete its folder, through the guards."""
         for member in self.members:
             member.stop()
 

@@ -1,4 +1,4 @@
-"""Varnish with deploy/varnish.vcl, in front of one port of this machine, or of two."""
+"""Varnish with deploy/varnish.vcl, in front of one or two ports of this machine."""
 
 import http.client
 import re
@@ -19,7 +19,7 @@ VCL = (ROOT / "deploy/varnish.vcl").read_text()
 
 @dataclass(frozen=True)
 class Varnish:
-    """The port that readers ask, and the one where it hears what to drop."""
+    """A running Varnish with its ports for readers and for purges."""
 
     port: int
     purges: int
@@ -27,7 +27,7 @@ class Varnish:
 
     @property
     def child(self) -> int:
-        """The process that answers, which the first one starts anew when it dies."""
+        """Return the id of the process that serves requests. The manager process restarts it if it dies."""
         [manager] = psutil.Process(self.guard).children()
         [child] = manager.children()
         return int(child.pid)
@@ -51,7 +51,7 @@ class Varnish:
 
 
 def configured(*sites: int) -> str:
-    """Return the file for the processes of a site at these ports, with the marks taken off as it says."""
+    """Return the VCL for web processes at these ports, uncommenting lines with #2 for two processes, as the file says."""
     text = VCL if len(sites) == 1 else re.sub("^#2", "", VCL, flags=re.MULTILINE)
     for port, site in zip((8000, 8001), sites, strict=False):
         assert text.count(f'.port = "{port}";') == 1
@@ -61,28 +61,28 @@ def configured(*sites: int) -> str:
 
 @contextmanager
 def varnish(*sites: int, at: tuple[int, int] | None = None) -> Iterator[Varnish]:
-    """Run Varnish in front of a site on one or two ports; `at`: its own, where it ran before."""
+    """Run Varnish in front of one or two ports of a site. `at` sets its own ports, for a restart."""
     port, purges = at or (free_port(), free_port())
     with tempfile.TemporaryDirectory(prefix="varnish-") as folder:
         text, log = Path(folder, "site.vcl"), Path(folder, "log")
         text.write_text(configured(*sites))
         listening = ["-a", f"127.0.0.1:{port}", "-a", f"purges=127.0.0.1:{purges}"]
-        # Of one user, whom the folder belongs to.
+        # Without a jail, all processes run as the user who owns the folder.
         command = ["varnishd", "-F", "-j", "none", "-n", f"{folder}/work", "-f", str(text), *listening]
         with log.open("wb") as output:
             guard = guarded([*command, "-s", "malloc,64m"], grace=20, output=output)
-        found = Varnish(port, purges, guard.pid)
+        instance = Varnish(port, purges, guard.pid)
         try:
-            until(lambda: guard.poll() is not None or _is_up(found), seconds=60)
+            until(lambda: guard.poll() is not None or _is_up(instance), seconds=60)
             assert guard.poll() is None, log.read_text()
-            yield found
+            yield instance
         finally:
             end(guard)
 
 
-def _is_up(found: Varnish) -> bool:
-    """Return whether it answers, and finds the site well."""
+def _is_up(instance: Varnish) -> bool:
+    """Return whether Varnish responds and finds the site healthy."""
     try:
-        return found.ask("/healthz")[0] == 200
+        return instance.ask("/healthz")[0] == 200
     except OSError:
         return False

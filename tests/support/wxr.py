@@ -1,4 +1,4 @@
-"""Writes small WordPress exports for tests."""
+"""Small WordPress exports for tests."""
 
 from xml.sax.saxutils import escape, quoteattr
 
@@ -6,7 +6,7 @@ EMPTY_DATE = "0000-00-00 00:00:00"
 
 
 def export(*items: str, version: str = "1.2", scheme: str = "http", head: str = "", site: str = "https://old.example"):
-    """A whole export as bytes; `head` goes in front of the items (authors, terms)."""
+    """Return a whole export. `head` is inserted before the items, for authors and terms."""
     space = f"{scheme}://wordpress.org/export/{version}/"
     return f"""<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0" xmlns:excerpt="{space}excerpt/" xmlns:content="{scheme}://purl.org/rss/1.0/modules/content/"
@@ -23,7 +23,7 @@ def export(*items: str, version: str = "1.2", scheme: str = "http", head: str = 
 
 
 def author(login: str, name: str) -> str:
-    """An author as WXR 1.1 and later declare them."""
+    """Return the declaration of an author, as in WXR 1.1 and later."""
     return (
         f"<wp:author><wp:author_id>2</wp:author_id><wp:author_login>{login}</wp:author_login>"
         f"<wp:author_email>{login}@private.example</wp:author_email>"
@@ -32,7 +32,10 @@ def author(login: str, name: str) -> str:
 
 
 def item(id: int | str, title: str = "A post", body: str = "", *parts: str, **values: object) -> str:
-    """An item; `parts` are comments, terms and metadata, `values` texts of wp: elements and of link, guid, creator."""
+    """Return an item.
+
+    `parts` are comments, terms and metadata. `values` are the texts of wp: elements, and of link, guid and creator.
+    """
     wp: dict[str, object] = {
         "post_id": id,
         "post_date": "2012-03-04 07:08:09",
@@ -65,7 +68,7 @@ def item(id: int | str, title: str = "A post", body: str = "", *parts: str, **va
 
 
 def page(id: int, title: str, body: str = "", *parts: str, **values: object) -> str:
-    """A page."""
+    """Return an item that is a page."""
     same = {
         "link": f"https://old.example/page-{id}/",
         "guid": f"https://old.example/?page_id={id}",
@@ -75,7 +78,7 @@ def page(id: int, title: str, body: str = "", *parts: str, **values: object) -> 
 
 
 def attachment(id: int, url: str, title: str = "A picture", *parts: str, **values: object) -> str:
-    """A file of the media library."""
+    """Return an item that is a file of the media library."""
     same = {"post_type": "attachment", "status": "inherit", "attachment_url": url, "guid": url}
     return item(id, title, "", *parts, **{**same, "post_name": f"file-{id}", **values})
 
@@ -83,7 +86,7 @@ def attachment(id: int, url: str, title: str = "A picture", *parts: str, **value
 def comment(
     id: int, text: str = "Well said", parent: int = 0, approved: str = "1", kind: str = "", **values: str
 ) -> str:
-    """A comment; `values` replace author, email, url, date and gmt."""
+    """Return a comment of an item. `values` replace author, email, url, date and gmt."""
     return f"""<wp:comment>
 <wp:comment_id>{id}</wp:comment_id>
 <wp:comment_author>{cdata(values.get("author", "Grace"))}</wp:comment_author>
@@ -103,16 +106,16 @@ def comment(
 
 
 def term(name: str, domain: str | None = "category", slug: str | None = None) -> str:
-    """A category or tag of an item; WXR 1.0 also wrote them without domain and slug."""
+    """Return a category or tag of an item. WXR 1.0 also wrote them without domain and slug."""
     attributes = "" if domain is None else f' domain="{domain}" nicename={quoteattr(slug or name.lower())}'
     return f"<category{attributes}>{cdata(name)}</category>"
 
 
 def meta(key: str, value: str) -> str:
-    """A field of an item's metadata."""
+    """Return a metadata field of an item."""
     return f"<wp:postmeta><wp:meta_key>{key}</wp:meta_key><wp:meta_value>{cdata(value)}</wp:meta_value></wp:postmeta>"
 
 
 def cdata(text: str) -> str:
-    """`text` as WordPress writes it: CDATA, cut where the text itself would end it."""
+    """Return a text as WordPress writes it: CDATA, split wherever the text itself would end it."""
     return "<![CDATA[" + text.replace("]]>", "]]]]><![CDATA[>") + "]]>"

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from bson import ObjectId
 
-from tests.support.site_copy import changed, resealed
+from tests.support.site_copy import change_file, change_file_and_manifest
 from transfer import lines
 from transfer.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, BadArchive, Writer
 from transfer.lines import MOST_SIGNS, BadLine, decoded, encoded
@@ -102,17 +102,17 @@ def linked(path):
     ("spoil", "told"),
     [
         (
-            lambda path: changed(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
+            lambda path: change_file(path, NODES, lambda data: data.replace(b"Lake", b"Pond")),
             "nodes.jsonl is not what the man",
         ),
-        (lambda path: changed(path, NODES, lambda data: data[:-20]), "nodes.jsonl, line 1, is no document"),
-        (lambda path: changed(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} is not what photos.jsonl says"),
+        (lambda path: change_file(path, NODES, lambda data: data[:-20]), "nodes.jsonl, line 1, is no document"),
+        (lambda path: change_file(path, PICTURE, lambda data: data[:-1]), f"{PICTURE} is not what photos.jsonl says"),
         (lambda path: (path / PICTURE).unlink(), f"it lacks {PICTURE}"),
         (lambda path: (path / REVISIONS).unlink(), "it lacks revisions.jsonl"),
         (lambda path: (path / MANIFEST).unlink(), "it has no manifest.json"),
         (lambda path: (path / "other").write_text(""), "no export has a file called 'other'"),
         (
-            lambda path: resealed(path, NODES, lambda data: data.replace(b'"_id"', b'"id"')),
+            lambda path: change_file_and_manifest(path, NODES, lambda data: data.replace(b'"_id"', b'"id"')),
             "has not the keys of its kind",
         ),
         (linked, "nodes.jsonl is no file"),
@@ -181,7 +181,7 @@ def test_a_zip_that_was_cut_or_made_to_harm_is_refused(tmp_path, spoil, told):
 )
 def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
     path = written(tmp_path / "export")
-    resealed(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
+    change_file_and_manifest(path, NODES, lambda data: data.replace(b'"Lake"', value.encode()))
     with pytest.raises(BadArchive, match="nodes.jsonl, line 1, is no document that an export holds"):
         check(path)
 

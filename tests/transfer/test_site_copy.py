@@ -24,12 +24,22 @@ from nodes.models import tree
 from nodes.services import editing, integrity, trash
 from nodes.types import TagChange
 from photos.services.sweeping import sweep
-from tests.support.between import before
 from tests.support.comments.making import new
-from tests.support.crashing import killed_after
+from tests.support.crashing import killed_after_writes
+from tests.support.interrupting import before_command
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, document, gallery, replace, shown, upload
-from tests.support.site_copy import ADDRESS, LAYOUTS, changed, empty, read, resealed, run, site, target
+from tests.support.site_copy import (
+    ADDRESS,
+    LAYOUTS,
+    change_file,
+    change_file_and_manifest,
+    empty,
+    read,
+    run,
+    site,
+    target,
+)
 from transfer.archive import DISCUSSIONS, NODES, PENDING, PHOTOS, REVISIONS, SECTIONS
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -127,7 +137,7 @@ def test_an_edit_at_the_same_moment_is_kept_and_a_section_that_moved_there_moves
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     editing.change_tags(ids["tagged"], TagChange(added=frozenset({"here"})))
     here = partial(build.save, ids["page"], build.nonce(ids["page"]), detail__text="here")
-    with before("update", "cms.nodes", here, lambda command: command["updates"][0]["q"]["_id"] == ids["page"]):
+    with before_command("update", "cms.nodes", here, lambda command: command["updates"][0]["q"]["_id"] == ids["page"]):
         code, said = run("import_site", tmp_path / "new.zip")
     assert (code, f"“Page” ({ids['page']}): it was changed here since" in said) == (FOUND_PROBLEMS, True), said
     assert build.stored(ids["page"])["detail"]["text"] == "here"
@@ -141,12 +151,12 @@ def test_what_is_no_node_is_refused_alone_and_no_archive_is_refused_before_anyth
     kept, bad = build.node(slug="kept"), build.node(slug="spoiled", title="Bad")
     path = exported(tmp_path / "export")
     empty()
-    changed(path, NODES, lambda data: data.replace(b"kept", b"other"))
+    change_file(path, NODES, lambda data: data.replace(b"kept", b"other"))
     code, said = run("import_site", path)
     assert (code, "nodes.jsonl is not what the manifest says" in said) == (COULD_NOT_RUN, True), said
     assert database()["cms.revisions"].count_documents({}) == 0
-    changed(path, NODES, lambda data: data.replace(b"other", b"kept"))
-    resealed(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
+    change_file(path, NODES, lambda data: data.replace(b"other", b"kept"))
+    change_file_and_manifest(path, NODES, lambda data: data.replace(b'"slug":"spoiled"', b'"slug":"../up"'))
     code, said = run("import_site", path)
     assert (code, f"“Bad” ({bad})" in said, "documents are not here" in said) == (FOUND_PROBLEMS, True, False), said
     assert [node["_id"] for node in database()["cms.nodes"].find()] == [kept]
@@ -160,8 +170,10 @@ def test_bytes_that_fit_their_manifest_and_are_no_picture_are_refused_alone(tmp_
     empty()
     script = b"<script>".ljust(size)
     before = hashlib.sha256((path / f"photos/{bad}").read_bytes()).hexdigest().encode()
-    changed(path, f"photos/{bad}", lambda data: script)
-    resealed(path, PHOTOS, lambda data: data.replace(before, hashlib.sha256(script).hexdigest().encode()))
+    change_file(path, f"photos/{bad}", lambda data: script)
+    change_file_and_manifest(
+        path, PHOTOS, lambda data: data.replace(before, hashlib.sha256(script).hexdigest().encode())
+    )
     code, said = run("import_site", path)
     assert (code, f"Left: “lake” ({bad}): " in said) == (FOUND_PROBLEMS, True), said
     assert [photo["_id"] for photo in database()["cms.assets.files"].find()] == [kept]
@@ -349,7 +361,7 @@ def test_killed_ten_times_on_the_way_it_is_whole_after_the_last_run(tmp_path):
 
     kills = 0
     # At last what one run has to do without a stop.
-    while killed_after(6 + kills // 4, work):
+    while killed_after_writes(6 + kills // 4, work):
         kills += 1
         assert database()["cms.nodes"].count_documents({}) <= len(before[SECTIONS]) + len(before[NODES])
         if kills > 60:

@@ -17,7 +17,7 @@ from photos.services import photos
 from tests.support.comments.making import new
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
-from tests.support.site_copy import empty, forged, run, target
+from tests.support.site_copy import change_records, empty, run, target
 from transfer.archive import NODES, PHOTOS, REVISIONS, SECTIONS, SETTINGS
 from transfer.importing import Import
 
@@ -40,8 +40,8 @@ def test_versions_come_only_with_the_page_whose_past_they_are(tmp_path):
             said = of(records, id, "node_id")
             records.append(said | {"_id": ObjectId(), "saved_by": {"_id": None, "name": "Ann"}})
 
-    forged(path, REVISIONS, forge)
-    forged(path, NODES, lambda records: records.remove(of(records, page)))
+    change_records(path, REVISIONS, forge)
+    change_records(path, NODES, lambda records: records.remove(of(records, page)))
     code, said = run("import_site", path)
     assert (code, database()["cms.revisions"].distinct("_id")) == (0, known), said
     empty()
@@ -97,7 +97,7 @@ def test_what_is_written_over_is_named_as_it_stands_here_and_not_without_its_his
     photos.save(build.EDITOR, photo, document(photo)["metadata"]["nonce"], {"title": "Theirs"})
     path, nonce = tmp_path / "new", build.nonce(bare)
     assert run("export_site", path)[0] == 0
-    forged(path, REVISIONS, lambda records: records.remove(of(records, nonce)))
+    change_records(path, REVISIONS, lambda records: records.remove(of(records, nonce)))
     empty()
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     over = [f"“Ours [2J” ({post}) at /news/post", f"“Lake” ({photo}) at /lakes/lake"]
@@ -122,11 +122,11 @@ def test_what_is_said_of_a_picture_that_replaces_another_is_read_from_it(tmp_pat
     empty()
     assert run("import_site", tmp_path / "old.zip")[0] == 0
     before = document(photo)["metadata"]
-    forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=[3_000, 2]))
+    change_records(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=[3_000, 2]))
     code, said = run("import_site", path)
     assert (code, f"({photo}): detail.resolution: its file is another picture" in said) == (FOUND_PROBLEMS, True), said
     assert document(photo)["metadata"] == before
-    forged(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=size))
+    change_records(path, PHOTOS, lambda records: of(records, photo)["metadata"]["detail"].update(resolution=size))
     code, said = run("import_site", path)
     assert code == 0, said
     assert document(photo)["metadata"]["detail"]["resolution"] == size
@@ -147,10 +147,10 @@ def test_dry_run_ends_as_the_import_does_and_names_the_same(tmp_path):
     save_settings({"posts_per_page": 7}, {"posts_per_page": 10})
     path = tmp_path / "export"
     assert run("export_site", path)[0] == 0
-    forged(path, NODES, lambda records: records.remove(of(records, posts[0])))
-    forged(path, NODES, lambda records: of(records, posts[1])["metadata"].update(slug="no slug"))
-    forged(path, SECTIONS, lambda records: records.remove(of(records, lakes)))
-    forged(path, SETTINGS, lambda records: records[0].update(value=-1))
+    change_records(path, NODES, lambda records: records.remove(of(records, posts[0])))
+    change_records(path, NODES, lambda records: of(records, posts[1])["metadata"].update(slug="no slug"))
+    change_records(path, SECTIONS, lambda records: records.remove(of(records, lakes)))
+    change_records(path, SETTINGS, lambda records: records[0].update(value=-1))
     empty()
     tried, done = run("import_site", path, "--dry-run"), run("import_site", path)
     assert tried[0] == done[0] == FOUND_PROBLEMS, (tried, done)

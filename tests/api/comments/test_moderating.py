@@ -96,7 +96,7 @@ def test_decisions_that_are_none(chief, post_page):
 
 
 def test_removing_and_restoring(chief, discussed):
-    path = of(discussed, (posted := site.one(discussed, "Said")).slug)
+    path = of(discussed, (posted := site.post_directly(discussed, "Said")).slug)
     flags.flag(posted, "user:1")
     assert chief.send("delete", path, If_Match="1").status_code == 204
     assert (selectors.count(discussed), flags.count()) == (0, 0)

@@ -13,8 +13,8 @@ from marginalia.comments.types import Author, Verdict
 from tests.api.comments.conftest import KEY, MISSING, Writer, of, said
 from tests.api.conftest import Asker
 from tests.markup.policy import violations
-from tests.support.at_once import at_once
 from tests.support.comments import site
+from tests.support.concurrency import run_concurrently
 from tests.support.payloads import ALL
 
 # Every how manieth payload is posted.
@@ -50,7 +50,7 @@ def test_a_visitor_posts_once_and_another_text_under_the_key_is_refused(writer, 
 
 
 def test_one_key_at_once_makes_one_comment(discussed, writer):
-    answers = at_once(20, lambda _number: Writer(Asker()).post(discussed, "Once"))
+    answers = run_concurrently(20, lambda _number: Writer(Asker()).post(discussed, "Once"))
     told = [said(answer) for answer in answers if answer.status_code == 201]
     # Who was told to come again does: with the same key.
     assert {answer.status_code for answer in answers} <= {201, 503}
@@ -165,7 +165,7 @@ def test_authors_change_their_own_once_for_each_version(post_page, rules, member
 def test_one_of_many_changes_of_a_version_is_made(discussed, member):
     _user, own = member
     path = of(discussed, said(own.post(discussed, "First"))["slug"])
-    answers = at_once(6, lambda n: own.send("patch", path, {"text": f"Change {n}"}, If_Match="1"))
+    answers = run_concurrently(6, lambda n: own.send("patch", path, {"text": f"Change {n}"}, If_Match="1"))
     assert sorted(answer.status_code for answer in answers) == [200, *[412] * 5]
     (won,) = (said(answer)["source"] for answer in answers if answer.status_code == 200)
     assert stored(discussed) == [won]

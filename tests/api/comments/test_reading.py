@@ -137,7 +137,7 @@ ASKED = {
 
 
 def test_what_makes_no_page_is_refused(visitor, post_page):
-    site.one(post_page)
+    site.post_directly(post_page)
     for rest, status in ASKED.items():
         answer = visitor.get(of(post_page) + rest)
         assert answer.status_code == status, (rest, answer.content)
@@ -145,7 +145,7 @@ def test_what_makes_no_page_is_refused(visitor, post_page):
 
 
 def test_what_readers_do_not_see_has_no_discussion(visitor, post_page):
-    posted = site.one(post_page)
+    posted = site.post_directly(post_page)
     assert visitor.get(of(post_page)).status_code == 200
     editing.save(build.EDITOR, posted_id := _id(post_page), build.nonce(posted_id), {"published": None})
     for path in (of(post_page), of(post_page, posted.slug), f"{of(post_page, posted.slug)}/thread"):

@@ -18,7 +18,7 @@ from photos.assets.exif import Base
 from photos.assets.locks import STALE_AFTER
 from photos.services import photos
 from tests.api.photos.sending import OTHER, body, field, post, problem, send
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 from tests.support.nodes.pictures import exif_block
@@ -90,7 +90,7 @@ def test_who_uploaded_a_photo_describes_it_until_it_is_published(author, account
         assert editor.send("POST", f"{path}/publish", If_Match=answer["ETag"]).status_code == 200
 
     # Published while the words are on their way.
-    with before("insert", "cms.revisions", publish):
+    with before_command("insert", "cms.revisions", publish):
         assert problem(describe(author, {"title": "Late"}, answer["ETag"])) == (403, "forbidden")
     assert problem(describe(author, {"title": "Late"}, f'"{document(key)["metadata"]["nonce"]}"')) == (403, "forbidden")
     assert problem(author.send("POST", f"{path}/tags", {"add": ["c"]})) == (403, "forbidden")

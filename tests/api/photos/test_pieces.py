@@ -17,7 +17,7 @@ from marginalia.mongo.connection import database
 from nodes.services import trash
 from photos.assets.locks import STALE_AFTER
 from tests.api.photos.sending import field, post, problem, send
-from tests.support.crashing import killed_after
+from tests.support.crashing import killed_after_writes
 from tests.support.nodes import build, photo_build, pictures
 from tests.support.nodes.photo_build import audit, count, document, shown
 
@@ -254,7 +254,7 @@ def test_killed_after_any_write_an_upload_goes_on_to_one_photo(author, gallery, 
         go_on(place(begin(author, gallery, key=key)))
 
     writes = 0
-    while killed_after(writes, partial(whole, str(writes))):
+    while killed_after_writes(writes, partial(whole, str(writes))):
         before = files.count_documents({"metadata.locked": None})
         path = place(begin(author, gallery, key=str(writes)))
         answer = go_on(path)

@@ -14,7 +14,7 @@ from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes
 from nodes.services import trash
 from nodes.services.site import save_settings
-from tests.support.database import KEPT
+from tests.support.database import MIGRATED
 from tests.support.nodes.build import EDITOR, node, nonce
 
 
@@ -28,7 +28,7 @@ def documents(mongo) -> dict[str, int]:
     call_command("work", "--once", stdout=StringIO())
     mongo.jobs.delete_many({"state": jobs.DONE})
     mongo[jobs.WORKERS].delete_many({})
-    names = set(mongo.list_collection_names()) - KEPT - {"cms.site", "cms.changes"}
+    names = set(mongo.list_collection_names()) - MIGRATED - {"cms.site", "cms.changes"}
     return {name: count for name in names if (count := mongo[name].count_documents({}))}
 
 

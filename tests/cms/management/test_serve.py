@@ -30,7 +30,7 @@ def site(tmp_path):
     yield site
     if site.run is not None and site.run.poll() is None:
         site.stop()
-    until(lambda: not site.left())
+    until(lambda: not site.remaining_processes())
 
 
 def refusal(site):
@@ -55,7 +55,7 @@ def test_from_nothing_to_a_site_and_back(site):
 
     assert site.stop() == 0
     assert "Traceback" not in site.output.read_text()
-    assert site.left() == []
+    assert site.remaining_processes() == []
     assert is_free(site.port)
 
 
@@ -66,10 +66,10 @@ def test_a_site_is_served_once_does_its_jobs_and_outlives_its_mongod(site):
     neighbour = Site(site.var.with_name("neighbour"))
     neighbour.environment["PORT"] = str(site.port)
     assert re.match(rf"Port {site.port} is held by process \d+ \(.*gunicorn.*\); PORT=", refusal(neighbour))
-    assert neighbour.left() == []
+    assert neighbour.remaining_processes() == []
 
     # Mails and other jobs are done without a further command.
-    until(lambda: any(line.strip().endswith("manage.py work") for line in site.left()))
+    until(lambda: any(line.strip().endswith("manage.py work") for line in site.remaining_processes()))
     counted = site.manage(
         "shell", "-v0", "-c", "from django.contrib.auth.models import User; print(User.objects.count())"
     )
@@ -120,7 +120,7 @@ def test_a_command_starts_the_server_for_its_own_duration(site):
     assert result.returncode == 0, result.stderr
     assert (site.var / "mongod.json").exists()
     assert site.mongod is None
-    assert site.left() == []
+    assert site.remaining_processes() == []
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def terminal():
 def test_other_signals_end_it_as_well(site, number):
     site.start()
     assert site.stop(number) == 0
-    assert site.left() == []
+    assert site.remaining_processes() == []
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from tests.support.at_once import at_once
+from tests.support.concurrency import run_concurrently
 from tests.support.nodes import build
 from tests.support.running import Web, served
 
@@ -76,7 +76,7 @@ def test_readers_are_answered_beside_bulk_requests(web, authors):
             found[read(web, number * 1_000 + found.total())] += 1
         return found
 
-    answers = at_once(BULKS + READERS, part)
+    answers = run_concurrently(BULKS + READERS, part)
     bulks, readers = sum(answers[:BULKS], Counter()), sum(answers[BULKS:], Counter())
     assert set(readers) == {200}, readers
     assert bulks[200] >= 1

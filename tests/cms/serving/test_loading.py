@@ -7,7 +7,7 @@ from django.template.loaders.filesystem import Loader
 from django.test import Client
 
 from cms.serving.loading import load_all
-from tests.support.site_settings import loaded as run
+from tests.support.site_settings import run_python
 
 # Modules that Django imports at the first request that needs them.
 LATE = (
@@ -44,7 +44,7 @@ def test_code_is_imported_before_processes_fork(tmp_path):
         "print({*sys.argv[1:]} - sys.modules.keys(), threading.active_count(), connection.connection)"
     )
     environment = {"VAR_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "cms.settings"}
-    done = run(environment, "-c", script, *LATE)
+    done = run_python(environment, "-c", script, *LATE)
     assert done.stdout == "set() 1 None\n", done.stderr
 
 

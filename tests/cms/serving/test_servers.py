@@ -101,7 +101,7 @@ def test_pictures_arrive_in_flat_memory(web, mongo, megabytes):
     )
     web.get("/page")
     before = peak(web)
-    sender = web.opened(head.encode() + begun)
+    sender = web.open_connection(head.encode() + begun)
     for _ in range(megabytes):
         sender.sendall(block)
     sender.sendall(ended)
@@ -115,7 +115,7 @@ def test_pictures_arrive_in_flat_memory(web, mongo, megabytes):
 
 def test_a_request_with_two_lengths_is_refused(web, mongo):
     two = POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-    sender = web.opened(two + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    sender = web.open_connection(two + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answer = b"".join(iter(lambda: sender.recv(65_536), b""))
     assert answer.startswith(b"HTTP/1.1 400")
     assert answer.count(b"HTTP/1.1") == 1
@@ -136,7 +136,7 @@ def test_no_answer_to_head_has_a_body(web, mongo):
     admin.force_login(get_user_model().objects.create_superuser("root", "root@example.org", "pw"))
     cookie = f"Cookie: sessionid={admin.cookies['sessionid'].value}\r\n"
     found: Counter[str] = Counter()
-    connection, more = web.opened(), b""
+    connection, more = web.open_connection(), b""
     for route in routes():
         values = [IN_ADDRESSES.get(converter, ANY_ID) for converter in route.converters]
         path = "/" + "".join(a + b for a, b in zip(route.pieces, [*values, ""], strict=True))
@@ -153,7 +153,7 @@ def test_no_answer_to_head_has_a_body(web, mongo):
             more += b"".join(iter(lambda: connection.recv(65_536), b""))  # noqa: B023 - called at once
             assert more == b"", path
             connection.close()
-            connection = web.opened()
+            connection = web.open_connection()
         assert more == b"", path
     connection.close()
     assert found["200"] > 20, found

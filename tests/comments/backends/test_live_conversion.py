@@ -12,7 +12,7 @@ from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
-from tests.support.comments.layouts import configure, lively, state, unheard
+from tests.support.comments.layouts import configure, expire_conversion, lively, state
 from tests.support.comments.making import imported, new
 
 
@@ -31,7 +31,7 @@ def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settin
     backend.post(target, new("while it counts as alive"))
     with pytest.raises(ConversionFailed, match="by another process"):
         backend.convert(target, "buckets", Order.OLDEST)
-    unheard(mongo, target)
+    expire_conversion(mongo, target)
     backend.edit(target, posted[0].slug, source="edited", html="", rev=1, token="e")
     found = mongo.discussions.find_one({"_id": target.id})
     assert (found["moving"], found["touched"]) == (None, [])
@@ -53,7 +53,7 @@ def test_copy_of_a_converter_that_may_only_stall_is_not_dropped(mongo, settings,
     expected, take, switch = state(backend, target), LiveConversion.take, LiveConversion.switch
 
     def stalled(run):
-        unheard(mongo, target)
+        expire_conversion(mongo, target)
         monkeypatch.setattr(LiveConversion, "switch", switch)
         monkeypatch.setattr(LiveConversion, "take", lambda other: switch(run) or take(other))
         with pytest.raises(ConversionFailed, match="by another process"):
@@ -72,7 +72,7 @@ def test_dead_conversion_is_ended_by_the_worker(mongo, settings, target):
     killed(target, 13)
     backend.tidy()
     assert backend.discussion(target).moving == "buckets"
-    unheard(mongo, target)
+    expire_conversion(mongo, target)
     backend.tidy()
     assert backend.discussion(target).moving == ""
 
@@ -85,7 +85,7 @@ def test_dead_converter_does_not_stand_in_the_way_of_another_order(mongo, settin
     other = Order.OLDEST if now == "threaded" else Order.THREADED
     with pytest.raises(ConversionFailed):
         backend.convert(target, "documents", other)
-    unheard(mongo, target)
+    expire_conversion(mongo, target)
     backend.convert(target, "documents", other)
     found = mongo.discussions.find_one({"_id": target.id})
     assert (found["order"], found["moving"]) == (other.value, None)
@@ -159,7 +159,7 @@ def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monke
 
     def stalled(run, *changes):
         if not longest:
-            unheard(mongo, target)
+            expire_conversion(mongo, target)
             for n in range(12):
                 backend.post(target, new(f"beside {n}"))
                 longest.append(len(mongo.discussions.find_one({"_id": target.id})["touched"]))
@@ -207,7 +207,7 @@ def test_move_that_died_is_ended_by_converting_to_what_it_is(mongo, settings, ta
     backend = configure(settings)
     lively(backend, target)
     killed(target, 13)
-    unheard(mongo, target)
+    expire_conversion(mongo, target)
     found = backend.discussion(target)
     assert maintenance.needs_converting(found, "documents", None)
     assert maintenance.convert(target, "documents", found.order) is None

@@ -16,11 +16,11 @@ from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.errors import CommentNotFound, ConversionFailed, EditConflict, InvalidParent
 from marginalia.comments.types import Order
 from tests.comments.backends.fighters import PHASES
-from tests.support.between import before
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash, Interrupted
 from tests.support.comments.layouts import DOCUMENTS, FORMS, THREADED_BUCKETS, configure
 from tests.support.comments.making import new
+from tests.support.interrupting import before_command
 
 ROOT = Path(__file__).parents[3]
 # Converters, changers and readers fail in threads of their own.
@@ -92,7 +92,7 @@ def test_every_token_is_posted_once(mongo, settings, target, form):
 @pytest.mark.parametrize(("layout", "collection"), [("buckets", "comment_pages"), ("embedded", "auth_user")])
 def test_what_the_same_form_stored_after_a_look_is_not_stored_again(mongo, settings, target, layout, collection):
     backend = configure(settings, layout)
-    with before("update", collection, lambda: MongoBackend().post(target, new("once"))):
+    with before_command("update", collection, lambda: MongoBackend().post(target, new("once"))):
         backend.post(target, new("once"))
     assert [item["source"] for item in audit.stored(target, "auth_user")] == ["once"]
 

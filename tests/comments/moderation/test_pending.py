@@ -103,7 +103,7 @@ def test_what_is_left_to_others_can_be_taken_by_them(staff, post_page):
 
 def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch):
     (held,) = hold(post_page)
-    site.shut_the_gate(mongo, post_page, monkeypatch)
+    site.close_gate(mongo, post_page, monkeypatch)
     decided = pending.decide("approve", [held.id], "ann")
     assert decided.failed == ((held.id, "Very many people are posting just now. Please send it again."),)
 

@@ -13,9 +13,9 @@ from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import ip_hash, services
 from marginalia.comments.reading import selectors
 from marginalia.mongo import jobs
-from tests.support.between import stopped_before
 from tests.support.comments import site
 from tests.support.comments.site import last_link, work
+from tests.support.interrupting import stopped_before_command
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -220,7 +220,7 @@ def _answer(listening, how):
 def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page, rules, mongo):
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
-    with stopped_before("update", "jobs", lambda command: "state" in command["updates"][0]["u"]["$set"]):
+    with stopped_before_command("update", "jobs", lambda command: "state" in command["updates"][0]["u"]["$set"]):
         jobs.work()
     assert len(mail.outbox) == 1
     mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})

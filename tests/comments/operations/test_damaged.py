@@ -21,7 +21,7 @@ HEALTHY = Target("nodes.node", "f" * 24)
 @pytest.fixture
 def damaged(mongo, post_page):
     """A discussion without its layout, and a healthy one."""
-    site.one(post_page, "Said before")
+    site.post_directly(post_page, "Said before")
     mongo.command("collMod", "discussions", validationLevel="off")
     mongo.discussions.update_one({"_id": post_page.id}, {"$unset": {"schema": ""}})
     healthy = {**mongo.discussions.find_one(), "_id": HEALTHY.id, "schema": "documents", "count": 0}

@@ -47,7 +47,7 @@ def test_change_that_is_too_long_is_not_rendered_and_comes_back(client, post_pag
 
 
 def test_moderators_change_is_measured_as_well(client, post_page, moderator, rendered):
-    comment = site.one(post_page)
+    comment = site.post_directly(post_page)
     rendered.clear()
     client.force_login(moderator)
     refused = client.post(change_url("edit", comment), {"text": "x" * 10_001, "rev": "1", "nonce": "n"})
@@ -189,7 +189,7 @@ def test_change_sent_ahead_of_its_turn_is_bound_by_the_revision_it_names(client,
 def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator, monkeypatch):
     rules(RATE=(0, 600))
     monkeypatch.setattr(own, "MOST_CHANGES", 1)
-    comment = site.one(post_page)
+    comment = site.post_directly(post_page)
     client.force_login(moderator)
     for text in ("One", "Two", "Three"):
         assert edit(client, comment, text).status_code == 302

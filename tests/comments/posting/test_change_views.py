@@ -10,7 +10,7 @@ from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Verdict
 from tests.support.comments import site
-from tests.support.comments.site import change_url, one
+from tests.support.comments.site import change_url, post_directly
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -102,7 +102,7 @@ def test_edit_meanwhile_changed_is_shown_and_sent_again(client, post_page):
 def test_edit_at_a_bad_time_says_so_and_keeps_the_text(client, post_page, mongo, monkeypatch):
     comment = own_comment(client, post_page)
     data = site.fields_of(client.get(change_url("edit", comment)).content.decode())
-    site.shut_the_gate(mongo, post_page, monkeypatch)
+    site.close_gate(mongo, post_page, monkeypatch)
     response = client.post(change_url("edit", comment), data | {"text": "Mended"})
     assert response.status_code == 422
     assert site.fields_of(response.content.decode())["text"] == "Mended"
@@ -203,7 +203,7 @@ def test_author_deletes_by_post_alone(client, post_page):
 
 
 def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
-    parent = one(post_page, "Parent", "b")
+    parent = post_directly(post_page, "Parent", "b")
     for text in ("Once", "Again"):
         site.post(client, post_page, text, parent=parent.slug)
         answer = next(entry for entry in selectors.iterate(post_page) if entry.source == text)
@@ -219,7 +219,7 @@ def test_who_deletes_an_answer_is_back_at_what_it_answered(client, post_page):
 def test_flag_asks_and_counts_a_reader_once(client, post_page):
     from marginalia.comments.posting import flags
 
-    comment = one(post_page)
+    comment = post_directly(post_page)
     client.get(change_url("flag", comment))
     assert flags.flagged() == []
     for _ in range(2):
@@ -259,8 +259,8 @@ def test_moderator_approves_by_post_alone(client, post_page, rules, moderator):
 
 
 def test_removed_comment_without_replies_leaves_nothing_and_with_them_its_place(client, post_page):
-    lone, parent = one(post_page, "Lone", "a"), one(post_page, "Parent", "b")
-    one(post_page, "Child", "c", parent=parent.slug)
+    lone, parent = post_directly(post_page, "Lone", "a"), post_directly(post_page, "Parent", "b")
+    post_directly(post_page, "Child", "c", parent=parent.slug)
     for comment in (lone, parent):
         services.remove(post_page, comment.slug)
     html = client.get("/news/hello").content.decode()

@@ -118,7 +118,7 @@ def test_feed_holds_whatever_was_typed(client, post_page):
 
 
 def test_feed_holds_what_was_stored_before_names_and_texts_were_cleaned(client, post_page, mongo):
-    site.one(post_page)
+    site.post_directly(post_page)
     stored = {"author.name": "Bob\x08\uffff\u202e", "html": "<p>A\x0bB\ufffe</p>"}
     mongo["comments"].update_many({"discussion_id": post_page.id}, {"$set": stored})
     mongo["comment_pages"].update_many({}, {"$set": {f"comments.$[].{name}": text for name, text in stored.items()}})

@@ -43,7 +43,7 @@ def test_back_after_an_edit_changed_again_and_saved_is_a_conflict_and_then_store
 
 def test_the_same_in_the_admin(client, post_page, moderator):
     client.force_login(moderator)
-    comment = site.one(post_page)
+    comment = site.post_directly(post_page)
     page = reverse(
         "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
     )
@@ -63,7 +63,7 @@ def test_the_same_in_the_admin(client, post_page, moderator):
 @pytest.mark.parametrize("gone", ["removed", "forgotten"])
 def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, post_page, moderator, gone):
     client.force_login(moderator)
-    comment = site.one(post_page)
+    comment = site.post_directly(post_page)
     page = reverse(
         "admin:marginalia_comments_moderation_comment", args=[comment.target.label, comment.target.pk, comment.slug]
     )
@@ -99,7 +99,7 @@ def test_one_token_with_two_texts_is_held_once(post_page):
 
 
 def test_one_token_with_two_texts_edits_once(post_page):
-    comment = site.one(post_page)
+    comment = site.post_directly(post_page)
     change = {"rev": comment.rev, "token": "n"}
     edited = services.edit(post_page, comment.slug, source="One", **change)
     services.edit(post_page, comment.slug, source="Theirs", rev=2, token="other")

@@ -9,7 +9,7 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
 from tests.support.comments import site
-from tests.support.comments.site import one
+from tests.support.comments.site import post_directly
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -44,7 +44,7 @@ def test_other_text_in_a_form_that_was_sent_comes_back_with_a_fresh_token(client
 
 
 def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
-    parent = one(post_page)
+    parent = post_directly(post_page)
     page = client.get(site.form_url(post_page, parent.slug)).content.decode()
     assert "Reply to Bea" in page
     assert "First" in page
@@ -54,8 +54,8 @@ def test_reply_on_its_own_page_hangs_below_what_it_answers(client, post_page):
 
 
 def test_reply_leads_to_where_the_post_shows_it_in_threads(client, post_page):
-    first = one(post_page)
-    one(post_page, "Second", "t2")
+    first = post_directly(post_page)
+    post_directly(post_page, "Second", "t2")
     response = site.post(client, post_page, "Answer", parent=first.slug)
     address, anchor = response["Location"].split("#")
     html = client.get(address).content.decode()
@@ -140,7 +140,7 @@ def test_forged_token_keeps_the_text_and_posts_nothing(client, post_page):
 
 
 def test_answer_to_what_was_removed_keeps_the_text(client, post_page):
-    parent = one(post_page)
+    parent = post_directly(post_page)
     data = site.fill(client, post_page, "Answer", parent=parent.slug)
     services.remove(post_page, parent.slug)
     refused = site.send(client, data)
@@ -208,7 +208,7 @@ def test_held_comment_is_shown_to_its_author_alone(client, post_page, rules):
 
 def test_held_comment_of_a_form_in_place_is_shown_in_place(client, post_page, rules):
     rules(MODE="hold-all")
-    parent = one(post_page, "First")
+    parent = post_directly(post_page, "First")
     answers = {}
     for answered in ("", parent.slug):
         url = site.form_url(post_page, answered)

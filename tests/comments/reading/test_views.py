@@ -10,14 +10,14 @@ from marginalia.comments.posting import services
 from marginalia.comments.reading import paging
 from nodes.models import Node
 from tests.support.comments import site
-from tests.support.comments.site import change_url, one
+from tests.support.comments.site import change_url, post_directly
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
 
 @pytest.mark.parametrize("order", ["oldest", "newest", "threaded"])
 def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
-    comments = [one(post_page, f"Number {n}", f"t{n}") for n in range(120)]
+    comments = [post_directly(post_page, f"Number {n}", f"t{n}") for n in range(120)]
     wanted = comments[70]
     url = reverse("comments-url-redirect", args=[post_page.label, post_page.pk, wanted.slug])
     response = client.get(url, {"order": order})
@@ -29,9 +29,9 @@ def test_permalink_opens_the_page_with_the_comment(client, post_page, order):
 
 
 def test_every_address_of_a_reply_leads_to_it(client, post_page):
-    first = one(post_page, "First", "t1")
-    reply = one(post_page, "Reply", "t2", parent=first.slug)
-    last = one(post_page, "Last", "t3", parent=reply.slug)
+    first = post_directly(post_page, "First", "t1")
+    reply = post_directly(post_page, "Reply", "t2", parent=first.slug)
+    last = post_directly(post_page, "Last", "t3", parent=reply.slug)
     for comment in (first, reply, last):
         arguments = [post_page.label, post_page.pk, comment.slug]
         address, anchor = client.get(reverse("comments-url-redirect", args=arguments))["Location"].split("#")
@@ -41,8 +41,8 @@ def test_every_address_of_a_reply_leads_to_it(client, post_page):
 
 
 def test_permalink_of_a_removed_comment_says_that_it_is_gone_or_leads_to_its_answers(client, post_page):
-    lone, parent = one(post_page, "Lone", "a"), one(post_page, "Parent", "b")
-    child = one(post_page, "Child", "c", parent=parent.slug)
+    lone, parent = post_directly(post_page, "Lone", "a"), post_directly(post_page, "Parent", "b")
+    child = post_directly(post_page, "Child", "c", parent=parent.slug)
     for comment in (lone, parent):
         services.remove(post_page, comment.slug)
     gone = client.get(change_url("url-redirect", lone))
@@ -58,7 +58,7 @@ def test_permalink_of_a_removed_comment_says_that_it_is_gone_or_leads_to_its_ans
 
 def test_pages_lead_through_the_whole_discussion(client, post_page):
     for n in range(120):
-        one(post_page, f"Number {n}.", f"t{n}")
+        post_directly(post_page, f"Number {n}.", f"t{n}")
     url, seen = "/news/hello", []
     for _ in range(5):
         html = client.get(url).content.decode()
@@ -72,7 +72,7 @@ def test_pages_lead_through_the_whole_discussion(client, post_page):
 
 def test_links_keep_the_address_of_the_page(client, rf, post_page, monkeypatch):
     assert paging.shown_at(rf.get("/a%3Fb/%E9%97%AE?comments=newest")) == "/a%3Fb/%E9%97%AE"
-    first, second = (one(post_page, f"Number {n}", f"t{n}") for n in range(2))
+    first, second = (post_directly(post_page, f"Number {n}", f"t{n}") for n in range(2))
     html = client.get("/news/hello", {"id": "5 6", "comments": "newest"}).content.decode()
     assert 'href="/news/hello?id=5+6&amp;comments=oldest#comments"' in html
     assert client.get(change_url("url-redirect", first))["Location"].startswith("/news/hello?comments=")
@@ -82,7 +82,7 @@ def test_links_keep_the_address_of_the_page(client, rf, post_page, monkeypatch):
 
 def test_comments_of_what_is_not_public_are_nowhere(client, mongo, rules):
     target = site.entry(published=None)
-    comment = one(target)
+    comment = post_directly(target)
     for name in ("form", "discussion", "feed"):
         assert client.get(reverse(f"comments-{name}", args=[target.label, target.pk])).status_code == 404
     for name in ("url-redirect", "thread", "flag", "delete", "edit"):
@@ -94,8 +94,8 @@ def test_users_and_sessions_are_no_targets(client, ann):
 
 
 def test_thread_page_shows_a_comment_and_what_hangs_below(client, post_page):
-    top, other = one(post_page, "Top.", "a"), one(post_page, "Other.", "b")
-    child = one(post_page, "Child.", "c", parent=top.slug)
+    top, other = post_directly(post_page, "Top.", "a"), post_directly(post_page, "Other.", "b")
+    child = post_directly(post_page, "Child.", "c", parent=top.slug)
     html = client.get(change_url("thread", top)).content.decode()
     assert "Top." in html
     assert child.part in html

@@ -176,7 +176,7 @@ def _served(environment: dict[str, str]) -> dict[str, str]:
 def _stop(site: Site) -> None:
     if site.run is not None and site.run.poll() is None:
         site.stop()
-    until(lambda: not site.left())
+    until(lambda: not site.remaining_processes())
 
 
 P = TypeVar("P", bound=OnEmbedded | OnReplicaSet)

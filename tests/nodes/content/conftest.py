@@ -18,7 +18,7 @@ def place(judged, mongo, request):
     """(The name of a type, an id of where its nodes may stand), for `every_type`; the server knows all types."""
     with registered(Everything):
         indexes.ensure()
-        yield request.param, valid.home(request.param)
+        yield request.param, valid.create_parent(request.param)
 
 
 @pytest.fixture

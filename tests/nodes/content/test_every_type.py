@@ -40,7 +40,7 @@ def place(mongo, request):
     """(The name of a type, an id of where its nodes may stand); the server knows all types."""
     with registered(Everything):
         indexes.ensure()
-        yield request.param, valid.home(request.param)
+        yield request.param, valid.create_parent(request.param)
     indexes.ensure()
 
 
@@ -77,7 +77,7 @@ def test_what_is_written_is_read_and_the_server_takes_it(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
-    @given(valid.of(type))
+    @given(valid.field_values(type))
     def check(given):
         read = stored_nodes.get(made(place, given)).metadata.detail
         for path, field in declared_fields.own_fields(type):
@@ -93,7 +93,7 @@ def test_saved_again_as_it_is_nothing_is_written(place, amount):
     type = place[0]
 
     @settings(holds, max_examples=amount)
-    @given(valid.of(type))
+    @given(valid.field_values(type))
     def check(given):
         node_id = made(place, given)
         before = stored(node_id)
@@ -114,7 +114,7 @@ def test_a_form_in_which_nothing_was_typed_changes_nothing(place, amount, editor
     type, ann = place[0], editor()
 
     @settings(holds, max_examples=max(amount // 2, 2))
-    @given(valid.of(type))
+    @given(valid.field_values(type))
     def check(given):
         node_id = made(place, given)
         before, address = stored(node_id), f"/admin/nodes/node/{node_id}/change/"
@@ -136,10 +136,10 @@ def test_two_editors_lose_nothing(place, amount):
     @st.composite
     def edits(draw):
         """Return what a node says first, and what either of two editors makes of it."""
-        base = draw(valid.of(type))
+        base = draw(valid.field_values(type))
         either = []
         for _side in range(2):
-            anew, names = draw(valid.of(type)), draw(st.sets(st.sampled_from(sorted(base)), max_size=6))
+            anew, names = draw(valid.field_values(type)), draw(st.sets(st.sampled_from(sorted(base)), max_size=6))
             either.append({path: draw(st.just(anew[path]) | _longer(base[path], anew[path])) for path in names})
         return base, *either
 

@@ -25,7 +25,7 @@ from tests.support.nodes import valid
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 from tests.support.nodes.content import Everything, registered
 from tests.support.nodes.factory import factory_for
-from tests.support.payloads import ALL, arrived
+from tests.support.payloads import ALL, as_received
 
 NAMES = [type.type_name for type in content.types() if not type.is_file] + [Everything.type_name]
 VALUES = [
@@ -76,7 +76,7 @@ def place(mongo, request):
     """(The name of a type, an id of where its nodes may stand); the server knows all types."""
     with registered(Everything):
         indexes.ensure()
-        yield request.param, valid.home(request.param)
+        yield request.param, valid.create_parent(request.param)
     indexes.ensure()
 
 
@@ -206,11 +206,11 @@ def _text(field: models.Field, pieces: list[str]) -> Any:
     said = "\n\n".join(pieces) if isinstance(field, models.TextField) else " ".join(pieces)
     said = said[: field.max_length]
     # Addresses of mails and of pages refuse what is none.
-    return said if valid.takes(field, said) else None
+    return said if valid.is_valid(field, said) else None
 
 
 # A few pieces at a time, so that short fields hold whole ones too.
-TEXTS = [arrived(payload) for payload in ALL]
+TEXTS = [as_received(payload) for payload in ALL]
 BATCHES = [TEXTS[start :: len(ALL) // 8] for start in range(len(ALL) // 8)]
 
 
@@ -243,7 +243,7 @@ def test_no_text_runs_wherever_it_is_shown(place, most, editor, client):
 def _shown(type, section, slug, pieces, ann, bob, client) -> dict[str, Page]:
     """Return every page that shows a node in whose fields these pieces stand, an older version of it, or a conflict."""
     said = texts(type, pieces)
-    given = valid.least(type) | said
+    given = valid.minimal_values(type) | said
     tags = tuple(re.sub(r"[\s,]+", " ", piece)[:50].strip() or "x" for piece in pieces[:3])
     made = node(type, slug, parent=section, title=pieces[0][:200], summary=" ".join(pieces[1:3]), tags=tags, **given)
     at, first, where = f"/admin/nodes/node/{made}", nonce(made), stored_nodes.get(made).get_absolute_url()

@@ -22,7 +22,7 @@ from nodes.types import TagChange
 from reader.selectors import faceted_lists
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import FacetedDish, NewDish, OldDish, installed, registered
-from tests.support.nodes.release import saved_with_mark
+from tests.support.nodes.release import save_with_mark
 from tests.support.processes import python
 
 
@@ -267,7 +267,7 @@ def test_editors_save_in_old_and_new_processes_all_the_while(blog, mongo, count)
         number = 0
         while not ended.is_set():
             number += 1
-            if one := saved_with_mark(ids, f"new{thread}-{number}"):
+            if one := save_with_mark(ids, f"new{thread}-{number}"):
                 acknowledged[one].add(f"new{thread}-{number}")
             editing.change_tags(random.choice(ids), TagChange(added=frozenset({f"t{thread}"})))
 

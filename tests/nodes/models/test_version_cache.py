@@ -9,7 +9,7 @@ from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.models import tree, version_cache
 from nodes.services import drafts, trash
-from tests.support.between import stopped_before
+from tests.support.interrupting import stopped_before_command
 from tests.support.nodes.build import EDITOR, node, nonce
 
 
@@ -24,7 +24,9 @@ def section(mongo, client):
 
 def dying():
     """Return a context whose block ends before it gives the site a new version."""
-    return stopped_before("update", "cms.site", lambda command: "texts" in command["updates"][0]["u"].get("$set", {}))
+    return stopped_before_command(
+        "update", "cms.site", lambda command: "texts" in command["updates"][0]["u"].get("$set", {})
+    )
 
 
 def test_trashing_again_what_is_in_the_trash(section, client):

@@ -7,7 +7,7 @@ from marginalia.mongo.connection import database
 from nodes import errors
 from nodes.services import duplicating, editing, trash
 from photos.services import photos
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import audit, count, document, gallery, replace, send, upload
@@ -99,7 +99,7 @@ def test_a_photo_s_upload_that_stopped_half_way_is_begun_anew():
 def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
     """Without a slug of its own it is made again, under another."""
     made = []
-    with before("insert", "cms.nodes", lambda: node(slug="a")):
+    with before_command("insert", "cms.nodes", lambda: node(slug="a")):
         made.append(editing.create(EDITOR, type="basic-page", parent_id=None, slug="", title="A", created=PAST).id)
     assert (stored(made[0])["slug"], stored(made[0])["created"]) == ("a-2", PAST)
 
@@ -107,7 +107,7 @@ def test_created_before_stays_so_where_the_slug_is_taken_concurrently():
 def test_made_twice_at_once_it_keeps_the_slug_that_it_got_first():
     """Who comes second finds that slug taken, and has stored a first revision with another one."""
     chosen, first = ObjectId(), []
-    with before(
+    with before_command(
         "find", "cms.revisions", lambda: first.append(make(chosen)), lambda command: "form" in command["filter"]
     ):
         again = make(chosen)

@@ -6,7 +6,7 @@ from bson import ObjectId
 from nodes import errors
 from nodes.services import drafts, editing
 from nodes.types import TagChange
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -18,7 +18,7 @@ def test_draft_that_is_not_published_changes_no_live_tags(mongo):
     def saved() -> None:
         drafts.save_draft(EDITOR, page, draft, {"title": "More"}, TagChange(added=frozenset("b")))
 
-    with pytest.raises(errors.DraftGone), before("insert", "cms.revisions", saved):
+    with pytest.raises(errors.DraftGone), before_command("insert", "cms.revisions", saved):
         drafts.publish_draft(EDITOR, page, draft)
     assert stored(page)["tags"] == ["a", "b"]
 

@@ -10,7 +10,7 @@ from nodes import errors
 from nodes.collections import ASSET_FILES, NODES
 from nodes.services import drafts, duplicating, editing, integrity, trash
 from nodes.signals import node_deleted
-from tests.support.between import Stopped
+from tests.support.interrupting import Stopped
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.photo_build import audit, document, gallery, upload
 

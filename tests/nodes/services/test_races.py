@@ -9,7 +9,7 @@ from nodes.models import tree
 from nodes.services import bulk_actions, editing, write
 from nodes.services.bulk_actions import SelectedNode
 from nodes.types import Actor
-from tests.support.at_once import at_once
+from tests.support.concurrency import run_concurrently
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -18,7 +18,7 @@ def test_of_64_saves_of_one_nonce_one_wins_each_round(mongo, rounds):
     node_id = node(text="0")
     for round_ in range(rounds):
         seen = database()["cms.nodes"].find_one()
-        won = at_once(64, lambda i: write.compare_and_set(EDITOR, seen, {"detail.text": f"{round_}/{i}"}))  # noqa: B023
+        won = run_concurrently(64, lambda i: write.compare_and_set(EDITOR, seen, {"detail.text": f"{round_}/{i}"}))  # noqa: B023
         (winner,) = [i for i, nonce_ in enumerate(won) if nonce_]
         assert (won[winner], f"{round_}/{winner}") == (nonce(node_id), stored(node_id)["detail"]["text"])
 
@@ -42,7 +42,7 @@ def test_eight_editors_of_other_fields_and_paragraphs_all_survive(mongo, rounds)
                 said[fields[i]] = {"_id": None, "name": value} if fields[i] == "author" else value
             editing.save(Actor(None, str(i)), node_id, seen, said)
 
-        at_once(8, edit)
+        run_concurrently(8, edit)
         after = stored(node_id)
         grown = "".join(f" +{n}" for n in range(round_ + 1))
         assert after["detail"]["text"] == "\n\n".join(f"paragraph {i}{grown}" for i in range(4))
@@ -63,7 +63,7 @@ def test_two_moves_at_once_never_make_a_cycle_or_an_island(mongo):
                 return False
             return True
 
-        assert sorted(at_once(2, move)) == [False, True]
+        assert sorted(run_concurrently(2, move)) == [False, True]
         sections = tree.load()
         assert all(sections.ancestors(section) is not None for section in pair)
 
@@ -79,7 +79,7 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
                 return bulk_actions.publish(EDITOR, [SelectedNode(m, seen[m], "") for m in made], now())
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
-        summary = at_once(8, work)[0]
+        summary = run_concurrently(8, work)[0]
         refused = {one.chosen.id for one in summary.refused}
         assert summary.done == 8 - len(refused)
         for m in made:

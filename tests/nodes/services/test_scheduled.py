@@ -12,7 +12,7 @@ from nodes.services import bulk_actions, drafts, editing, scheduled, trash
 from nodes.services.bulk_actions import SelectedNode
 from nodes.types import Act, Actor, TagChange
 from reader.selectors import sitemap
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
 SOON = timedelta(hours=1)
@@ -216,14 +216,14 @@ def test_saving_the_live_page_asks_where_both_changed_what_is_due_already(mongo)
 def test_saving_the_live_page_never_ends_a_schedule_that_falls_due_before_it_is_written(mongo):
     page = node(title="Old", text="one")
     planned(page, title="New")
-    with before("update", "cms.nodes", lambda: is_due(mongo, page)):
+    with before_command("update", "cms.nodes", lambda: is_due(mongo, page)):
         assert save(page, nonce(page), detail__text="two").unscheduled is None
     assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "two")
 
 
 def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
     page = node(title="Old", text="one")
-    with before("update", "cms.nodes", lambda: planned(page, title="New")):
+    with before_command("update", "cms.nodes", lambda: planned(page, title="New")):
         assert save(page, nonce(page), detail__text="two").unscheduled
     assert (draft_of(mongo, page)["metadata"]["title"], stored(page)["title"]) == ("New", "Old")
     assert "due" not in draft_of(mongo, page)
@@ -273,7 +273,7 @@ def test_saving_the_draft_shows_readers_nothing_that_is_saved_after_its_time(mon
 def test_saving_the_draft_does_not_schedule_what_a_live_save_took_off(mongo):
     page = node(title="Old", text="one")
     draft = planned(page, title="New")
-    with before("update", "cms.nodes", lambda: save(page, nonce(page), detail__text="two")):
+    with before_command("update", "cms.nodes", lambda: save(page, nonce(page), detail__text="two")):
         drafts.save_draft(BOB, page, draft, {"summary": "More"}, may_publish=True)
     said = draft_of(mongo, page)
     assert ("due" in said, said["metadata"]["summary"], stored(page)["detail"]["text"]) == (False, "More", "two")
@@ -287,7 +287,7 @@ def test_the_worker_and_an_editor_who_saves_the_draft_lose_nothing(mongo):
     def saved() -> None:
         drafts.save_draft(BOB, page, draft, {"detail.text": "two"}, may_publish=True)
 
-    with before("update", "cms.nodes", saved):
+    with before_command("update", "cms.nodes", saved):
         assert scheduled.publish_due() == 0
     assert (stored(page)["title"], stored(page)["detail"]["text"]) == ("New", "one")
     assert draft_of(mongo, page)["metadata"]["detail"]["text"] == "two"
@@ -297,7 +297,7 @@ def test_of_two_workers_one_publishes(mongo):
     page = node(title="Old")
     planned(page, title="New")
     is_due(mongo, page)
-    with before("update", "cms.nodes", lambda: scheduled.publish_due()):
+    with before_command("update", "cms.nodes", lambda: scheduled.publish_due()):
         assert scheduled.publish_due() == 0
     assert stored(page)["title"] == "New"
     assert len(history.newest(page, nonce(page))[0]) == 2

@@ -12,7 +12,7 @@ from nodes.services import drafts, editing, trash
 from nodes.tags import MOST
 from nodes.types import TagChange
 from photos.services import photos
-from tests.support.between import before
+from tests.support.interrupting import before_command
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.photo_build import document, gallery, send
@@ -40,7 +40,7 @@ def test_save_of_tags_keeps_what_is_tagged_at_the_same_time(mongo):
     """Tagging takes no nonce, so that a save that has read the tags already must notice it."""
     node_id = node(tags=("a", "b"))
     tagging = TagChange(frozenset("cd"), frozenset("a"))
-    with before("insert", "cms.revisions", lambda: editing.change_tags(node_id, tagging)):
+    with before_command("insert", "cms.revisions", lambda: editing.change_tags(node_id, tagging)):
         save(node_id, nonce(node_id), tags=TagChange.between("ab", "ae"))
     assert sorted(stored(node_id)["tags"]) == ["c", "d", "e"]
 
@@ -73,7 +73,7 @@ def test_tagging_makes_no_more_of_them_than_forms_take(mongo):
 def test_tagging_finds_what_is_renamed_concurrently(mongo, tags):
     """A tag that is acknowledged is there, wherever the node stands by now."""
     node_id = node(slug="old", tags=("a",))
-    with before("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
+    with before_command("update", "cms.nodes", lambda: save(node_id, nonce(node_id), slug="new")):
         editing.change_tags(node_id, tags)
     assert stored(node_id)["tags"] == sorted({"a", "b"} - tags.removed)
 
@@ -82,7 +82,7 @@ def test_tagging_what_is_thrown_away_concurrently_is_refused(mongo):
     node_id = node()
     with (
         pytest.raises(errors.NodeGone),
-        before("update", "cms.nodes", lambda: trash.trash(EDITOR, node_id, nonce(node_id))),
+        before_command("update", "cms.nodes", lambda: trash.trash(EDITOR, node_id, nonce(node_id))),
     ):
         editing.change_tags(node_id, TagChange(added=frozenset("a")))
 

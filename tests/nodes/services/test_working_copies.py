@@ -9,8 +9,8 @@ from marginalia.mongo.clock import now
 from nodes.collections import WORKING_COPIES, collections
 from nodes.selectors import working_copies as selectors
 from nodes.services import working_copies
-from tests.support.at_once import at_once
 from tests.support.commands import explain, stages
+from tests.support.concurrency import run_concurrently
 
 ANN, BOB = ObjectId(), ObjectId()
 PAGE = "basic-page"
@@ -46,7 +46,7 @@ def test_what_arrives_late_does_not_take_the_place_of_what_is_newer(mongo):
 def test_of_many_at_once_the_last_number_stays(mongo, rounds):
     for _round in range(rounds):
         copy = ObjectId()
-        at_once(8, lambda i: keep(ANN, copy, i + 1, f"text {i + 1}"))  # noqa: B023
+        run_concurrently(8, lambda i: keep(ANN, copy, i + 1, f"text {i + 1}"))  # noqa: B023
         assert selectors.get(ANN, copy).fields[0][1] == "text 8"
 
 

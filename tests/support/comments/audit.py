@@ -1,4 +1,4 @@
-"""Reading what is really stored: the documents of a discussion, checked against everything that is promised of them."""
+"""Reading the stored documents of a discussion, and checking them against all invariants of their layout."""
 
 from bson import Int64, ObjectId
 
@@ -9,10 +9,10 @@ from marginalia.mongo.connection import database
 
 
 def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed: bool = False) -> list[dict]:
-    """Return the comments of a discussion as stored, by (number, posted, slug), after checking them.
+    """Return the stored comments of a discussion, ordered by (number, posted, slug), after checking them.
 
-    `quiet` means that no process is writing: no claims are left, and the count is exact. `crashed`: a writer may have stopped
-    before it split the bucket that it had filled; the next one will.
+    `quiet` means that no process is writing, so no claims are left and the count is exact. `crashed` means that a writer
+    may have stopped before it split a full bucket, which the next writer will do.
     """
     db = database()
     discussion = db.discussions.find_one({"_id": target.id})

@@ -1,4 +1,4 @@
-"""Documents that discussions are about, in the collections of their models, as whole as the validators want them."""
+"""Complete documents that can contain embedded discussions, and that pass the validators of their collections."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marginalia.mongo.clock import now
 
 
 def account(key: ObjectId, name: str = "") -> dict[str, Any]:
-    """The document of an account."""
+    """Return the document of an account."""
     return {
         "_id": key,
         "username": name or str(key),
@@ -20,7 +20,7 @@ def account(key: ObjectId, name: str = "") -> dict[str, Any]:
 
 
 def page(key: ObjectId, slug: str) -> dict[str, Any]:
-    """The document of a page at the top level."""
+    """Return the document of a page at the top level."""
     metadata = {
         **dict.fromkeys(("created", "updated", "published", "expires"), now()),
         "nonce": ObjectId(),

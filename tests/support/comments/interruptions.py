@@ -1,7 +1,7 @@
-"""Stopping a process between two database calls, before or after the server has done what it was asked to.
+"""Simulated crashes between two database calls, before or after the server has executed one.
 
-An Interrupted back end works on a database whose collections count the calls made through them: at the chosen one, or
-by chance, Crash is raised instead of making it (fail-before), or after it was made (fail-after).
+An Interrupted back end uses a database whose collections count their calls. At a chosen call, or at random, Crash is
+raised instead of the call (fail-before) or after it (fail-after).
 """
 
 import random
@@ -27,11 +27,11 @@ CALLS = {
 
 
 class Crash(BaseException):
-    """The process ends here. Not an Exception, so that nothing in the product can catch it."""
+    """Raised to simulate the end of the process. It isn't an Exception, so that no code of the product can catch it."""
 
 
 class Interruption:
-    """When to stop: at the call number `at` (from 1), after it if `after`, or by chance."""
+    """When to crash: at call number `at` (from 1), after it if `after` is set, or at random with probability `chance`."""
 
     def __init__(self, at=0, after=False, chance=0.0):
         self.at, self.after, self.chance = at, after, chance
@@ -53,7 +53,7 @@ class Interruption:
 
 
 class Fragile:
-    """A collection whose calls may be the last."""
+    """A collection whose calls can crash."""
 
     def __init__(self, collection, interruption):
         self._collection, self._interruption = collection, interruption
@@ -67,15 +67,15 @@ class Fragile:
 
         def call(*args, **kwargs):
             self._interruption.before(name)
-            done = method(*args, **kwargs)
+            result = method(*args, **kwargs)
             self._interruption.then(name)
-            return done
+            return result
 
         return call
 
 
 class FragileDatabase:
-    """A database of fragile collections."""
+    """A database whose collections are fragile."""
 
     def __init__(self, db, interruption):
         self._db, self._interruption = db, interruption
@@ -91,7 +91,7 @@ class FragileDatabase:
 
 
 class Interrupted(MongoBackend):
-    """The back end on MongoDB, about to stop."""
+    """The MongoDB back end with simulated crashes."""
 
     def __init__(self, backend, at=0, after=False, chance=0.0):
         self.interruption = Interruption(at, after, chance)

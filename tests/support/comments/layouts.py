@@ -1,4 +1,4 @@
-"""Discussions in every layout and order, small enough that bounds and buckets are met soon."""
+"""Discussions in every layout and order, with small buckets and limits that tests reach quickly."""
 
 from datetime import UTC, datetime
 
@@ -23,7 +23,7 @@ def configure(settings, layout="documents", order=Order.OLDEST, **options):
 
 
 def lively(backend, target):
-    """A discussion of everything that there can be: threads, edits, tombstones, gaps, shared numbers, a queue."""
+    """Fill a discussion with all features: threads, edits, tombstones, gaps, shared numbers, a queue; return the comments."""
     posted = []
     for n in range(24):
         parent = posted[n // 3].slug if n % 3 else ""
@@ -39,7 +39,7 @@ def lively(backend, target):
 
 
 def state(backend, target):
-    """All that readers can see, in every order."""
+    """Return everything that readers can see of a discussion, in every order."""
     return (
         list(backend.iterate(target)),
         list(backend.iterate(target, order=Order.THREADED)),
@@ -50,6 +50,6 @@ def state(backend, target):
     )
 
 
-def unheard(mongo, target):
-    """Let time go by since a converter was last heard of."""
+def expire_conversion(mongo, target):
+    """Make a conversion look abandoned, with a heartbeat long ago."""
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})

@@ -1,4 +1,4 @@
-"""Comments for tests, as a back end takes them."""
+"""Comments for tests, in the form that back ends accept."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOWHERE = "aaaaaaaaaaaaaaaa"
 
 
 def new(token, parent="", author=ANN, **kwargs):
-    """A comment whose source is its token."""
+    """Return a comment whose source is its token, unless `source` is given."""
     return NewComment(author, kwargs.pop("source", token), f"<p>{token}</p>", token, parent, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""A post to comment on, readers with cookies of their own, and forms sent as a browser would send them."""
+"""A post with comments, and forms sent as a browser sends them."""
 
 import re
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ LABEL = "nodes.node"
 
 
 def entry(**fields: Any) -> Target:
-    """Publish a blog post; return the target that it is."""
+    """Publish a blog post; return it as a target of comments."""
     blog = build.node("blog", "news")
     return Target(LABEL, str(build.node("blog-entry", "hello", parent=blog, title="Hello", **fields)))
 
@@ -45,10 +45,10 @@ def fields_of(html: str) -> dict[str, str]:
 def fill(
     client: Client, target: Target, text: str = "Hello", *, parent: str = "", name: str = "Ann", **more: str
 ) -> dict[str, str]:
-    """Fetch a form and return it filled in."""
-    fetched = client.get(form_url(target, parent))
-    assert fetched.status_code == 200
-    return {**fields_of(fetched.content.decode()), "name": name, "text": text, **more}
+    """Fetch the comment form and return its fields, filled in."""
+    response = client.get(form_url(target, parent))
+    assert response.status_code == 200
+    return {**fields_of(response.content.decode()), "name": name, "text": text, **more}
 
 
 def send(client: Client, data: dict[str, str]) -> Any:
@@ -56,51 +56,51 @@ def send(client: Client, data: dict[str, str]) -> Any:
 
 
 def post(client: Client, target: Target, text: str = "Hello", **more: str) -> Any:
-    """Fetch a form, fill it in, send it."""
+    """Fetch the comment form, fill it in and send it; return the response."""
     return send(client, fill(client, target, text, **more))
 
 
-def shut_the_gate(mongo, target, monkeypatch):
-    """Have a converter at the end of its work keep everybody from writing, for longer than they wait."""
+def close_gate(mongo, target, monkeypatch):
+    """Block writes to a discussion, as a converter does at the end of its work, for longer than writers wait."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
     in_a_minute = now() + timedelta(minutes=1)
     moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving": {**moving, "gate": in_a_minute}}})
 
 
-def one(target: Target, source: str = "First", token: str = "t1", **more: Any) -> Comment:
-    """Post a comment past the forms; return it."""
+def post_directly(target: Target, source: str = "First", token: str = "t1", **more: Any) -> Comment:
+    """Post a comment without the forms; return it."""
     return services.post(target, author=Author("Bea"), source=source, token=token, **more).comment
 
 
 def change_url(name: str, comment: Comment) -> str:
-    """Return the address of a comment's own page: "edit", "delete", "flag", "thread", …"""
+    """Return the URL of a page of a comment: "edit", "delete", "flag", "thread", …"""
     return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])
 
 
 @contextmanager
-def received(signal, answer=None):
-    """Collect what a signal is sent with; its receiver answers `answer`."""
-    sent = []
+def received(signal, result=None):
+    """Yield a list that collects the arguments of a signal during the block. The receiver returns `result`."""
+    received_arguments = []
 
     def receive(sender, **arguments):
         del arguments["signal"]
-        sent.append(arguments)
-        return answer
+        received_arguments.append(arguments)
+        return result
 
     signal.connect(receive)
     try:
-        yield sent
+        yield received_arguments
     finally:
         signal.disconnect(receive)
 
 
 def work() -> None:
-    """Do the jobs that are due."""
+    """Run all due jobs."""
     while jobs.work():
         pass
 
 
 def last_link(part: str) -> str:
-    """Return the address in the newest mail that leads to a page of comments."""
+    """Return the path in the last email's link to a page below /comments/."""
     return re.search(rf"http://testserver(/comments/{part}/\S+)", mail.outbox[-1].body)[1]

@@ -1,4 +1,4 @@
-"""Nodes for tests, made by the services that editors use."""
+"""Nodes for tests, created by the services that editors use."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ def node(
     tags: tuple[str, ...] = (),
     **fields: Any,
 ) -> ObjectId:
-    """Create a node, published long ago unless told otherwise; return its id."""
+    """Create a node, published long ago by default; return its id."""
     return editing.create(
         EDITOR,
         type=type,
@@ -45,6 +45,7 @@ def nonce(node_id: ObjectId) -> ObjectId:
     return stored(node_id)["nonce"]
 
 
-def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **mine: Any) -> Any:
-    """Save fields, "__" for a dot in their paths, of a form that saw this nonce."""
-    return editing.save(actor, node_id, seen, {path.replace("__", "."): v for path, v in mine.items()}, tags)
+def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **changes: Any) -> Any:
+    """Save fields as a form that saw this nonce. In their names, "__" stands for a dot."""
+    fields = {name.replace("__", "."): value for name, value in changes.items()}
+    return editing.save(actor, node_id, seen, fields, tags)

@@ -1,4 +1,4 @@
-"""Content types for tests: registered while a test needs them."""
+"""Content types for tests, registered only while a test needs them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ COURSES = [("starter", "Starter"), ("main", "Main course"), ("dessert", "Dessert
 
 
 class Amount(Part):
-    """How much: nested in an ingredient's place."""
+    """A number and a unit, embedded in a recipe."""
 
     number = models.DecimalField(max_digits=6, decimal_places=2, default=1)
     unit = models.CharField(max_length=20, blank=True)
@@ -43,10 +43,7 @@ class Step(Part):
 
 
 class Recipe(Entry):
-    """A dish that can be cooked from its page.
-
-    With a field of every class that is declared often.
-    """
+    """A recipe, with a field of every commonly used class."""
 
     stands_in = [Blog, "cookbook"]
     facets = ["course", "is_vegan", "ingredients"]
@@ -68,11 +65,11 @@ class Recipe(Entry):
 
 
 class Cookbook(Section):
-    """Holds recipes."""
+    """A section for recipes."""
 
 
 class Handbook(Section):
-    """Holds chapters, posts and handbooks, as editors arrange them."""
+    """A section for chapters, news and handbooks, ordered by hand."""
 
     stands_in = ["folder", "handbook"]
     lists = BY_HAND
@@ -91,7 +88,7 @@ class News(Entry):
 
 
 class Piece(Part):
-    """A part with a field of every class that parts may have."""
+    """A part with a field of every class that is allowed in parts."""
 
     name = models.CharField(max_length=60)
     said = models.TextField(blank=True)
@@ -142,7 +139,7 @@ class Everything(Entry):
 
 
 class Concert(Page):
-    """Begins at a time."""
+    """A page with a starting time."""
 
     stands_in = ["season"]
     date_field = "starts"
@@ -154,7 +151,7 @@ class Concert(Page):
 
 
 class Season(Section):
-    """Lists concerts by when they begin."""
+    """A section that lists concerts by their starting time."""
 
     lists = UPCOMING
     page_size = 2
@@ -162,7 +159,7 @@ class Season(Section):
 
 @contextmanager
 def registered(*types: type[Content]) -> Iterator[None]:
-    """Have content types installed within the block."""
+    """Register content types during the block."""
     for type in types:
         register(type)
     tree.clear()
@@ -176,7 +173,7 @@ def registered(*types: type[Content]) -> Iterator[None]:
 
 
 class OldDish(Entry):
-    """A dish as an app declares it at first."""
+    """The first version of an app's content type."""
 
     type_name = "dish"
 
@@ -188,7 +185,7 @@ class OldDish(Entry):
 
 
 class FacetedDish(Entry):
-    """A dish whose lists are filtered by what was no facet at first."""
+    """The first version with an additional facet."""
 
     type_name = "dish"
     facets = ["amount"]
@@ -201,14 +198,14 @@ class FacetedDish(Entry):
 
 
 class Ingredient(Part):
-    """One thing that a dish is made of."""
+    """An ingredient of a dish."""
 
     name = models.CharField(max_length=200)
     amount = models.CharField(max_length=50, blank=True)
 
 
 class NewDish(Entry):
-    """A dish after its app was changed: a field renamed, one removed, one split, one nested, one added."""
+    """A later version of the content type, with fields renamed, removed, split, nested and added."""
 
     type_name = "dish"
     schema_version = 3
@@ -229,21 +226,22 @@ class NewDish(Entry):
 
     @upgrade(from_version=2)
     def split(detail):
-        amount, ingredients = detail.pop("amount", ""), detail.get("ingredients") or []
+        amount = detail.pop("amount", "")
+        names = detail.get("ingredients") or []
         if amount == "unreadable":
             raise ValueError(amount)
         number, _space, unit = amount.partition(" ")
-        return {**detail, "number": number, "unit": unit, "ingredients": [{"name": one} for one in ingredients]}
+        return {**detail, "number": number, "unit": unit, "ingredients": [{"name": name} for name in names]}
 
 
 @contextmanager
 def installed(type: type[Content]) -> Iterator[None]:
-    """Have a content type installed within the block, in the place of one of its name, as in a process of another release."""
-    before = get(type.type_name)
-    unregister(before)
+    """Replace the content type with the same name during the block, as in a process of another release."""
+    replaced = get(type.type_name)
+    unregister(replaced)
     try:
         with registered(type):
             yield
     finally:
-        if before.is_installed:
-            register(before)
+        if replaced.is_installed:
+            register(replaced)

@@ -1,5 +1,7 @@
-"""Pictures of odd sizes and damaged ones through every copy that a page names, in a process whose memory is measured:
-`python -m tests.support.nodes.copies 2000`."""
+"""Creating every copy of random and damaged photos, in a process whose memory is measured.
+
+Usage: `python -m tests.support.nodes.copies 2000`.
+"""
 
 import argparse
 import io
@@ -27,7 +29,7 @@ MODES = {
     "GIF": ("P", "L", "1"),
     "AVIF": ("RGB", "RGBA"),
 }
-# Thin, tall, tiny, and beyond what a WebP can be.
+# Thin, tall, tiny, and larger than the maximum of WebP.
 EXTREMES = (
     (2000, 1),
     (1, 2000),
@@ -44,8 +46,8 @@ CROPS = (None, None, None, [0.1, 0.2, 0.5, 0.5], [0.999, 0.0, 0.001, 1.0], [0.25
 FOCALS = (None, None, [0.0, 0.0], [1.0, 1.0], [0.3, 0.9])
 
 
-def drawn(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Image:
-    """Return a picture of noise, or of one colour and a line."""
+def draw(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Image:
+    """Return an image of noise, or of one colour with a rectangle."""
     if chance.random() < 0.5:
         noise = Image.frombytes("L", size, chance.randbytes(size[0] * size[1]))
     else:
@@ -55,7 +57,7 @@ def drawn(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Imag
 
 
 def exif(chance: random.Random) -> bytes:
-    """Return an EXIF block that says how the picture lies, or only where it was taken."""
+    """Return an EXIF block with an orientation, or only with a location."""
     block = Image.Exif()
     if chance.random() < 0.3:
         block.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitudeRef] = "N"
@@ -64,8 +66,8 @@ def exif(chance: random.Random) -> bytes:
     return block.tobytes()
 
 
-def made(chance: random.Random) -> tuple[str, bytes]:
-    """Return a picture: its format, and its bytes."""
+def random_picture(chance: random.Random) -> tuple[str, bytes]:
+    """Return the format and the bytes of a random picture."""
     format = chance.choice(list(FORMATS))
     mode = chance.choice(MODES[format])
     size = chance.choice(EXTREMES) if chance.random() < 0.15 else tuple(int(2 ** chance.uniform(0, 10.3)) for _ in "ab")
@@ -79,18 +81,18 @@ def made(chance: random.Random) -> tuple[str, bytes]:
     if format in ("PNG", "AVIF"):
         options = {"compress_level": 1} if format == "PNG" else {"speed": 10}
     if format == "GIF" and chance.random() < 0.3:
-        options = {"save_all": True, "append_images": [drawn(chance, size, mode)]}
+        options = {"save_all": True, "append_images": [draw(chance, size, mode)]}
     if format == "PNG" and mode in ("RGB", "L", "P", "I;16", "1") and chance.random() < 0.3:
         options["transparency"] = (7, 7, 7) if mode == "RGB" else 1
     if format != "GIF" and chance.random() < 0.5:
         options["exif"] = exif(chance)
     target = io.BytesIO()
-    drawn(chance, size, mode).save(target, format, **options)
+    draw(chance, size, mode).save(target, format, **options)
     return format, target.getvalue()
 
 
-def mutated(chance: random.Random, data: bytes) -> bytes:
-    """Return a picture with a few bytes changed, most of them in its head."""
+def mutate(chance: random.Random, data: bytes) -> bytes:
+    """Return a picture with a few changed bytes, most of them in its header."""
     damaged = bytearray(data)
     for _ in range(chance.randrange(1, 6)):
         end = len(damaged) if chance.random() < 0.5 else min(len(damaged), 700)
@@ -98,14 +100,14 @@ def mutated(chance: random.Random, data: bytes) -> bytes:
     return bytes(damaged)
 
 
-def accepted(chance: random.Random, number: int) -> Iterator[tuple[str, bytes, Any]]:
-    """Yield so many pictures that the site accepts: name, bytes as they are stored, and what was found out."""
+def accepted_pictures(chance: random.Random, count: int) -> Iterator[tuple[str, bytes, Any]]:
+    """Yield `count` pictures that the site accepts: format, stored bytes, and the result of `judge`."""
     from photos.assets import images
     from photos.assets.cleaning import Cleaning
     from photos.assets.errors import BadPicture
 
-    while number:
-        format, data = made(chance)
+    while count:
+        format, data = random_picture(chance)
         for attempt in range(3):
             cleaning = Cleaning(f"a.{FORMATS[format]}")
             try:
@@ -117,14 +119,14 @@ def accepted(chance: random.Random, number: int) -> Iterator[tuple[str, bytes, A
                     raise
             else:
                 yield format, stored, judged
-                number -= 1
-                if not number:
+                count -= 1
+                if not count:
                     return
-            data = mutated(chance, data)
+            data = mutate(chance, data)
 
 
 def photo(chance: random.Random, judged: Any) -> Any:
-    """Return a photo as templates have it, cropped or turned by hand at times."""
+    """Return a photo as templates get it, sometimes cropped or rotated by an editor."""
     detail = SimpleNamespace(
         resolution=list(judged.size),
         colour=judged.colour,
@@ -138,8 +140,8 @@ def photo(chance: random.Random, judged: Any) -> Any:
     )
 
 
-def named(photo: Any) -> set[str]:
-    """Return the copies that the site's pages name of a photo, as in their addresses."""
+def copies_on_pages(photo: Any) -> set[str]:
+    """Return the names of a photo's copies that the site's pages use, as in their URLs."""
     from photos import addresses
     from photos.assets.limits import limits
 
@@ -149,39 +151,37 @@ def named(photo: Any) -> set[str]:
         addresses.logo_picture(photo, alt="", css_class=""),
     ]
     html += [addresses.thumbnail(photo, width) for width in limits().squares]
-    html += [
-        f'"{one}"'
-        for one in (
-            addresses.share_image(photo).path,
-            addresses.original_path(photo),
-            addresses.square_path(photo, 160),
-        )
-    ]
+    paths = (addresses.share_image(photo).path, addresses.original_path(photo), addresses.square_path(photo, 160))
+    html += [f'"{path}"' for path in paths]
     return set(re.findall(r'/([ws][\w-]+\.(?:webp|jpg))[ "]', "".join(html)))
 
 
-def tried(number: int, seed: int) -> dict[str, Any]:
-    """Make every copy of so many accepted pictures; return what came of it."""
+def check_copies(count: int, seed: int) -> dict[str, Any]:
+    """Create every copy of `count` accepted pictures; return counts, faults, peak memory in MiB and the slowest copy."""
     from photos import addresses
     from photos.assets import images, renditions
     from photos.assets.framing import CENTRE, scaled
     from photos.assets.limits import limits
 
-    chance, faults, copies, formats = random.Random(seed), [], 0, dict.fromkeys(FORMATS, 0)
+    chance = random.Random(seed)
+    faults = []
+    copies = 0
+    formats = dict.fromkeys(FORMATS, 0)
     slowest = 0.0
-    for format, stored, judged in accepted(chance, number):
+    for format, stored, judged in accepted_pictures(chance, count):
         formats[format] += 1
         shown = photo(chance, judged)
-        focal, cut = addresses.focal(shown), addresses.cut(shown)
-        wanted = {str(spec) for spec in renditions.usual_specs(judged.size, focal, cut)}
-        for missing in named(shown) - wanted:
+        focal = addresses.focal(shown)
+        cut = addresses.cut(shown)
+        usual = {str(spec) for spec in renditions.usual_specs(judged.size, focal, cut)}
+        for missing in copies_on_pages(shown) - usual:
             faults.append(f"{missing} of {format} {judged.size}: the worker does not make it")
-        drawn: tuple[str, bytes] | None = None
-        for text in sorted(wanted):
+        first_copy: tuple[str, bytes] | None = None
+        for text in sorted(usual):
             spec = renditions.parse(text, focal, cut)
             assert spec
             size = (spec.width, spec.width) if spec.focal else scaled(addresses.size(shown), spec.width)
-            began = time.process_time()
+            started = time.process_time()
             try:
                 copy = images.resize(
                     io.BytesIO(stored),
@@ -196,14 +196,14 @@ def tried(number: int, seed: int) -> dict[str, Any]:
                 with Image.open(io.BytesIO(copy)) as image:
                     image.load()
                     assert image.size == size, f"is {image.size}, not {size}"
-                drawn = drawn or (renditions.FORMATS[spec.extension][0], copy)
+                first_copy = first_copy or (renditions.FORMATS[spec.extension][0], copy)
                 copies += 1
             except Exception as error:  # noqa: BLE001 - each is a finding
                 faults.append(f"{text} of {format} {judged.size}: {type(error).__name__}: {error}")
-            slowest = max(slowest, time.process_time() - began)
-        assert drawn
+            slowest = max(slowest, time.process_time() - started)
+        assert first_copy
         for width in addresses.ICONS.values():
-            images.render_icon(io.BytesIO(drawn[1]), drawn[0], limits(), width=width, background=None)
+            images.render_icon(io.BytesIO(first_copy[1]), first_copy[0], limits(), width=width, background=None)
     peak = peak_memory()
     return {"formats": formats, "copies": copies, "faults": faults[:20], "peak": peak, "slowest": round(slowest, 2)}
 
@@ -212,7 +212,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", type=int)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings")
     django.setup()
-    json.dump(tried(given.number, given.seed), sys.stdout)
+    json.dump(check_copies(options.number, options.seed), sys.stdout)

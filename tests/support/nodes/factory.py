@@ -1,4 +1,4 @@
-"""Nodes of any registered content type, made from its declaration: factory_for("recipe")(course="main")."""
+"""Factories for nodes of any registered content type, built from its declaration: factory_for("recipe")(course="main")."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from nodes.content import declared_fields
 from tests.support.nodes import valid
 from tests.support.nodes.build import node
 
-# What every node has besides the fields that its type declares.
+# Fields that every node has, in addition to those that its type declares.
 _COMMON = ("author", "expires", "summary")
-# What the builder of nodes takes by these names.
-_BUILT = ("parent_id", "slug", "title", "text", "published", "tags")
+# Arguments of build.node.
+_BUILD_ARGUMENTS = ("parent_id", "slug", "title", "text", "published", "tags")
 
 
 class NodeFactory(factory.Factory):
-    """Makes nodes by the service that editors' forms use, and returns their ids: what a field refuses raises InvalidField.
+    """Creates nodes with the service that editors' forms use, and returns their ids. Raises InvalidField.
 
-    Arguments are the type's fields by name, beside `parent_id`, `slug`, `title`, `text`, `published`, `tags` and the like. What
-    is not said is made: a section where the type needs one, an address, the fields that have no default.
+    Arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published`, `tags`. Missing values
+    are generated: a section if the type needs one, a slug, and the fields without a default.
     """
 
     class Meta:
@@ -30,20 +30,20 @@ class NodeFactory(factory.Factory):
     text = ""
 
     @classmethod
-    def _create(cls, model_class: Any, *args: Any, **said: Any) -> ObjectId:
+    def _create(cls, model_class: Any, *args: Any, **values: Any) -> ObjectId:
         paths = {field.name: path for path, field in declared_fields.declared(model_class.type_name).items()}
-        given = {
-            name if name in _COMMON else paths.get(name, f"detail.{name}"): said.pop(name)
-            for name in list(said)
-            if name not in _BUILT
+        fields = {
+            name if name in _COMMON else paths.get(name, f"detail.{name}"): values.pop(name)
+            for name in list(values)
+            if name not in _BUILD_ARGUMENTS
         }
-        return node(model_class.type_name, parent=said.pop("parent_id"), **said, **given)
+        return node(model_class.type_name, parent=values.pop("parent_id"), **values, **fields)
 
 
 def factory_for(type: str) -> type[NodeFactory]:
-    """Return the factory of a content type: call it for one node, or its create_batch(3) for three."""
-    known = declared_fields.declared(type)
-    needed = {known[path].name: value for path, value in valid.least(type).items()}
+    """Return the factory of a content type. Call it to create one node, or its create_batch(3) to create three."""
+    declared = declared_fields.declared(type)
+    required = {declared[path].name: value for path, value in valid.minimal_values(type).items()}
     model: Any = content.get(type)
-    section = factory.LazyFunction(lambda: valid.home(type))
-    return factory.make_factory(model, FACTORY_CLASS=NodeFactory, parent_id=section, title=str(model.label), **needed)
+    section = factory.LazyFunction(lambda: valid.create_parent(type))
+    return factory.make_factory(model, FACTORY_CLASS=NodeFactory, parent_id=section, title=str(model.label), **required)

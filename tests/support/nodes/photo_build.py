@@ -1,4 +1,4 @@
-"""Photos for tests, made by the services that editors use."""
+"""Photos for tests, created by the services that editors use."""
 
 import io
 from typing import Any
@@ -18,24 +18,25 @@ def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:
 def upload(
     parent: ObjectId, data: bytes | None = None, name: str = "lake.jpg", step: int = 50_000, **options: Any
 ) -> ObjectId:
-    """Upload a photo, as a draft unless `published` says otherwise; return its id."""
+    """Upload a photo, published long ago by default; return its id."""
     fields = {"published": build.PAST, "detail.alt": "A lake", **options.pop("fields", {})}
-    coming = photos.Upload(build.EDITOR, parent, name, fields=fields, **options)
-    send(coming, data or pictures.jpeg(), step)
-    return coming.finish().id
+    photo_upload = photos.Upload(build.EDITOR, parent, name, fields=fields, **options)
+    send(photo_upload, data or pictures.jpeg(), step)
+    return photo_upload.finish().id
 
 
 def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
-    """Replace a photo's content; return the content's id."""
-    coming = photos.Replacement(build.EDITOR, photo_id, name)
-    send(coming, data)
-    coming.finish()
-    return coming.id
+    """Replace a photo's content; return the id of the new content."""
+    replacement = photos.Replacement(build.EDITOR, photo_id, name)
+    send(replacement, data)
+    replacement.finish()
+    return replacement.id
 
 
-def send(coming: Any, data: bytes, step: int = 50_000) -> None:
+def send(photo_upload: Any, data: bytes, step: int = 50_000) -> None:
+    """Feed data to an upload or a replacement in pieces of `step` bytes."""
     for start in range(0, len(data), step):
-        coming.feed(data[start : start + step])
+        photo_upload.feed(data[start : start + step])
 
 
 def document(photo_id: ObjectId) -> dict[str, Any]:
@@ -43,14 +44,14 @@ def document(photo_id: ObjectId) -> dict[str, Any]:
 
 
 def shown(photo_id: ObjectId) -> bytes:
-    """Return the bytes that the photo shows, through the driver's own GridFS."""
+    """Return the bytes of a photo's current content, read with the driver's own GridFS."""
     target = io.BytesIO()
     GridFSBucket(database(), "cms.assets").download_to_stream(document(photo_id)["metadata"]["content_id"], target)
     return target.getvalue()
 
 
 def audit() -> None:
-    """Assert that GridFS is sound: no document without its chunks, no chunk without a document, nothing locked."""
+    """Assert that GridFS is consistent: no file without its chunks, no chunks without a file, and no locked file."""
     db = database()
     for bucket in ("cms.assets", "cms.renditions"):
         files = {
@@ -72,6 +73,6 @@ def audit() -> None:
 
 
 def count() -> tuple[int, int, int]:
-    """Return how many files, chunks and revisions are stored."""
+    """Return the numbers of stored files, chunks and revisions."""
     db = database()
     return tuple(db[name].count_documents({}) for name in ("cms.assets.files", "cms.assets.chunks", "cms.revisions"))

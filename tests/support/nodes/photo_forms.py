@@ -1,4 +1,4 @@
-"""The forms of photos in the admin, without a browser."""
+"""The admin's forms for photos, without a browser."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ JSON = {"accept": "application/json"}
 
 
 def user(*permissions: str, name: str = "editor") -> User:
-    """Make an account with some permissions, by their codenames."""
+    """Create a staff account with permissions, by their codenames."""
     account = User.objects.create_user(name, is_staff=True)
     for codename in permissions:
         account.user_permissions.add(Permission.objects.get(codename=codename))
@@ -20,10 +20,10 @@ def user(*permissions: str, name: str = "editor") -> User:
 
 
 def files(**named: bytes) -> list[SimpleUploadedFile]:
-    """Return files as a form takes them: files(lake__jpg=data)."""
+    """Return files for a form: files(lake__jpg=data) returns a file with the name lake.jpg."""
     return [SimpleUploadedFile(name.replace("__", "."), data) for name, data in named.items()]
 
 
-def send(client: Client, parent: ObjectId, sent: list[SimpleUploadedFile], **more: Any) -> Any:
-    """Upload files into a gallery as a script does; return the response."""
-    return client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": sent, **more}, headers=JSON)
+def send(client: Client, parent: ObjectId, uploads: list[SimpleUploadedFile], **more: Any) -> Any:
+    """Upload files to a gallery as the page's script does; return the response."""
+    return client.post(reverse("admin:nodes_photo_upload", args=[parent]), {"files": uploads, **more}, headers=JSON)

@@ -1,4 +1,4 @@
-"""Small pictures made on the spot: good ones, with every kind of metadata, and bad ones."""
+"""Small generated pictures, with every kind of metadata, and parts for malformed ones."""
 
 import io
 import struct
@@ -8,12 +8,12 @@ from PIL import ExifTags, Image, ImageDraw, PngImagePlugin
 
 Base, GPS, IFD = ExifTags.Base, ExifTags.GPS, ExifTags.IFD
 
-# What must be in no byte that is stored or served: serial numbers, and where it was taken.
+# Private metadata that must never be stored or served: serial numbers, names and locations.
 SECRETS = (b"SN-4711-BODY", b"SN-0815-LENS", b"OWNER-NAME", b"MAKER-NOTE", b"GPS-AREA", b"47.3769", b"GPSLatitude")
 
 
 def exif(orientation: int = 1, **more: Any) -> Image.Exif:
-    """Return EXIF as a camera writes it, place and serial numbers included."""
+    """Return EXIF as a camera writes it, including location and serial numbers."""
     block = Image.Exif()
     block[Base.Make], block[Base.Model], block[Base.Orientation] = "Nikon", "Nikon Z 8", orientation
     block[Base.DateTime], block[Base.ImageDescription] = "2024:06:01 12:00:00", more.get("description", "A lake")
@@ -33,29 +33,29 @@ def exif(orientation: int = 1, **more: Any) -> Image.Exif:
 
 
 def exif_with(tag: int, type: int, data: bytes) -> bytes:
-    """Return a TIFF block of `exif` in which one value about how the picture was taken is another, of a type by number."""
+    """Return the TIFF block of `exif()` with another value for one tag of the Exif IFD. `type` is a TIFF type number."""
     block = bytearray(exif().tobytes()[6:])
     order = ">" if block.startswith(b"MM") else "<"
     size = {2: 1, 5: 8, 10: 8, 12: 8}[type]
     (first,) = struct.unpack_from(f"{order}I", block, 4)
     (inner,) = struct.unpack_from(f"{order}I", block, _entry(block, first, IFD.Exif, order) + 8)
-    at = _entry(block, inner, tag, order)
-    struct.pack_into(f"{order}HII", block, at + 2, type, len(data) // size, len(block))
+    offset = _entry(block, inner, tag, order)
+    struct.pack_into(f"{order}HII", block, offset + 2, type, len(data) // size, len(block))
     return bytes(block) + data
 
 
 def _entry(block: bytes | bytearray, start: int, tag: int, order: str) -> int:
     (count,) = struct.unpack_from(f"{order}H", block, start)
-    places = [start + 2 + 12 * n for n in range(count)]
-    return next(at for at in places if struct.unpack_from(f"{order}H", block, at)[0] == tag)
+    offsets = [start + 2 + 12 * number for number in range(count)]
+    return next(offset for offset in offsets if struct.unpack_from(f"{order}H", block, offset)[0] == tag)
 
 
-# Bytes of a value, by the number of its type (TIFF 6.0, section 2).
+# Size of a value in bytes, by the number of its type (TIFF 6.0, section 2).
 TIFF_TYPES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
 
 def exif_block(tag: int, type: int, *, inner: bool) -> bytes:
-    """Return a TIFF block with one value of a type, at its beginning or among those about how the picture was taken."""
+    """Return a TIFF block with one value of a type, in the first IFD or, if `inner` is set, in the Exif IFD."""
     size = TIFF_TYPES[type]
     data = struct.pack("<II", 1, 2)[:size].ljust(8, b"\1")
     entry = struct.pack("<HHII", tag, type, 1, 64) if size > 4 else struct.pack("<HHI", tag, type, 1) + data[:4]
@@ -72,7 +72,7 @@ IPTC = b"Photoshop 3.0\x008BIM\x04\x04\0\0\0\0\0\x10\x1c\x02\x5a\0\x0847.3769\0"
 
 
 def image(size: tuple[int, int] = (60, 40), mode: str = "RGB", seed: int = 0) -> Image.Image:
-    """Return a picture whose left half is dark and whose right half is bright, with a red mark in the top left corner."""
+    """Return an image with a dark left half, a bright right half, and a red mark in the top left corner."""
     picture = Image.new(mode, size, 0)
     draw = ImageDraw.Draw(picture)
     colour: Any = {"L": 200, "P": 200, "1": 1}.get(mode, (200, 200, 200 - seed % 100, 255)[: len(picture.getbands())])
@@ -89,7 +89,7 @@ def encoded(format: str = "JPEG", picture: Image.Image | None = None, **options:
 
 
 def jpeg(orientation: int = 1, picture: Image.Image | None = None, **options: Any) -> bytes:
-    """Return a JPEG with EXIF, XMP, IPTC and a comment that give the place away."""
+    """Return a JPEG with EXIF, XMP, IPTC and a comment that reveal the location."""
     plain = encoded("JPEG", picture, exif=exif(orientation, **options), comment=b"47.3769", quality=90)
     xmp = b"http://ns.adobe.com/xap/1.0/\0" + XMP
     return plain[:2] + segment(0xE1, xmp) + segment(0xED, IPTC) + plain[2:]
@@ -100,7 +100,7 @@ def segment(code: int, body: bytes) -> bytes:
 
 
 def png(orientation: int = 1, picture: Image.Image | None = None) -> bytes:
-    """Return a PNG with texts before, and EXIF after the pixels."""
+    """Return a PNG with text chunks before the pixels and EXIF after them."""
     from photos.assets.png import chunk
 
     info = PngImagePlugin.PngInfo()
@@ -120,18 +120,18 @@ def avif(orientation: int = 1, picture: Image.Image | None = None, **options: An
 
 
 def box(name: bytes, *parts: bytes) -> bytes:
-    """Return a box of ISO's container."""
+    """Return a box of the ISO base media file format."""
     body = b"".join(parts)
     return struct.pack(">I4s", 8 + len(body), name) + body
 
 
 def avif_grid(size: tuple[int, int] = (128, 64), behind: bytes = b"", **options: Any) -> bytes:
-    """Return an AVIF of two cells, the same twice, and bytes behind them that belong to no item."""
+    """Return an AVIF grid of two identical cells. The bytes of `behind` follow them and belong to no item."""
     cell = encoded("AVIF", image((64, 64)), **options)
     data, coder = cell[cell.index(b"mdat") + 4 :], cell[(at := cell.index(b"av1C") - 4) : at + 12]
     head, pixels = box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf"), box(b"pixi", bytes(4), b"\3\x08\x08\x08")
     entries = [struct.pack(">IHH4sx", 2 << 24, n, 0, b"av01" if n > 1 else b"grid") for n in (1, 2, 3)]
-    wide, narrow = (box(b"ispe", bytes(4), struct.pack(">II", *one)) for one in (size, (64, 64)))
+    wide, narrow = (box(b"ispe", bytes(4), struct.pack(">II", *extent)) for extent in (size, (64, 64)))
     known = b"\0\1\2\1\2" + b"".join(struct.pack(">HB3B", n, 3, 3, 2, 0x84) for n in (2, 3))
 
     def meta(start: int) -> bytes:

@@ -1,4 +1,7 @@
-"""Editors who save dishes all the while, also in a process of the release before: `python -m tests.support.nodes.release`."""
+"""Editors who save dishes continuously, also in a process of the previous release.
+
+Usage: `python -m tests.support.nodes.release`.
+"""
 
 import random
 import sys
@@ -8,27 +11,28 @@ from contextlib import suppress
 import django
 from bson import ObjectId
 
-# Refusals in a row after which the process of the release before has nothing left to write.
+# After this many consecutive refusals, all dishes are upgraded, and the process of the previous release ends.
 REFUSALS = 40
 
 
-def saved_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
-    """Add a word to the notes of one of some dishes; return which, None if the save was not acknowledged."""
+def save_with_mark(ids: Sequence[ObjectId], mark: str) -> ObjectId | None:
+    """Add a word to the notes of a random dish; return its id, or None if the save was refused."""
     from nodes.errors import EditConflict, TooBusy
     from nodes.selectors import editable_nodes
     from nodes.services import editing
     from tests.support.nodes.build import EDITOR
 
-    one = random.choice(ids)
-    live = editable_nodes.load(one).live
+    dish_id = random.choice(ids)
+    live = editable_nodes.load(dish_id).live
     with suppress(EditConflict, TooBusy):
-        editing.save(EDITOR, one, live.nonce, {"detail.notes": f"{live.fields.get('detail.notes') or ''} {mark}"})
-        return one
+        notes = f"{live.fields.get('detail.notes') or ''} {mark}"
+        editing.save(EDITOR, dish_id, live.nonce, {"detail.notes": notes})
+        return dish_id
     return None
 
 
 def main() -> None:
-    """Save as the release before does, until nothing is taken any more; print what was acknowledged."""
+    """Save as the previous release does, until saves are refused; print the acknowledged saves."""
     django.setup()
     from nodes.errors import NewerVersion
     from tests.support.nodes.content import OldDish, registered
@@ -39,13 +43,13 @@ def main() -> None:
         while refused < REFUSALS:
             number += 1
             try:
-                one = saved_with_mark(ids, f"old{number}")
+                dish_id = save_with_mark(ids, f"old{number}")
             except NewerVersion:
                 refused += 1
             else:
                 refused = 0
-                if one:
-                    sys.stdout.write(f"{one} old{number}\n")
+                if dish_id:
+                    sys.stdout.write(f"{dish_id} old{number}\n")
                     sys.stdout.flush()
 
 

@@ -1,4 +1,7 @@
-"""Values that the fields of a content type take, made from its declaration: what is registered is covered by itself."""
+"""Valid values for the fields of a content type, generated from its declaration.
+
+Therefore tests cover every registered content type automatically.
+"""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,7 +20,7 @@ from nodes.content import NodeField, declared_fields, values
 from nodes.services.editing import empty_required_fields
 from tests.support.nodes.build import node
 
-# What is in texts: words, what markup and queries are written with, other scripts, line ends of every kind, spaces of others.
+# Pieces of texts: words, characters of markup and queries, other scripts, all kinds of line ends and spaces.
 PIECES = [
     *(
         "word",
@@ -41,24 +44,26 @@ PIECES = [
     *(" ", "  ", "\t", "\u2028", "\x0b", "\x85", "\xa0", "\u200b", "#", "-", "|"),
 ]
 LINES = ["\n", "\n\n", "\n\n", " \n"]
-# Every time that a form can tell, in every zone, to what the server keeps of it.
-FIRST, LAST = datetime(1000, 1, 2), datetime(9998, 12, 30)
-MOST = 4
+# The range of times that forms accept in every time zone.
+FIRST = datetime(1000, 1, 2)
+LAST = datetime(9998, 12, 30)
+# Maximum number of items in generated lists.
+MAX_ITEMS = 4
 
 
-def of(type: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy of everything that editors fill in of a type: {"detail.servings": 2, …}."""
-    given = {path: value(field) for path, field in declared_fields.own_fields(type)}
+def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy for all values that editors enter for a type, by path: {"detail.servings": 2, …}."""
+    strategies = {path: value(field) for path, field in declared_fields.own_fields(type)}
     if "detail.text" in declared_fields.declared(type):
-        given["detail.text"] = _texts(1_000, blank=True, lines=True)
-    return st.fixed_dictionaries(given)
+        strategies["detail.text"] = _texts(1_000, blank=True, lines=True)
+    return st.fixed_dictionaries(strategies)
 
 
-def least(type: str) -> dict[str, Any]:
-    """Return the simplest values of the fields that a type needs and has no default for, by path."""
-    known = declared_fields.declared(type)
+def minimal_values(type: str) -> dict[str, Any]:
+    """Return the simplest values for the required fields of a type that have no default, by path."""
+    declared = declared_fields.declared(type)
     return {
-        path: find(value(known[path]), lambda _value: True, settings=_SIMPLEST)
+        path: find(value(declared[path]), lambda _value: True, settings=_SIMPLEST)
         for path in empty_required_fields(type, {})
     }
 
@@ -67,40 +72,43 @@ _SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
 
 
 def value(field: models.Field) -> st.SearchStrategy[Any]:
-    """Return a strategy of the values of a declared field, as services take them; none of a class that is not known here."""
-    made = _value(field)
-    return st.none() | made if field.null else made
+    """Return a strategy for the values of a declared field. Fails for a field class without a strategy in _CLASSES."""
+    values = _value(field)
+    return st.none() | values if field.null else values
 
 
 def _value(field: models.Field) -> st.SearchStrategy[Any]:
     if isinstance(field, EmbeddedModelArrayField):
-        return st.lists(_part(field.embedded_model), min_size=not field.blank, max_size=MOST)
+        return st.lists(_part(field.embedded_model), min_size=not field.blank, max_size=MAX_ITEMS)
     if isinstance(field, EmbeddedModelField):
         return _part(field.embedded_model)
     if isinstance(field, ArrayField):
-        least, most = (field.size, field.size) if field.size else (int(not field.blank), field.max_size or MOST)
-        # An empty item of a list is none.
-        return st.lists(_value(field.base_field).filter(lambda one: one != ""), min_size=least, max_size=most)
-    return _plain(field).filter(lambda made: takes(field, made))
+        smallest, largest = (
+            (field.size, field.size) if field.size else (int(not field.blank), field.max_size or MAX_ITEMS)
+        )
+        # Empty items are dropped when a list is saved.
+        items = _value(field.base_field).filter(lambda item: item != "")
+        return st.lists(items, min_size=smallest, max_size=largest)
+    return _plain(field).filter(lambda candidate: is_valid(field, candidate))
 
 
 def _part(model: type[models.Model]) -> st.SearchStrategy[dict[str, Any]]:
-    known = [field for field in values.stored_fields(model) if not field.primary_key]
-    return st.fixed_dictionaries({field.attname: value(field) for field in known})
+    fields = [field for field in values.stored_fields(model) if not field.primary_key]
+    return st.fixed_dictionaries({field.attname: value(field) for field in fields})
 
 
 def _plain(field: models.Field) -> st.SearchStrategy[Any]:
     if field.flatchoices:
         return st.sampled_from([key for key, _name in field.flatchoices])
-    known = next((made for kind, made in _CLASSES if isinstance(field, kind)), None)
-    assert known, f"Say in {__name__} which values a {type(field).__name__} takes."
-    return known(field)
+    strategy = next((strategy for field_class, strategy in _CLASSES if isinstance(field, field_class)), None)
+    assert strategy, f"Add a strategy for {type(field).__name__} to _CLASSES in {__name__}."
+    return strategy(field)
 
 
-def takes(field: models.Field, made: Any) -> bool:
-    """Return whether Django's own field takes a value, with its validators."""
+def is_valid(field: models.Field, candidate: Any) -> bool:
+    """Return whether Django's field with its validators accepts a value."""
     try:
-        field.clean(made, None)
+        field.clean(candidate, None)
     except ValidationError:
         return False
     return True
@@ -108,24 +116,24 @@ def takes(field: models.Field, made: Any) -> bool:
 
 def _texts(length: int, *, blank: bool, lines: bool) -> st.SearchStrategy[str]:
     pieces = st.lists(st.sampled_from(PIECES + LINES if lines else PIECES), max_size=8)
-    found = pieces.map(lambda found: "".join(found)[:length])
-    # A text that shows nothing is empty.
-    return found if blank else found.filter(lambda text: not is_blank(text))
+    texts = pieces.map(lambda parts: "".join(parts)[:length])
+    # A text without visible characters counts as empty.
+    return texts if blank else texts.filter(lambda text: not is_blank(text))
 
 
 def _string(field: models.Field) -> st.SearchStrategy[str]:
-    # Of one line what stands around it is no part of it.
+    # Surrounding spaces of a single line are dropped when it is saved.
     return _texts(field.max_length or 1_000, blank=field.blank, lines=False).map(str.strip)
 
 
 def _integer(field: models.Field) -> st.SearchStrategy[int]:
-    least, most = connection.ops.integer_field_range(field.get_internal_type())
-    return st.integers(least, most)
+    smallest, largest = connection.ops.integer_field_range(field.get_internal_type())
+    return st.integers(smallest, largest)
 
 
 def _decimal(field: models.Field) -> st.SearchStrategy[Decimal]:
-    most = Decimal(10) ** (field.max_digits - field.decimal_places) - 1
-    return st.decimals(-most, most, places=field.decimal_places, allow_nan=False)
+    largest = Decimal(10) ** (field.max_digits - field.decimal_places) - 1
+    return st.decimals(-largest, largest, places=field.decimal_places, allow_nan=False)
 
 
 def _moment(moment: datetime) -> datetime:
@@ -151,8 +159,8 @@ _CLASSES: list[tuple[type[models.Field], Any]] = [
 ]
 
 
-def home(type: str) -> ObjectId | None:
-    """Return where a node of a type may stand: the top level, else a section that is made."""
+def create_parent(type: str) -> ObjectId | None:
+    """Return None if a node of a type can be at the top level, else the id of a new section that can contain it."""
     if content.may_hold(None, type):
         return None
     for section in content.types():
