@@ -29,7 +29,7 @@ def mark_stale(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     if response.get("Content-Type", "").startswith("text/html"):
         with translation.override(response.get("Content-Language")):
-            line = loader.render_to_string("errors/_stale_page.html").encode()
+            line = loader.render_to_string("errors/_stale.html").encode()
         response.content = _BODY_START.sub(lambda match: match[0] + line, response.content, count=1)
         response["Content-Length"] = str(len(response.content))
     return response
