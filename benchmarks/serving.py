@@ -104,7 +104,7 @@ def main() -> None:
 
         web.require_wrk()
         _name, post = next(pages.measured_pages())
-        usable = cores.usable()
+        usable = cores.usable_cores()
         all_ways = list(ways(usable, settings.REQUESTS_AT_ONCE, gunicorn_conf.SPARE_THREADS))
         for way in all_ways:
             _start(way, folder, servers)

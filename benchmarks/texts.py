@@ -31,15 +31,15 @@ def main() -> int:
 
 def _shorten_to_limit(source: str) -> str:
     """Shorten a text to just below the limit of marks, beyond which it wouldn't be rendered at all."""
-    marks = limits.marks(source)
-    return source[: len(source) * limits.MOST_MARKS * 99 // (marks * 100)] if marks > limits.MOST_MARKS else source
+    marks = limits.count_marks(source)
+    return source[: len(source) * limits.MAX_MARKS * 99 // (marks * 100)] if marks > limits.MAX_MARKS else source
 
 
 def _render_seconds(source: str) -> float:
     """Return the CPU seconds that a save takes for a text as Markdown or as HTML, whichever is slower."""
 
     def derive(html: str) -> None:
-        text.plain(html, 200_000)
+        text.html_to_text(html, 200_000)
         text.excerpt(html, 40)
 
     return max(
@@ -52,8 +52,8 @@ def _compare_seconds(base: str, mine: str, theirs: str) -> float:
     """Return the CPU seconds of the slowest of a merge and two comparisons by words."""
     return max(
         _cpu_seconds(lambda: merge.merge(base, mine, theirs)),
-        _cpu_seconds(lambda: diff.words(base, mine)),
-        _cpu_seconds(lambda: diff.words(mine, theirs)),
+        _cpu_seconds(lambda: diff.diff_words(base, mine)),
+        _cpu_seconds(lambda: diff.diff_words(mine, theirs)),
     )
 
 

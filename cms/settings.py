@@ -18,7 +18,7 @@ THEME_DIR = BASE_DIR / env.THEME
 # The port of `manage.py serve` (make run).
 PORT = env.PORT
 # Worker processes of the web server.
-WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.workers()
+WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.default_workers()
 
 # The hosts of the site. Defaults that are only safe on one's own machine depend on LOCAL.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS

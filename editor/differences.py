@@ -135,9 +135,9 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Nam
     field = declared_fields.declared(type).get(path)
     way = declared_fields.merge_strategy(type, path)
     if is_text(path, type) or way == ITEMS:
-        rows = alignment.item_rows([one.text for one in olds], [one.text for one in news], budget)
+        rows = alignment.align_items([one.text for one in olds], [one.text for one in news], budget)
     elif way in (PART, PARTS) or path == "tags":
-        pairs = alignment.aligned([one.key for one in olds], [one.key for one in news], budget)
+        pairs = alignment.align([one.key for one in olds], [one.key for one in news], budget)
         rows = [_keyed(pair, olds, news, budget) for pair in pairs]
         rows = [row for row in rows if path != "tags" or row.kind != "same"]
     else:
@@ -167,7 +167,7 @@ def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
     way = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)
     if way == TEXT:
-        for part in diff.paragraphs(text, alignment.MOST_PARAGRAPHS):
+        for part in diff.split_paragraphs(text, alignment.MAX_PARAGRAPHS):
             yield _Item(part, part, tuple(dict.fromkeys(_PHOTO.findall(part))))
     elif way in (PART, PARTS) and field:
         for one in value if isinstance(value, list) else [value] if value is not None else []:
@@ -193,16 +193,16 @@ def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Bud
     before = olds[pair.old] if pair.old is not None else _Item("", "")
     after = news[pair.new] if pair.new is not None else _Item("", "")
     if before.fields is None and after.fields is None:
-        return alignment.row(pair, alignment.replaced(before.text, after.text))
+        return alignment.make_row(pair, alignment.whole_change(before.text, after.text))
     pieces: list[Change] = []
     old = before.fields or {}
     new = after.fields or {}
     for name in {**old, **new}:
         if old.get(name) or new.get(name):
-            said = diff.words(old.get(name, ""), new.get(name, ""), budget)
+            said = diff.diff_words(old.get(name, ""), new.get(name, ""), budget)
             line_end = "\n" if pieces else ""
             pieces += [Change("equal", f"{line_end}{name}: "), *said]
-    row = alignment.row(pair, pieces)
+    row = alignment.make_row(pair, pieces)
     return Row(row.kind, pair, row.old if before.fields else (), row.new if after.fields else ())
 
 
@@ -210,7 +210,9 @@ def _value(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) 
     """Return the row of a single value: with a `budget` by its words, else as a whole."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
-    return alignment.row(pair, diff.words(before, after, budget) if budget else alignment.replaced(before, after))
+    return alignment.make_row(
+        pair, diff.diff_words(before, after, budget) if budget else alignment.whole_change(before, after)
+    )
 
 
 def _names(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list[str], list[str]]:

@@ -29,7 +29,7 @@ from editor.fields import (
     accept_long_input,
 )
 from editor.parts import PartsField, is_left_alone
-from marginalia.markup.characters import newlines
+from marginalia.markup.characters import normalize_newlines
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering, tags
 from nodes.content import HTML, MARKDOWN, declared_fields
@@ -257,7 +257,7 @@ class NodeForm(forms.Form):
     def broken_references(self) -> list[texts.BrokenReference]:
         """Return what the text, as the form shows it, names that readers cannot see."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
-        source = newlines(source)
+        source = normalize_newlines(source)
         sees_photos = access.may_see_photos(self.user)
         sees_all = access.sees_all(self.user)
         render = partial(rendering.to_html, source, format)

@@ -6,8 +6,8 @@ from django.http import HttpRequest
 
 from editor.forms import NodeForm
 from marginalia.markup import text
-from marginalia.markup.characters import newlines
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.characters import normalize_newlines
+from marginalia.markup.inserts.reading import TextInserts
 from nodes import links, rendering
 from nodes.content import MARKDOWN
 from nodes.models import Node
@@ -38,8 +38,8 @@ def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
         return str(form[name].value() or "").strip() if name in form.fields else ""
 
     host = links.origin(request).partition("//")[2]
-    html = rendering.to_html(newlines(said("text")[:BEGINNING]), said("format") or MARKDOWN)
-    excerpt = text.excerpt(Inserts(html).plain(), EXCERPT_WORDS)
+    html = rendering.to_html(normalize_newlines(said("text")[:BEGINNING]), said("format") or MARKDOWN)
+    excerpt = text.excerpt(TextInserts(html).plain(), EXCERPT_WORDS)
     photo = (pictures.default(node) if node else None) or pictures.site_default()
     usual = addresses.square_path(photo, 160) if photo else ""
     chosen = form.fields["picture"].widget.chosen(said("picture")) if "picture" in form.fields else None

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from editor import choosing
 from editor.forms import FIELDS, form_of
 from editor.site import actor
-from marginalia.markup.characters import newlines
+from marginalia.markup.characters import normalize_newlines
 from marginalia.markup.markdown import limits
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
@@ -45,7 +45,7 @@ def show_typed(request: HttpRequest) -> JsonResponse:
         return JsonResponse({}, status=400)
     node_id = ObjectId(node) if ObjectId.is_valid(node) else None
     access.check_may_type(request.user, type, node_id)
-    sent = newlines("\n".join(request.POST.values()))
+    sent = normalize_newlines("\n".join(request.POST.values()))
     if not _may_preview(request.user, sent):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
     shown = _typed(request, type, node_id)
@@ -139,7 +139,7 @@ def _choice(photo: Any) -> dict[str, Any]:
 
 def _may_preview(user: Any, text: str) -> bool:
     """Return whether an account may see one more preview now, and count it."""
-    marks = limits.marks(text)
+    marks = limits.count_marks(text)
     return all(
         rate_limit.allow(f"nodes.preview.{more}:{user.pk}", limit=most, seconds=SECONDS, token=secrets.token_hex(8))
         for more, most in PREVIEWS.items()

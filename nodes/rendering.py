@@ -64,15 +64,17 @@ def for_readers(clean: str, language: str, *, is_page: bool = False) -> str:
     `is_page`: the HTML is the text of a page. Its footnotes appear next to their lines, not in a list at the end, and its
     headings link to themselves. The result is cached in process.
     """
-    smart = typography.smart_html(clean, language)
+    smart = typography.smarten_html(clean, language)
     with override(language):
-        page_html = anchors.linked(margin.noted(smart), _("Link to this section")) if is_page else smart
+        page_html = (
+            anchors.link_headings(margin.add_margin_notes(smart), _("Link to this section")) if is_page else smart
+        )
         return _label_footnotes(_CODE.sub(_CodeRenderer(), page_html))
 
 
 def line(text: str) -> str:
     """Return a title or a summary, as plain text, with the punctuation of the active language."""
-    return typography.smart(text, get_language() or "en")
+    return typography.smarten(text, get_language() or "en")
 
 
 class _CodeRenderer:
@@ -92,7 +94,7 @@ class _CodeRenderer:
             return formula or match[0]
         if not is_block or len(source) > self._code:
             return match[0]
-        coloured = code.highlighted(source, language)
+        coloured = code.highlight_code(source, language)
         self._code -= len(source) if coloured else 0
         return f'<pre><code class="language-{language}">{coloured}</code></pre>' if coloured else match[0]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from bson import ObjectId
 
-from marginalia.markup.html.references import Names
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.html.references import ReferencedNames
+from marginalia.markup.inserts.reading import TextInserts
 from nodes.content import PhotoField, declared_fields
 from nodes.models import BaseNode, Photo, stored_site
 from photos import texts
@@ -33,7 +33,7 @@ def lead(node: BaseNode) -> Photo | None:
     photo = chosen(node)
     if photo is None or not (html := texts.clean_html(node)):
         return photo
-    names = texts.find_names(Inserts(html))
+    names = texts.find_names(TextInserts(html))
     photos = texts.public_targets(names).photos if names.shown else {}
     return None if any(photos[name].pk == photo.pk for name in names.shown if name in photos) else photo
 
@@ -79,5 +79,5 @@ def logos() -> tuple[Photo | None, Photo | None]:
 
 def _public_photos(ids: Sequence[ObjectId]) -> dict[ObjectId | None, Photo]:
     names = tuple(sorted({str(photo_id) for photo_id in ids}))
-    photos = texts.public_targets(Names(names, (), ())).photos if names else {}
+    photos = texts.public_targets(ReferencedNames(names, (), ())).photos if names else {}
     return {photo.pk: photo for photo in photos.values()}

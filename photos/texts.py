@@ -18,8 +18,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 
 from marginalia.markup.html import references
-from marginalia.markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Names
-from marginalia.markup.inserts.reading import Inserts, may_have_any
+from marginalia.markup.html.references import NO_TAGS, ImageRef, LinkRef, ReferencedNames
+from marginalia.markup.inserts.reading import TextInserts, may_have_inserts
 from marginalia.mongo.clock import now
 from nodes import rendering, tags
 from nodes.content import declared_fields
@@ -69,7 +69,9 @@ def body(node: BaseNode, *, is_feed: bool = False) -> SafeString:
 def iframe_origins(node: BaseNode) -> list[str]:
     """Return the origins of other sites that the node's texts can show in iframes."""
     return sorted(
-        frozenset().union(*(inserts.frames for inserts in (Inserts(clean_html(node)), *_field_inserts(node))))
+        frozenset().union(
+            *(inserts.iframe_origins for inserts in (TextInserts(clean_html(node)), *_field_inserts(node)))
+        )
     )
 
 
@@ -78,9 +80,9 @@ def field_insert_names(node: BaseNode) -> frozenset[str]:
     return frozenset().union(*(inserts.names for inserts in _field_inserts(node)))
 
 
-def _field_inserts(node: BaseNode) -> Iterator[Inserts]:
+def _field_inserts(node: BaseNode) -> Iterator[TextInserts]:
     fields = declared_fields.markdown_texts(node.metadata.type, node.metadata.detail)
-    return (Inserts(rendering.of_field(field.text)) for field in fields if may_have_any(field.text))
+    return (TextInserts(rendering.of_field(field.text)) for field in fields if may_have_inserts(field.text))
 
 
 def clean_html(node: BaseNode) -> str:
@@ -95,36 +97,36 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
 
     The process caches the lookups.
     """
-    inserts = Inserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
+    inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
     targets = public_targets(names) if names else NO_TARGETS
-    return SafeString(_resolve(inserts.shown(InsertSource(targets.photos), is_feed=is_feed), targets))
+    return SafeString(_resolve(inserts.render(InsertSource(targets.photos), is_feed=is_feed), targets))
 
 
 def first_photo(html: str) -> Photo | None:
     """Return the first photo in a clean text that readers can see; None without one. The process caches the lookups."""
-    names = find_names(Inserts(html))
+    names = find_names(TextInserts(html))
     photos = public_targets(names).photos if names.shown else {}
     return next((photos[name] for name in names.shown if name in photos), None)
 
 
-def find_names(inserts: Inserts) -> Names:
+def find_names(inserts: TextInserts) -> ReferencedNames:
     """Return the names in a clean text, those of inserts last, at most as many as are looked up."""
     limit = reference_selectors.MOST_REFERENCES
-    in_text = references.names(inserts.html, limit)
+    in_text = references.find_names(inserts.html, limit)
     in_inserts = inserts.references
     if not in_inserts:
         return in_text
     photos = sorted(map(str, in_inserts.photos))
     nodes = sorted(map(str, in_inserts.nodes))
-    return Names(
+    return ReferencedNames(
         tuple(dict.fromkeys((*in_text.photos, *photos)))[:limit],
         tuple(dict.fromkeys((*in_text.nodes, *nodes)))[:limit],
         tuple(dict.fromkeys((*in_text.shown, *photos)))[:limit],
     )
 
 
-def public_targets(names: Names) -> Targets:
+def public_targets(names: ReferencedNames) -> Targets:
     """Return the targets of these names that readers can see now. The process caches the result."""
     moment = now()
     sections = tree.current()
@@ -142,15 +144,15 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
 
     `sees_photos`: whether the editor can see all photos. `sees_all`: whether the editor can know why something is not public.
     """
-    inserts = Inserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
+    inserts = TextInserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
     names = find_names(inserts)
     public = public_targets(names) if names else NO_TARGETS
     photos = stored_photos.by_references(names.photos) if sees_photos else public.photos
     targets = Targets(photos, public.nodes, _marks(names, photos, sees_all=sees_all))
-    return SafeString(_resolve(inserts.shown(InsertSource(photos), faults=True), targets))
+    return SafeString(_resolve(inserts.render(InsertSource(photos), faults=True), targets))
 
 
-def _marks(names: Names, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
+def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
     """Return why readers cannot see a target, by name. Targets that readers can see are omitted."""
     ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
     ids |= {name: photo.pk for name, photo in photos.items()}
@@ -191,7 +193,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
             lines.setdefault(unquote(name), []).append(number)
     if not lines:
         return []
-    inserts = Inserts(render())
+    inserts = TextInserts(render())
     names = find_names(inserts)
     photos = stored_photos.by_references(names.photos) if sees_photos else public_targets(names).photos
     marks = _marks(names, photos, sees_all=sees_all)
@@ -202,7 +204,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
     }
     titles = reference_selectors.titles(set(ids.values()) if sees_all else (), of_photos=sees_photos)
     words: dict[str, list[str]] = {}
-    for mention in references.mentions(inserts.html):
+    for mention in references.find_mentions(inserts.html):
         words.setdefault(mention.name, []).append(mention.words)
     broken = []
     for name, reason in marks.items():
@@ -271,9 +273,9 @@ def _resolve(html: str, targets: Targets) -> str:
         mark = targets.marks.get(ref.name)
         if mark:
             return '<span class="broken-link">', format_html(" <small>({})</small></span>", mark)
-        return ref.to(url) if url else WORDS_ALONE
+        return ref.to(url) if url else NO_TAGS
 
-    return references.resolve(html, image, link)
+    return references.resolve_references(html, image, link)
 
 
 def _url(ref: LinkRef, targets: Targets) -> str:

@@ -335,7 +335,7 @@ class Importer:
         """Return the excerpt of a post. Return "" if it only repeats the beginning of the text."""
         excerpt = convert(item.excerpt, item.link or export.site.url, PostLibrary(export.old, {}, item.id))
         summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
-        beginning = " ".join(text.plain(clean).split())
+        beginning = " ".join(text.html_to_text(clean).split())
         return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:

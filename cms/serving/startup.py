@@ -21,7 +21,7 @@ from cms.environment.secret import load_or_create_secret
 from cms.serving import web_server
 from marginalia.local.claims import Claim, Claimed
 from marginalia.local.ports import is_free, listener
-from marginalia.local.processes import Restarted, command_line, guarded
+from marginalia.local.processes import RestartingProcess, command_line, start_guarded
 from marginalia.mongo import indexes
 from nodes.models import Node
 
@@ -40,16 +40,16 @@ def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
     """Claim a var folder for one run. Raises CannotServe with the process id if another run has claimed it."""
     claim = Claim(path)
     try:
-        claim.take()
+        claim.acquire()
     except Claimed as claimed:
         pid = claimed.facts.get("pid", "unknown")
         address = claimed.facts.get("url", "unknown")
         raise CannotServe(f"Process {pid} serves this site already, at {address}.") from claimed
-    claim.say(url=url)
+    claim.record(url=url)
     try:
         yield claim
     finally:
-        claim.say(url=url, ending=True)
+        claim.record(url=url, ending=True)
         claim.release()
 
 
@@ -159,14 +159,14 @@ def _collect_static(stamp: Path) -> None:
 def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
     """Start the web server on this loopback port; return its guard. The guard shares the claim until the server has ended."""
     command = web_server.gunicorn_command("cms.wsgi:application", port)
-    return guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
+    return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
-def create_worker(claim: Claim) -> Restarted:
+def create_worker(claim: Claim) -> RestartingProcess:
     """Return the worker process, which runs jobs such as emails. `ensure_running` starts it."""
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]
     log = settings.VAR_DIR / "log" / "work.log"
-    return Restarted(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
+    return RestartingProcess(command, log=log, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
 
 def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:

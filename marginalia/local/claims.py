@@ -33,7 +33,7 @@ class Claim:
         self.path = path
         self.descriptor = -1
 
-    def take(self, patience: float = NOTICING_SECONDS) -> dict[str, Any]:
+    def acquire(self, patience: float = NOTICING_SECONDS) -> dict[str, Any]:
         """Take the claim and return what its last owner said.
 
         Waits `patience` seconds for another owner, and longer for one that ends or was killed. Raises Claimed.
@@ -52,7 +52,7 @@ class Claim:
         self.descriptor = descriptor
         return _read(self.path)
 
-    def say(self, **facts: Any) -> None:
+    def record(self, **facts: Any) -> None:
         """Replace what the owner, this process, says of itself."""
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)

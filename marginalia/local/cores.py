@@ -7,7 +7,7 @@ from pathlib import Path
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
-def usable() -> int:
+def usable_cores() -> int:
     """Return the cores that the scheduler and the container's quota leave to this process: part of one counts as one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
@@ -17,9 +17,9 @@ def usable() -> int:
     return min(cores, -(-microseconds // period))
 
 
-def workers() -> int:
+def default_workers() -> int:
     """Return how many worker processes the web server starts unless WEB_CONCURRENCY sets a number.
 
     One for each core, because Python runs one thread of a process at a time; two at least, so that one can fail.
     """
-    return max(2, usable())
+    return max(2, usable_cores())

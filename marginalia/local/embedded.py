@@ -28,7 +28,7 @@ from marginalia.local.processes import PAUSE_SECONDS, command_line, is_alive
 USER = "marginalia"
 
 
-class Owned(MongodError):
+class OwnedElsewhere(MongodError):
     """Another process runs the server of this folder."""
 
 
@@ -68,14 +68,14 @@ class Embedded:
         `patience` is how many seconds another owner has to end; one that ends already has more.
         """
         try:
-            before = self._claim.take(patience)
+            before = self._claim.acquire(patience)
         except Claimed as claimed:
             owner = claimed.facts.get("pid", 0)
             who = f"Process {owner} ({command_line(owner)[-80:]})"
-            raise Owned(f"{who} runs the MongoDB of {self.var} already: end it first.") from claimed
+            raise OwnedElsewhere(f"{who} runs the MongoDB of {self.var} already: end it first.") from claimed
         try:
             self._owner = os.getpid()
-            self._claim.say()
+            self._claim.record()
             port = before["port"] if before.get("folder") == str(self.var) and is_free(before["port"]) else 0
             self._password = secrets.token_urlsafe(32)
             self._server = Mongod(
@@ -109,7 +109,7 @@ class Embedded:
         if self._owner != os.getpid():
             return
         if self._server:
-            self._claim.say(ending=True, folder=str(self.var), port=self._server.port)
+            self._claim.record(ending=True, folder=str(self.var), port=self._server.port)
             self._server.stop()
         self._claim.release()
         self._owner = 0
@@ -118,7 +118,7 @@ class Embedded:
     def _start(self) -> State:
         server = self._server
         assert server is not None
-        _wait_for_the_data(server)
+        _wait_for_data_folder(server)
         server.start()
         try:
             uri = initiate([server]).replace("://", f"://{USER}:{self._password}@") + "&authSource=admin"
@@ -130,7 +130,7 @@ class Embedded:
             server.stop()
             raise MongodError(f"mongod started and does not answer: {error}") from error
         assert server.pid is not None
-        self._claim.say(uri=uri, mongod=server.pid, port=server.port, folder=str(self.var))
+        self._claim.record(uri=uri, mongod=server.pid, port=server.port, folder=str(self.var))
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
     def _key(self) -> Path:
@@ -144,16 +144,16 @@ class Embedded:
         return key
 
 
-_one_thread = threading.Lock()
-_known: dict[Path, Embedded] = {}
+_start_lock = threading.Lock()
+_instances: dict[Path, Embedded] = {}
 
 
-def of(var: Path) -> Embedded:
+def for_folder(var: Path) -> Embedded:
     """Return this process's one object for the server of this var folder; what it started ends with the process."""
-    if var not in _known:
-        _known[var] = Embedded(var)
-        atexit.register(_known[var].stop)
-    return _known[var]
+    if var not in _instances:
+        _instances[var] = Embedded(var)
+        atexit.register(_instances[var].stop)
+    return _instances[var]
 
 
 def uri_for(var: Path) -> str:
@@ -163,13 +163,13 @@ def uri_for(var: Path) -> str:
     Raises MongodError.
     """
     deadline = time.monotonic() + START_SECONDS
-    with _one_thread:
+    with _start_lock:
         while True:
             try:
-                if state := of(var).running():
+                if state := for_folder(var).running():
                     return state.uri
-                return of(var).start(patience=0).uri
-            except Owned:  # by a process that is just starting it
+                return for_folder(var).start(patience=0).uri
+            except OwnedElsewhere:  # by a process that is just starting it
                 if time.monotonic() > deadline:
                     raise
             except PermissionError as error:
@@ -177,7 +177,7 @@ def uri_for(var: Path) -> str:
             time.sleep(0.05)
 
 
-def _wait_for_the_data(server: Mongod) -> None:
+def _wait_for_data_folder(server: Mongod) -> None:
     """Wait for a mongod that just ends, or was killed, to let go of the data folder. Raises MongodError."""
     deadline = time.monotonic() + STOP_SECONDS
     pid = server.pid

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-STARTER = 0  # standard input
+STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
@@ -36,8 +36,8 @@ def main() -> int:
         start_new_session=True,
     )
     while child.poll() is None:
-        ready, _, _ = select.select([STARTER, woken], [], [])
-        if STARTER in ready or os.read(woken, 1)[0] != signal.SIGCHLD:
+        ready, _, _ = select.select([STARTER_PIPE, woken], [], [])
+        if STARTER_PIPE in ready or os.read(woken, 1)[0] != signal.SIGCHLD:
             child.send_signal(death_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=float(grace))

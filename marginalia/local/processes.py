@@ -15,7 +15,7 @@ PAUSE_SECONDS = 5.0  # between two starts of a process that ends by itself
 LOG_BYTES = 10_000_000
 
 
-def guarded(
+def start_guarded(
     command: Sequence[str],
     *,
     grace: float,
@@ -43,14 +43,14 @@ def guarded(
     )
 
 
-def end(guard: subprocess.Popen[bytes]) -> None:
+def stop(guard: subprocess.Popen[bytes]) -> None:
     """End a guarded command and wait until it is gone."""
     assert guard.stdin is not None
     guard.stdin.close()
     guard.wait()
 
 
-class Restarted:
+class RestartingProcess:
     """A guarded command that is started again when it has ended, its output kept in a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
@@ -66,13 +66,13 @@ class Restarted:
         if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
             return
         with open_log(self._log) as output:
-            self._process = guarded(self._command, grace=self._grace, claims=self._claims, output=output)
+            self._process = start_guarded(self._command, grace=self._grace, claims=self._claims, output=output)
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def end(self) -> None:
         """End the command and wait until it is gone."""
         if self._process is not None:
-            end(self._process)
+            stop(self._process)
 
 
 def open_log(path: Path) -> IO[bytes]:

@@ -14,7 +14,7 @@ IDEOGRAPHS: Final = (
 UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 # Characters without width inside words: soft hyphens, joiners, marks of direction, selectors of variants.
-_WITHOUT_WIDTH = re.compile(
+_ZERO_WIDTH = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
 # The apostrophe of keyboards, quotation marks used for it, and the letters of some languages that look like it.
@@ -51,9 +51,9 @@ def scrub(text: str) -> str:
     return _UNWANTED.sub("", text).replace("\x0c", " ")
 
 
-def searchable(text: str) -> str:
+def normalize_for_search(text: str) -> str:
     """Return `text` as words in it are compared: one kind of apostrophe, and no characters without width."""
-    return _APOSTROPHES.sub("\u2019", _WITHOUT_WIDTH.sub("", text))
+    return _APOSTROPHES.sub("\u2019", _ZERO_WIDTH.sub("", text))
 
 
 def unescape(text: str) -> str:
@@ -63,12 +63,12 @@ def unescape(text: str) -> str:
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
-def newlines(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Return `text` with CRLF (as browsers send it) and CR turned into LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def cut(text: str, length: int) -> str:
+def truncate(text: str, length: int) -> str:
     """Return at most `length` characters from the start of `text`.
 
     A base letter is never split from its marks, nor an emoji sequence.
@@ -92,11 +92,11 @@ def _continues(text: str, index: int) -> bool:
         or before == "\u200d"
         or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
         or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags
-        or ("\U0001f1e6" <= character <= "\U0001f1ff" and _odd_indicators(text, index))
+        or ("\U0001f1e6" <= character <= "\U0001f1ff" and _follows_odd_indicators(text, index))
     )
 
 
-def _odd_indicators(text: str, index: int) -> bool:
+def _follows_odd_indicators(text: str, index: int) -> bool:
     """Tell whether an odd number of regional indicators stands right before `index`: the one there ends a flag."""
     start = index
     while start > 0 and "\U0001f1e6" <= text[start - 1] <= "\U0001f1ff":

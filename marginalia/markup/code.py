@@ -14,8 +14,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
 
-LONGEST: Final = 3_000  # characters of a block
-_SLOW: Final = re.compile(r"\s{50}|[^\n]{301}")
+MAX_LENGTH: Final = 3_000  # characters of a block
+_SLOW_TO_LEX: Final = re.compile(r"\s{50}|[^\n]{301}")
 # By what is written after ```, the lexer of Pygments. Java's is too slow: 0.5 s.
 LANGUAGES: Final = {
     **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
@@ -47,10 +47,10 @@ _CLASSES: Final[dict[_TokenType, str]] = {
 }
 
 
-def highlighted(code: str, language: str) -> str | None:
+def highlight_code(code: str, language: str) -> str | None:
     """Return code as HTML with its parts in classes; None where it is shown plain."""
     name = LANGUAGES.get(language.lower())
-    if not name or len(code) > LONGEST or _SLOW.search(code):
+    if not name or len(code) > MAX_LENGTH or _SLOW_TO_LEX.search(code):
         return None
     return "".join(_spans(code, name))
 
@@ -58,7 +58,7 @@ def highlighted(code: str, language: str) -> str | None:
 def _spans(code: str, name: str) -> Iterator[str]:
     run, kind = "", ""
     for token, text in _lexer(name).get_tokens(code):
-        found = _class(token)
+        found = _css_class(token)
         if found != kind:
             yield _span(run, kind)
             run = ""
@@ -73,7 +73,7 @@ def _span(text: str, kind: str) -> str:
 
 
 @lru_cache
-def _class(token: _TokenType) -> str:
+def _css_class(token: _TokenType) -> str:
     return next((_CLASSES[one] for one in reversed(token.split()) if one in _CLASSES), "")
 
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-LONGEST: Final = 2_000  # characters of a directive
+MAX_LENGTH: Final = 2_000  # characters of a directive
 
 # As a block of Markdown, by its first character that is not white space to the end of its line.
 _LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
-_SPELLED: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
+_DIRECTIVE: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(
     r"""[ \t]*+([a-z][a-z0-9_-]{0,39})=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^\s"'{}]++)(?=[ \t]|\Z)"""
 )
@@ -24,13 +24,13 @@ _INDENT: Final = re.compile(r" {0,3}(?=:)")
 class Line(NamedTuple):
     """A line that is a directive: `spelled` is its name with its attributes, "" where it ends a container."""
 
-    spelled: str
+    source: str
     is_container: bool
 
 
-def line(text: str) -> Line | None:
+def parse_line(text: str) -> Line | None:
     """Return the directive that a line, without its indentation, is; None for any other line."""
-    if not text.startswith("::") or len(text) > LONGEST or not (found := _LINE.fullmatch(text)):
+    if not text.startswith("::") or len(text) > MAX_LENGTH or not (found := _LINE.fullmatch(text)):
         return None
     colons = found[1]
     name = found[2]
@@ -48,7 +48,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
     Values with spaces stand in quotation marks, single or double, in which a backslash takes the next character as it is.
     Raises ValueError, with what cannot be read, for one that is spelled otherwise or says an attribute twice.
     """
-    found = _SPELLED.fullmatch(spelled) if len(spelled) <= LONGEST else None
+    found = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
     if not found:
         raise ValueError(spelled[:100])
     rest = (found[2] or "").rstrip()
@@ -64,19 +64,19 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
     return found[1], attributes
 
 
-def write(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
+def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
     """Return a directive as Markdown, a container where there is `content`, which `parse` reads as it was."""
-    spelled = spell(name, attributes)
+    spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 
 
-def spell(name: str, attributes: Mapping[str, object]) -> str:
+def format_directive(name: str, attributes: Mapping[str, object]) -> str:
     """Return name and attributes as `parse` reads them."""
-    pairs = " ".join(f"{key}={_value(str(value))}" for key, value in attributes.items())
+    pairs = " ".join(f"{key}={_quote_value(str(value))}" for key, value in attributes.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
 
-def _value(value: str) -> str:
+def _quote_value(value: str) -> str:
     value = " ".join(value.split())
     if _PLAIN.fullmatch(value):
         return value
@@ -92,7 +92,7 @@ class Fences(NamedTuple):
     is_balanced: bool
 
 
-def fences(text: str) -> Fences:
+def find_fences(text: str) -> Fences:
     """Return the containers of Markdown `text`.
 
     Goes by lines alone, as merging does: what stands in lists and quotations is no container here.
@@ -118,10 +118,10 @@ def fences(text: str) -> Fences:
             code = ""
             if shows_one:
                 spans.append((code_from, begin + len(each)))
-        elif (indent := _INDENT.match(each)) and (found := line(each[indent.end() :])) and found.is_container:
+        elif (indent := _INDENT.match(each)) and (found := parse_line(each[indent.end() :])) and found.is_container:
             if code:
                 shows_one = True
-            elif found.spelled:
+            elif found.source:
                 opened.append(begin)
             elif opened:
                 start = opened.pop()

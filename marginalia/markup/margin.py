@@ -21,7 +21,7 @@ _REF: Final = re.compile(r'<sup class="footnote-ref"><a id="[^"]+" href="#([^"]+
 _BACK: Final = re.compile(r' ?<a class="footnote-back" href="[^"]*">[^<]*(?:<sup>\d+</sup>)?</a>')
 # Each attribute whole: what one says may end as another begins.
 _ATTRIBUTE: Final = re.compile(r' ([a-z-]+)="[^"]*"')
-_PHRASING: Final = tags.names(
+_PHRASING: Final = tags.tag_set(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q s samp small span strong sub sup time u var wbr"
 )
 
@@ -34,7 +34,7 @@ class _Element(NamedTuple):
     end: int
 
 
-def noted(clean: str) -> str:
+def add_margin_notes(clean: str) -> str:
     """Return a clean text with each footnote where it is first referred to, and the list of them for paper."""
     if START not in clean:
         return clean
@@ -47,7 +47,7 @@ def noted(clean: str) -> str:
     at = 0
     for block in blocks:
         if block is listed:
-            pieces += clean[at : block.start], _for_paper(clean[block.start : block.end])
+            pieces += clean[at : block.start], _list_for_paper(clean[block.start : block.end])
             at = block.end
             continue
         after = ""
@@ -55,7 +55,7 @@ def noted(clean: str) -> str:
             said = notes.pop(found[1], None)
             if said is None:
                 continue
-            if block.tag == "p" and (phrase := _phrase(said)) is not None:
+            if block.tag == "p" and (phrase := _as_phrase(said)) is not None:
                 pieces += clean[at : found.end()], _note("span", found, phrase)
                 at = found.end()
             else:
@@ -86,7 +86,7 @@ def _notes(html: str) -> dict[str, str]:
     return {item[1]: item[2].strip() for item in items if item} if all(items) else {}
 
 
-def _phrase(said: str) -> str | None:
+def _as_phrase(said: str) -> str | None:
     """Return a note that holds paragraphs alone as what may stand within a line; None for others."""
     if not {tag for _closes, tag, _attributes in _TAG.findall(said)} <= _PHRASING | {"p"}:
         return None
@@ -106,7 +106,7 @@ def _note(element: str, found: re.Match[str], said: str) -> str:
     return f'<{element} class="margin-note" id="{found[1]}" role="doc-footnote">{number}{said}</{element}>'
 
 
-def _for_paper(html: str) -> str:
+def _list_for_paper(html: str) -> str:
     """Return the list without what it shares with the notes on screens: ids, and the ways back."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)

@@ -15,12 +15,12 @@ from latex2mathml.converter import Converter
 from marginalia.markup import tags
 from marginalia.markup.characters import scrub, unescape
 
-LONGEST: Final = 2_000  # characters of a formula
-_DEEPEST: Final = 20  # groups in another: each is parsed by recursion
+MAX_LENGTH: Final = 2_000  # characters of a formula
+_MAX_DEPTH: Final = 20  # groups in another: each is parsed by recursion
 # What defines commands could multiply the result without end.
-_REFUSED: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
+_DEFINITIONS: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
 _BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
-_TAGS: Final = tags.names(
+_TAGS: Final = tags.tag_set(
     "math mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt mstyle msub msubsup msup"
     " mtable mtd mtext mtr munder munderover"
 )
@@ -42,7 +42,7 @@ _CLEANER: Final = nh3.Cleaner(
     attribute_filter=lambda _tag, name, value: value if _VALUES[name].fullmatch(value) else None,
     link_rel=None,
 )
-_WRONG: Final[tuple[type[Exception], ...]] = (
+_CONVERSION_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(one for one in vars(exceptions).values() if isinstance(one, type) and issubclass(one, Exception)),
     *(ArithmeticError, AttributeError, LookupError, RecursionError, RuntimeError, StopIteration, TypeError, ValueError),
 )
@@ -51,11 +51,11 @@ _WRONG: Final[tuple[type[Exception], ...]] = (
 @lru_cache(maxsize=1024)
 def mathml(tex: str, *, is_block: bool) -> str | None:
     """Return a formula as clean MathML; None for what is no TeX, is too long or too deep. Kept in process."""
-    if len(tex) > LONGEST or _REFUSED.search(tex) or _depth(tex) > _DEEPEST:
+    if len(tex) > MAX_LENGTH or _DEFINITIONS.search(tex) or _depth(tex) > _MAX_DEPTH:
         return None
     try:
         element = Converter(display="block" if is_block else "inline").convert_to_element(scrub(tex))
-    except _WRONG:
+    except _CONVERSION_ERRORS:
         return None
     for part in element.iter():
         # Signs are written as references there; what was typed is text, scrubbed and escaped as such.

@@ -9,27 +9,27 @@ _UNSPACED = re.compile(
 )
 
 
-def pairs(words: str) -> set[str]:
+def character_pairs(words: str) -> set[str]:
     """Return the characters of scripts without spaces, and the pairs of neighbouring ones.
 
     A search for 红楼梦 then asks for 红楼 and 楼梦, whatever stands around them.
     """
     found: set[str] = set()
-    for run in runs(words):
+    for run in unspaced_runs(words):
         found.update(run, map("".join, pairwise(run)))
     return found
 
 
-def runs(words: str) -> list[str]:
+def unspaced_runs(words: str) -> list[str]:
     """Return what is written in scripts without spaces, each run of it."""
     return _UNSPACED.findall(words)
 
 
-def pieces(words: str, size: int) -> list[str]:
+def unspaced_pieces(words: str, size: int) -> list[str]:
     """Return, for each character of scripts without spaces, it and what follows it in its run: `size` characters at most."""
-    return [run[start : start + size] for run in runs(words) for start in range(len(run))]
+    return [run[start : start + size] for run in unspaced_runs(words) for start in range(len(run))]
 
 
-def spaced(words: str) -> str:
+def without_unspaced(words: str) -> str:
     """Return `words` without what `pairs` covers."""
     return _UNSPACED.sub(" ", words)

@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from marginalia.markup.characters import unescape
 
 
-def names(text: str) -> frozenset[str]:
+def tag_set(text: str) -> frozenset[str]:
     """Return the tags that `text` lists, separated by spaces."""
     return frozenset(text.split())
 
 
-VOID: Final = names("area base br col embed hr img input link meta param source track wbr")
+VOID: Final = tag_set("area base br col embed hr img input link meta param source track wbr")
 # Their content is not markup, and none of it is for readers.
-RAW: Final = names("iframe noembed noframes script style textarea title xmp")
+RAW: Final = tag_set("iframe noembed noframes script style textarea title xmp")
 
 _SPACE = r"[\t\n\f\r ]"
 _ATTRIBUTE = re.compile(
@@ -59,7 +59,7 @@ def tokens(html: str) -> Iterator[Token]:
     unclosed: set[str] = set()
     while (start := html.find("<", position)) >= 0:
         following = html[start + 1 : start + 2]
-        if following in {"!", "?"} or (following == "/" and not _letter(html[start + 2 : start + 3])):
+        if following in {"!", "?"} or (following == "/" and not _is_letter(html[start + 2 : start + 3])):
             end = _declaration_end(html, start)
             if end < 0:
                 break
@@ -111,7 +111,7 @@ def _text(text: str) -> Iterator[Token]:
         yield Token("", text)
 
 
-def _letter(character: str) -> bool:
+def _is_letter(character: str) -> bool:
     return character.isascii() and character.isalpha()
 
 

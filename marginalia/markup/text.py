@@ -9,20 +9,20 @@ from itertools import islice
 from typing import Final
 
 from marginalia.markup import tags
-from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, cut, is_blank, scrub, searchable, unescape
+from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, is_blank, normalize_for_search, scrub, truncate, unescape
 
 SLUG_LENGTH: Final = 80  # characters
 
 # What stands on lines of its own, and what has an empty line around it.
-_LINES: Final = tags.names(
+_LINES: Final = tags.tag_set(
     "address article aside br caption center dd details dir div dt fieldset figcaption footer form header hgroup legend"
     " li main menu nav option section summary tr"
 )
-_PARAGRAPHS: Final = tags.names("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
+_PARAGRAPHS: Final = tags.tag_set("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Shown without text.
-_SHOWN: Final = tags.names("audio embed hr iframe img input math object picture svg video")
+_VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
 # Read alone, at the top of an extract, these say little.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
 # Numbers of footnotes, and arrows back to them, are no words of the text.
@@ -38,18 +38,18 @@ _IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
 _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
 # A longer run of letters is no word of any language (an address, a hash, a prank): it counts as several.
-_LONGEST_WORD: Final = 40
+_MAX_WORD_LENGTH: Final = 40
 # The editor's own count goes by as many.
-_WORDS_A_MINUTE: Final = 220
-_CHARACTERS_A_MINUTE: Final = 400
+_WORDS_PER_MINUTE: Final = 220
+_CHARACTERS_PER_MINUTE: Final = 400
 # Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
-_LOOKED_THROUGH: Final = 20_000  # characters, for the beginning of a text
-_MOST_TERMS: Final = 20
-_LONGEST_TERM: Final = 100
-_MOST_SEARCHED: Final = 200_000  # characters
-_MOST_MATCHES: Final = 1_000
+_MAX_EXCERPT_SOURCE: Final = 20_000  # characters, for the beginning of a text
+_MAX_TERMS: Final = 20
+_MAX_TERM_LENGTH: Final = 100
+_MAX_SEARCHED: Final = 200_000  # characters
+_MAX_MATCHES: Final = 1_000
 
 # Stand-ins while text is collected, for what may follow only once the whole line is known. scrub() leaves none of
 # them in a text.
@@ -60,18 +60,18 @@ _TAB: Final = "\x03"
 _INDENT: Final = "\x04"
 
 
-def plain(html: str, most: int | None = None) -> str:
+def html_to_text(html: str, most: int | None = None) -> str:
     """Return `html` as text for reading: one line a block, an empty line between paragraphs, references decoded.
 
     Scripts and the like are left out, `pre` keeps its lines. Cells of a table are separated by tabs. The result is
     text, not HTML: it may hold "<". Of a long text only the beginning is looked at, `most` characters or some more.
     """
-    return _plain(html, frozenset(), most)
+    return _html_to_text(html, frozenset(), most)
 
 
 def is_empty(html: str) -> bool:
     """Return whether `html` shows nothing: neither a visible character nor a picture, a formula, a line or the like."""
-    return not any(token.name in _SHOWN for token in tags.tokens(html)) and is_blank(plain(html))
+    return not any(token.name in _VISIBLE_WITHOUT_TEXT for token in tags.tokens(html)) and is_blank(html_to_text(html))
 
 
 def excerpt(html: str, words: int = 50) -> str:
@@ -80,14 +80,14 @@ def excerpt(html: str, words: int = 50) -> str:
     Headings, captions, code and tables are passed over unless there is nothing else. A Chinese or Japanese character
     counts as a word.
     """
-    most = _LOOKED_THROUGH + words * _LONGEST_WORD
-    text = _plain(html, _NO_PROSE, most) or plain(html, most)
+    most = _MAX_EXCERPT_SOURCE + words * _MAX_WORD_LENGTH
+    text = _html_to_text(html, _NO_PROSE, most) or html_to_text(html, most)
     text = " ".join(text.split())
     left = words
     for found in _WORD.finditer(text):
         weight = _weight(found[0])
         if weight > left:
-            end = found.start() + (len(cut(found[0], left * _LETTERS_IN_UNSPACED_WORD)) if weight > 1 else 0)
+            end = found.start() + (len(truncate(found[0], left * _LETTERS_IN_UNSPACED_WORD)) if weight > 1 else 0)
             return text[:end].rstrip(" \u3000,;:-–—、，；：") + "…"
         left -= weight
     return text
@@ -100,8 +100,8 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     with about `around` characters on either side and "…" for what is left out; without any, the start of the text.
     Pieces are text, for the template to escape.
     """
-    text = _one_line(scrub(text[:_MOST_SEARCHED]))
-    matches = _matches(text, terms)
+    text = _one_line(scrub(text[:_MAX_SEARCHED]))
+    matches = _find_matches(text, terms)
     if not matches:
         end = _word_end(text, 2 * around)
         return [(text[:end] + " …" if end < len(text) else text, False)] if text else []
@@ -109,35 +109,35 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
     position = 0
     for start, end in islice(_windows(text, matches, around), extracts):
         if start > position:
-            _add(pieces, " … " if pieces else "… ", marked=False)
+            _add_piece(pieces, " … " if pieces else "… ", marked=False)
         position = start
         for left, right in matches[bisect_left(matches, (start, 0)) :]:
             if right > end:
                 break
-            _add(pieces, text[position:left], marked=False)
-            _add(pieces, text[left:right], marked=True)
+            _add_piece(pieces, text[position:left], marked=False)
+            _add_piece(pieces, text[left:right], marked=True)
             position = right
-        _add(pieces, text[position:end], marked=False)
+        _add_piece(pieces, text[position:end], marked=False)
         position = end
     if position < len(text):
-        _add(pieces, " …", marked=False)
+        _add_piece(pieces, " …", marked=False)
     return pieces
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return `text` without case and accents, and `searchable`, as `highlight` finds terms: "" for an accent that stands alone,
     "ss" for "ß"."""
     if text.isascii():
-        return _folded_ascii(text)
-    apart = unicodedata.normalize("NFKD", searchable(text).casefold())
+        return _fold_ascii(text)
+    apart = unicodedata.normalize("NFKD", normalize_for_search(text).casefold())
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", apart))
 
 
-def _folded_ascii(text: str) -> str:
+def _fold_ascii(text: str) -> str:
     return text.lower().replace("'", "\u2019")
 
 
-def minutes(text: str) -> int:
+def reading_minutes(text: str) -> int:
     """Return in how many minutes a text is read, at least one; 0 for a text without words.
 
     Chinese and Japanese are counted by characters, all else by words.
@@ -152,7 +152,7 @@ def minutes(text: str) -> int:
             words += weight
     if not characters + words:
         return 0
-    return max(round(characters / _CHARACTERS_A_MINUTE + words / _WORDS_A_MINUTE), 1)
+    return max(round(characters / _CHARACTERS_PER_MINUTE + words / _WORDS_PER_MINUTE), 1)
 
 
 def slugify(text: str) -> str:
@@ -171,13 +171,13 @@ def slugify(text: str) -> str:
             kept.append("-")
     slug = re.sub("-+", "-", "".join(kept)).strip("-")
     if len(slug) > SLUG_LENGTH:
-        head = cut(slug, SLUG_LENGTH)
+        head = truncate(slug, SLUG_LENGTH)
         between = head.rfind("-") if slug[len(head)] != "-" else -1
         slug = (head[:between] if between >= SLUG_LENGTH // 2 else head).strip("-")
     return slug
 
 
-def _plain(html: str, passed_over: frozenset[str], most: int | None) -> str:
+def _html_to_text(html: str, passed_over: frozenset[str], most: int | None) -> str:
     parts: list[str] = []
     hidden = preformatted = lists = length = 0
     link = ""
@@ -244,16 +244,16 @@ def _weight(word: str) -> int:
     """Return for how many words a run of characters counts."""
     if not any(map(str.isalnum, word)):
         return 0
-    letters = len(word) if len(word) > _LONGEST_WORD else len(_UNSPACED_CHARACTER.findall(word))
+    letters = len(word) if len(word) > _MAX_WORD_LENGTH else len(_UNSPACED_CHARACTER.findall(word))
     return max(-(-letters // _LETTERS_IN_UNSPACED_WORD), 1)
 
 
-_folded: Final = lru_cache(maxsize=4096)(folded)
+_fold_cached: Final = lru_cache(maxsize=4096)(fold)
 
 
-def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     """Return the places of `terms` in `text`, in order, without overlaps."""
-    wanted = {"".join(map(_folded, scrub(term).strip()))[:_LONGEST_TERM] for term in terms[:_MOST_TERMS]} - {""}
+    wanted = {"".join(map(_fold_cached, scrub(term).strip()))[:_MAX_TERM_LENGTH] for term in terms[:_MAX_TERMS]} - {""}
     if not wanted:
         return []
     # Longest first: of two terms that begin alike, the longer is marked.
@@ -261,23 +261,23 @@ def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     pattern = "|".join(
         ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
     )
-    folded: list[str] = []
+    fold: list[str] = []
     origin: list[int] = []
     # ASCII is as long as before: a run of it at once.
     for run in _RUN.finditer(text):
         is_plain = run[0].isascii()
-        folded.append(_folded_ascii(run[0]) if is_plain else _folded(run[0]))
-        origin.extend(range(*run.span()) if is_plain else [run.start()] * len(folded[-1]))
+        fold.append(_fold_ascii(run[0]) if is_plain else _fold_cached(run[0]))
+        origin.extend(range(*run.span()) if is_plain else [run.start()] * len(fold[-1]))
     origin.append(len(text))
     found = []
     end = 0
-    for match in re.finditer(pattern, "".join(folded)):
+    for match in re.finditer(pattern, "".join(fold)):
         start = origin[match.start()]
         if start < end:
             continue
         end = max(origin[match.end()], origin[match.end() - 1] + 1)
         found.append((start, end))
-        if len(found) == _MOST_MATCHES:
+        if len(found) == _MAX_MATCHES:
             break
     return found
 
@@ -321,10 +321,10 @@ def _word_end(text: str, index: int, limit: int = 0) -> int:
     space = text.rfind(" ", limit, index)
     if space > limit:
         return space
-    return len(cut(text, index)) if _SINGLE.match(text, index) or not limit else limit
+    return len(truncate(text, index)) if _SINGLE.match(text, index) or not limit else limit
 
 
-def _add(pieces: list[tuple[str, bool]], text: str, *, marked: bool) -> None:
+def _add_piece(pieces: list[tuple[str, bool]], text: str, *, marked: bool) -> None:
     if not text:
         return
     if pieces and not marked and not pieces[-1][1]:

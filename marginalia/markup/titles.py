@@ -4,37 +4,37 @@ import re
 import unicodedata
 
 from marginalia.markup import scripts
-from marginalia.markup.characters import searchable
+from marginalia.markup.characters import normalize_for_search
 
 # Words of one title that are kept, and of what is typed that are looked for.
-MOST_KEPT = 100
-MOST_TYPED = 5
+MAX_STORED = 100
+MAX_SEARCHED = 5
 # Characters of one word that tell it from others.
-LONGEST = 40
+MAX_WORD_LENGTH = 40
 # Of a script without spaces a word begins at every character, and is so long.
-_PIECE = 8
+_PIECE_LENGTH = 8
 _WORD = re.compile(r"[^\W_]+")
 # Follows every word that begins with what stands before it.
-LAST = "\U0010ffff"
+LAST_CHARACTER = "\U0010ffff"
 
 
-def words(title: str) -> list[str]:
+def title_words(title: str) -> list[str]:
     """Return the words of a title as they are kept: each once, sorted, without case and accents."""
-    title = searchable(title)
-    spaced = [word[:LONGEST] for word in _WORD.findall(_folded(scripts.spaced(title)))]
-    pieces = [_folded(piece) for piece in scripts.pieces(title, _PIECE)]
-    return sorted(dict.fromkeys([*spaced, *pieces][:MOST_KEPT]))
+    title = normalize_for_search(title)
+    spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(title)))]
+    pieces = [_fold(piece) for piece in scripts.unspaced_pieces(title, _PIECE_LENGTH)]
+    return sorted(dict.fromkeys([*spaced, *pieces][:MAX_STORED]))
 
 
-def typed(query: str) -> list[str]:
+def query_prefixes(query: str) -> list[str]:
     """Return the beginnings of words that a title must have for what is typed, the longest first."""
-    query = searchable(query)
-    spaced = [word[:LONGEST] for word in _WORD.findall(_folded(scripts.spaced(query)))]
-    runs = [_folded(run[:_PIECE]) for run in scripts.runs(query)]
-    return sorted(dict.fromkeys([*spaced, *runs]), key=len, reverse=True)[:MOST_TYPED]
+    query = normalize_for_search(query)
+    spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(query)))]
+    runs = [_fold(run[:_PIECE_LENGTH]) for run in scripts.unspaced_runs(query)]
+    return sorted(dict.fromkeys([*spaced, *runs]), key=len, reverse=True)[:MAX_SEARCHED]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return a text without case, accents and widths: "Zürich" is found by "zur"."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(character for character in apart if not unicodedata.combining(character))

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from marginalia.markup import tags
 
-_NARROW: Final = "\u202f"
-_MARKS_OF_ENGLISH: Final = ("“", "”", "‘", "’")
+_NARROW_SPACE: Final = "\u202f"
+_ENGLISH_MARKS: Final = ("“", "”", "‘", "’")
 # Opening and closing, double and single, by language; all others are set as in English.
 _MARKS: Final = {
     "cs": ("„", "“", "‚", "‘"),
@@ -20,7 +20,7 @@ _MARKS: Final = {
     "de-ch": ("«", "»", "‹", "›"),
     "es": ("«", "»", "“", "”"),
     "fi": ("”", "”", "’", "’"),
-    "fr": (f"«{_NARROW}", f"{_NARROW}»", "“", "”"),
+    "fr": (f"«{_NARROW_SPACE}", f"{_NARROW_SPACE}»", "“", "”"),
     "it": ("«", "»", "“", "”"),
     "pl": ("„", "”", "«", "»"),
     "ru": ("«", "»", "„", "“"),
@@ -37,9 +37,9 @@ _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u
 _ADDRESS: Final = re.compile(r"https?://|www\.|\S+@")
 _TAG: Final = re.compile(r"(<[^<>]*>)")
 _NAME: Final = re.compile(r"<(/?)([a-z0-9]+)")
-_KEPT: Final = tags.names("code kbd math pre samp var")
+_VERBATIM: Final = tags.tag_set("code kbd math pre samp var")
 # What goes on with the line; all else begins another.
-_INLINE: Final = _KEPT - {"pre"} | tags.names(
+_INLINE: Final = _VERBATIM - {"pre"} | tags.tag_set(
     "a abbr b bdi bdo br cite del dfn em i img ins mark q rp rt ruby s small span strong sub sup time u wbr"
 )
 
@@ -55,12 +55,12 @@ class _Sign(NamedTuple):
 
 # By the class of the text, too: what a template has marked as HTML is never given for the same words typed as text.
 @lru_cache(maxsize=4096, typed=True)
-def smart(text: str, language: str) -> str:
+def smarten(text: str, language: str) -> str:
     """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at"). Kept in process."""
-    return pieces([text], language)[0]
+    return smarten_pieces([text], language)[0]
 
 
-def smart_html(html: str, language: str) -> str:
+def smarten_html(html: str, language: str) -> str:
     """Return clean HTML with the punctuation of `language`, but for code, and for links that are addresses themselves."""
     parts = _TAG.split(html)
     line: list[int] = []
@@ -72,28 +72,28 @@ def smart_html(html: str, language: str) -> str:
             continue
         found = _NAME.match(part)
         name = found[2] if found else ""
-        if name in _KEPT:
+        if name in _VERBATIM:
             kept += -1 if found and found[1] else 1
         if name not in _INLINE:
-            _set(parts, line, language)
+            _set_line(parts, line, language)
             line = []
-    _set(parts, line, language)
+    _set_line(parts, line, language)
     return "".join(parts)
 
 
-def _set(parts: list[str], line: list[int], language: str) -> None:
-    for at, written in zip(line, pieces([parts[at] for at in line], language), strict=True):
+def _set_line(parts: list[str], line: list[int], language: str) -> None:
+    for at, written in zip(line, smarten_pieces([parts[at] for at in line], language), strict=True):
         parts[at] = written
 
 
-def pieces(texts: Sequence[str], language: str) -> list[str]:
+def smarten_pieces(texts: Sequence[str], language: str) -> list[str]:
     """Return the pieces of one line with the punctuation of `language`: a mark that opens in one may close in another."""
     signs = _FRENCH if language[:2] == "fr" else _SIGNS
     found = [[*signs.finditer(text)] for text in texts]
     if not any(found):
         return list(texts)
-    marks = _MARKS.get(language.lower()) or _MARKS.get(language[:2].lower()) or _MARKS_OF_ENGLISH
-    written = _written([*_placed(texts, found)], marks)
+    marks = _MARKS.get(language.lower()) or _MARKS.get(language[:2].lower()) or _ENGLISH_MARKS
+    written = _replace_signs([*_find_signs(texts, found)], marks)
     result: list[str] = []
     for text, matches in zip(texts, found, strict=True):
         position = 0
@@ -105,7 +105,7 @@ def pieces(texts: Sequence[str], language: str) -> list[str]:
     return result
 
 
-def _placed(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) -> Iterator[_Sign]:
+def _find_signs(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) -> Iterator[_Sign]:
     line = "".join(texts)
     begin = 0
     for text, matches in zip(texts, found, strict=True):
@@ -117,7 +117,7 @@ def _placed(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) -> I
         begin += len(text)
 
 
-def _written(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterator[str]:
+def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterator[str]:
     """Return what takes the place of each sign of a line, in order."""
     written = [sign.typed for sign in signs]
     opened: list[tuple[str, int]] = []
@@ -128,7 +128,7 @@ def _written(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterat
         before = sign.before
         after = sign.after
         if typed not in "\"'":
-            written[number] = _other(sign)
+            written[number] = _replace_sign(sign)
             continue
         single = 2 * (typed == "'")
         may_open = bool(after.strip()) and (not before.strip() or before in _OPENING)
@@ -162,11 +162,11 @@ def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, writt
             written[number] = _APOSTROPHE
 
 
-def _other(sign: _Sign) -> str:
+def _replace_sign(sign: _Sign) -> str:
     """Return what takes the place of a space, of dots and of dashes."""
     typed = sign.typed
     if typed == " ":
-        return "\u00a0" if sign.after == ":" else _NARROW
+        return "\u00a0" if sign.after == ":" else _NARROW_SPACE
     if typed == "...":
         return "…"
     # "--force" is an option of a command.

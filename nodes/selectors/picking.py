@@ -6,7 +6,7 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.markup import titles
-from marginalia.markup.text import folded
+from marginalia.markup.text import fold
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import read_with_hint
@@ -28,7 +28,9 @@ MILLISECONDS = 500
 
 def title_filter(query: str) -> dict[str, Any]:
     """Return the filter of what has, for each word typed, a word in its title that begins so: along by_title_word."""
-    begun = [{"$elemMatch": {"$gte": word, "$lt": word + titles.LAST}} for word in titles.typed(query)]
+    begun = [
+        {"$elemMatch": {"$gte": word, "$lt": word + titles.LAST_CHARACTER}} for word in titles.query_prefixes(query)
+    ]
     return (
         {"derived.title_words": begun[0]} if len(begun) == 1 else {"$and": [{"derived.title_words": b} for b in begun]}
     )
@@ -47,7 +49,7 @@ def by_title(
     Whole words come before longer ones, and of one word what was changed last. Of a query without words: what was changed last
     at all, of one `author`. `among`: a filter of what may be found. What takes too long finds nothing.
     """
-    if not titles.typed(query):
+    if not titles.query_prefixes(query):
         newest = (
             () if query.strip() else lists.page(Filters(author=author), now(), size=size, collection=collection).rows
         )
@@ -68,7 +70,7 @@ def by_title(
 def photos(query: str) -> list[Photo]:
     """Return photos to choose from, whatever their state: the newest, or those with the words typed so far."""
     moment = now()
-    words = folded(query).split()
+    words = fold(query).split()
     if not words:
         found = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
         return [row.node for row in found.rows]
@@ -77,7 +79,7 @@ def photos(query: str) -> list[Photo]:
     for photo in _newest(LOOKED_THROUGH):
         if len(chosen) >= OFFERED:
             break
-        said = folded(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
+        said = fold(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
         if all(word in said for word in words):
             chosen.setdefault(photo.pk, photo)
     return list(chosen.values())

@@ -276,7 +276,7 @@ def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, di
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]
         written = declared_fields.markdown_texts(document["metadata"]["type"], detail)
         texts += [rendering.of_field(one.text) for one in written]
-        mentions = [mention for html in texts for mention in markup_references.mentions(html)]
+        mentions = [mention for html in texts for mention in markup_references.find_mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
         named = stored_photos.by_references(slugs[:MOST_REFERENCES])
         here = found.setdefault(document["_id"], {})

@@ -12,7 +12,7 @@ from typing import Any
 from pymongo.errors import PyMongoError
 
 from marginalia.markup import scripts, text
-from marginalia.markup.characters import searchable
+from marginalia.markup.characters import normalize_for_search
 from marginalia.mongo.connection import database, time_limit
 from marginalia.mongo.reading import lacks_text_index, read_document, read_documents
 from nodes.collections import ASSET_FILES, NODES, SEARCH, node_filter
@@ -61,7 +61,7 @@ class Results:
 
 def split_words(query: str) -> tuple[str, ...]:
     """Return the words of what was typed, at most MOST_WORDS; operators and other signs mean nothing."""
-    return tuple(_WORD.findall(searchable(query[:LONGEST_QUERY]))[:MOST_WORDS])
+    return tuple(_WORD.findall(normalize_for_search(query[:LONGEST_QUERY]))[:MOST_WORDS])
 
 
 def search(
@@ -102,12 +102,12 @@ def _all_of(parts: Sequence[str]) -> str:
 
 
 def _parts(words: Sequence[str]) -> list[str]:
-    return [*scripts.spaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
+    return [*scripts.without_unspaced(" ".join(words)).split(), *_parts_of_unspaced(words)]
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
     """Return what to look for of scripts without spaces: pairs, or characters that stand alone."""
-    pairs = scripts.pairs(" ".join(words))
+    pairs = scripts.character_pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
@@ -157,7 +157,7 @@ def _of_several(
     weighs most, LOOKED_THROUGH of a collection together: of a rare word they are all.
     """
     size = LOOKED_THROUGH // len(parts)
-    plain = [text.folded(part) for part in parts]
+    plain = [text.fold(part) for part in parts]
     ranks: dict[ResultKey, tuple[int, int, int]] = {}
     is_whole = False
     with search_time_limit(milliseconds):
@@ -177,7 +177,7 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     """Return a document's id, and how many of some words, without accents, it does not have, and its title does not have."""
     metadata = document["metadata"]
     derived = derived_of(document)
-    title = text.folded(f"{metadata['title']} {derived.get('title', '')}")
+    title = text.fold(f"{metadata['title']} {derived.get('title', '')}")
     untitled = [word for word in words if word not in title]
     said = " ".join(
         (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
@@ -185,7 +185,7 @@ def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tu
     # Most words stand there as they were typed: to fold a long text takes longest.
     lowered = said.lower()
     missing = [word for word in untitled if word not in lowered]
-    folded = text.folded(said) if missing else ""
+    folded = text.fold(said) if missing else ""
     return document["_id"], (sum(word not in folded for word in missing), len(untitled))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from bson import ObjectId
 
 from marginalia.markup import scripts, text, titles
-from marginalia.markup.characters import searchable
+from marginalia.markup.characters import normalize_for_search
 from marginalia.markup.html import references as markup_references
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.inserts.reading import TextInserts
 from nodes import content, rendering
 from nodes.content import MARKDOWN, declared_fields, facets
 from nodes.selectors import stored_photos
@@ -24,11 +24,11 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
     that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, the
     `picture` that they show, and the `minutes` that reading takes."""
     detail = metadata.get("detail") or {}
-    inserts = Inserts(_html(metadata))
+    inserts = TextInserts(_html(metadata))
     html = inserts.plain()
     # A photo has no text, but words for those who cannot see it.
     alt = detail.get("alt") or ""
-    whole = text.plain(html, 2 * SEARCHED)
+    whole = text.html_to_text(html, 2 * SEARCHED)
     plain = whole[:SEARCHED] or alt
     if said := " ".join(_words(metadata["type"], detail)):
         plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
@@ -36,7 +36,7 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
         "pairs": pairs(metadata, plain),
-        "title_words": titles.words(metadata["title"]),
+        "title_words": titles.title_words(metadata["title"]),
         **_minutes(whole),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
@@ -54,10 +54,10 @@ def pairs(metadata: Mapping[str, Any], plain: str) -> str:
 
 def extra_search_words(said: str) -> set[str]:
     """Return the pairs of scripts without spaces, and the words that search looks for in another spelling."""
-    spelled = searchable(said)
+    spelled = normalize_for_search(said)
     if spelled == said:
-        return scripts.pairs(said)
-    return scripts.pairs(spelled) | (set(spelled.split()) - set(said.split()))
+        return scripts.character_pairs(said)
+    return scripts.character_pairs(spelled) | (set(spelled.split()) - set(said.split()))
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
-def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> dict[str, list[Ref]]:
+def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
     """Return {"refs": […]}: what the texts and the other fields of a node use, each once; {} where that is nothing.
 
     Ids of nodes and photos, sorted, whether or not they exist: a link that leads nowhere is found by them. After them the
@@ -75,8 +75,8 @@ def references(metadata: Mapping[str, Any], inserts: Inserts | None = None) -> d
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
-    texts = [inserts or Inserts(_html(metadata)), *(Inserts(rendering.of_field(one.text)) for one in fields)]
-    every = [markup_references.names(one.html, MOST_REFERENCES) for one in texts]
+    texts = [inserts or TextInserts(_html(metadata)), *(TextInserts(rendering.of_field(one.text)) for one in fields)]
+    every = [markup_references.find_names(one.html, MOST_REFERENCES) for one in texts]
     names = [name for one in every for name in (*one.nodes, *one.photos)]
     slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
@@ -93,7 +93,7 @@ def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None =
     """Yield what the fields of a type say, as readers read it."""
     for field, said in declared_fields.search_texts(type, detail, names):
         is_markdown = isinstance(field, declared_fields.MarkdownField)
-        yield text.plain(Inserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
+        yield text.html_to_text(TextInserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
 
 
 def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _minutes(said: str) -> dict[str, int]:
-    found = text.minutes(said)
+    found = text.reading_minutes(said)
     return {"minutes": found} if found else {}
 
 

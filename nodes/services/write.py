@@ -12,7 +12,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.markup.characters import is_blank
-from marginalia.markup.inserts.reading import Inserts, Unknown, may_have_any
+from marginalia.markup.inserts.reading import TextInserts, UnknownInsert, may_have_inserts
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from nodes import content, merging, rendering
@@ -278,11 +278,11 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
     texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
     for written, text_format in texts:
         # Rendering takes its time.
-        if written.path not in changes or not may_have_any(written.text):
+        if written.path not in changes or not may_have_inserts(written.text):
             continue
-        found = Inserts(rendering.to_html(written.text, text_format)).faults
+        found = TextInserts(rendering.to_html(written.text, text_format)).faults
         place = f"{written.number}: " if written.number else ""
-        if faults := [f"{place}{fault}" for fault in found if not isinstance(fault, Unknown)]:
+        if faults := [f"{place}{fault}" for fault in found if not isinstance(fault, UnknownInsert)]:
             raise WrongInsert(written.path, faults[:MOST_FAULTS])
 
 

@@ -74,7 +74,7 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
 def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Document]:
     """Return documents sorted by how much they share with `node`, the most first. Equal ones keep their order."""
     tags = set(node.metadata.tags)
-    words = set(titles.words(node.metadata.title))
+    words = set(titles.title_words(node.metadata.title))
     shared = [
         (tags.intersection(document["metadata"]["tags"]), words.intersection(_title_words(document)))
         for document in documents

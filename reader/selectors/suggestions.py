@@ -35,7 +35,7 @@ def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
 
 
 def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
-    if not titles.typed(typed):
+    if not titles.query_prefixes(typed):
         return []
     query = {**picking.title_filter(typed), **public}
     collection = database()[NODES]
@@ -52,7 +52,7 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
     # Three spellings, because tags are stored as editors spelled them.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
         tag = prefix
-        end = prefix + titles.LAST
+        end = prefix + titles.LAST_CHARACTER
         while len(found_tags) < MAX_TAGS:
             query = {"metadata.tags": {"$elemMatch": {"$gt": tag, "$lt": end}}, **public}
             if (next_tag := _next_tag(query, tag, end)) is None:

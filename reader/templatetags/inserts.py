@@ -18,13 +18,13 @@ register = template.Library()
 @register.inclusion_tag("editor/_inserts.html", takes_context=True)
 def insert_menu(context: Any) -> dict[str, Any]:
     """{% insert_menu %}: show a dialog with a form for each insert. Its script adds the directives to the text."""
-    return {"inserts": [_entry(insert, context["user"]) for insert in base.registered()]}
+    return {"inserts": [_entry(insert, context["user"]) for insert in base.registered_inserts()]}
 
 
 @register.inclusion_tag("editor/_spellings.html")
 def insert_spellings() -> dict[str, Any]:
     """{% insert_spellings %}: show an example of each insert, for people who type it."""
-    return {"inserts": [(insert, base.example(insert)) for insert in base.registered()]}
+    return {"inserts": [(insert, base.example_directive(insert)) for insert in base.registered_inserts()]}
 
 
 def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:

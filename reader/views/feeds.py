@@ -20,7 +20,7 @@ from django.utils.http import http_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from marginalia.markup.html.absolute import absolute
+from marginalia.markup.html.absolute import make_absolute
 from marginalia.mongo.clock import now
 from nodes import links, rendering
 from nodes.content import NEWEST, PHOTOS
@@ -161,7 +161,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     values: dict[str, Any] = {"title": line(metadata.title), "link": link, "summary": line(node.blurb)}
     return Item(
         id=f"urn:marginalia:{node.pk}",
-        html=absolute(html, link),
+        html=make_absolute(html, link),
         enclosure=enclosure,
         picture=picture,
         published=metadata.published,

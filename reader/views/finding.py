@@ -95,7 +95,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sections = tree.current()
     moment = now()
     limits = {"size": SUGGESTIONS, "milliseconds": MAX_SUGGESTING_MS}
-    nodes = related.find_by_title(sections, titles.typed(words), moment, **limits) if words else []
+    nodes = related.find_by_title(sections, titles.query_prefixes(words), moment, **limits) if words else []
     context = {"suggestions": nodes, "words": words, "sections": sections.live_children(None, moment)}
     return render(request, "404.html", context, status=404)
 

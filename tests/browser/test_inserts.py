@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from marginalia.markup.inserts import base
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.inserts.reading import TextInserts
 from nodes import rendering
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
@@ -109,7 +109,7 @@ def test_what_each_form_makes_can_be_read(browsing, account):
     page = browsing(account("ann"), viewport=PHONE, has_touch=True)
     page.goto(change(""))
     text = page.locator("#id_text")
-    for made in base.registered():
+    for made in base.registered_inserts():
         form = choose(page, str(made.label))
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert form.locator("xpath=..").bounding_box()["width"] <= PHONE["width"]
@@ -124,9 +124,9 @@ def test_what_each_form_makes_can_be_read(browsing, account):
         expect(form).to_be_hidden()
         # The dialog closes first.
         expect(text).to_have_value(re.compile(f"::{made.name}"))
-    inserts = Inserts(rendering.to_html(text.input_value(), "markdown"))
+    inserts = TextInserts(rendering.to_html(text.input_value(), "markdown"))
     assert inserts.faults == []
-    assert inserts.names == {made.name for made in base.registered()}
+    assert inserts.names == {made.name for made in base.registered_inserts()}
 
 
 @pytest.mark.slow
@@ -134,8 +134,8 @@ def test_without_scripts_the_form_says_how_they_are_written(browsing, account):
     page = browsing(account("ann"), java_script_enabled=False)
     page.goto(change(""))
     page.get_by_text("What you can insert").click()
-    for made in base.registered():
-        expect(page.locator(".insert-spellings")).to_contain_text(base.example(made).split("\n")[0])
+    for made in base.registered_inserts():
+        expect(page.locator(".insert-spellings")).to_contain_text(base.example_directive(made).split("\n")[0])
 
 
 FILM = "::embed{url=https://www.youtube.com/watch?v=aqz-KE-bpKQ title=Film}"

@@ -31,7 +31,7 @@ def test_nothing_runs(blank, profile):
 
 def shown(html: str) -> str:
     """Return a clean text as a page shows it that finds nothing of what it names: no address is left that only texts know."""
-    return references.resolve(html, lambda _image: None, lambda _link: references.WORDS_ALONE)
+    return references.resolve_references(html, lambda _image: None, lambda _link: references.NO_TAGS)
 
 
 def test_without_cleaning_it_would(blank):

@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from marginalia.markup.inserts import base
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.inserts.reading import TextInserts
 from nodes import rendering
 from photos import texts
 
@@ -23,12 +23,14 @@ def test_the_example_works_in_twenty_lines(mongo, settings, tmp_path):
         exec(code, {"__name__": "shop.content"})  # noqa: S102 - the document's own
         html = rendering.to_html("::hours{opens=09:00 closes=17:30}\n\n::hours{opens=x closes=17:30}", "markdown")
         assert '<p class="hours"><strong>Monday to Friday</strong> 09:00–17:30</p>' in texts.render_for_readers(html)
-        assert [str(fault) for fault in Inserts(html).faults] == ["Line 3: “hours”, opens: Enter a valid time."]
-        assert "Monday to Friday" in Inserts(html).plain()
+        assert [str(fault) for fault in TextInserts(html).faults] == ["Line 3: “hours”, opens: Enter a valid time."]
+        assert "Monday to Friday" in TextInserts(html).plain()
     finally:
         base.unregister("hours")
 
 
 def test_the_guide_names_every_insert_that_is_shipped():
     told = re.findall(r"^\| `:{2,3}([a-z]+)", GUIDE.read_text(), re.M)
-    assert sorted(told) == sorted(made.name for made in base.registered() if made.__module__.startswith("marginalia."))
+    assert sorted(told) == sorted(
+        made.name for made in base.registered_inserts() if made.__module__.startswith("marginalia.")
+    )

@@ -131,7 +131,7 @@ def test_previews_are_bounded_by_account(editor, monkeypatch):
 
 def test_all_previews_of_a_minute_take_a_third_of_a_processor_at_most():
     """A mark takes some 10 µs."""
-    most = [*list(writing.PREVIEWS)[1:], limits.MOST_MARKS]
+    most = [*list(writing.PREVIEWS)[1:], limits.MAX_MARKS]
     assert sum(times * marks for times, marks in zip(writing.PREVIEWS.values(), most, strict=True)) <= 2_000_000
 
 

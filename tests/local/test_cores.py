@@ -35,10 +35,10 @@ def machine(monkeypatch, tmp_path) -> Any:
 )
 def test_cores_are_those_that_scheduler_and_quota_leave(machine, quota, expected):
     machine(16, quota)
-    assert cores.usable() == expected
+    assert cores.usable_cores() == expected
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, 2), (2, 2), (4, 4), (16, 16)])
 def test_a_worker_is_started_for_each_core_and_two_at_least(machine, number, expected):
     machine(number)
-    assert cores.workers() == expected
+    assert cores.default_workers() == expected

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.characters import cut, is_blank, newlines, scrub, searchable, unescape
+from marginalia.markup.characters import is_blank, normalize_for_search, normalize_newlines, scrub, truncate, unescape
 from tests.markup.properties import holds
 
 
@@ -46,7 +46,7 @@ def test_text_with_a_visible_character_is_not_blank(text):
 
 @pytest.mark.parametrize("text", ["shopkeeper's", "shopkeeper’s", "shopkeeperʼs", "shop\u00adkeeper\u200b’s\ufeff"])
 def test_spellings_of_an_apostrophe_are_one_word_to_search(text):
-    assert searchable(text) == "shopkeeper’s"
+    assert normalize_for_search(text) == "shopkeeper’s"
 
 
 @holds
@@ -74,7 +74,7 @@ def test_unescape_decodes_any_reference(text, decoded):
 
 
 def test_newlines_are_unix_ones():
-    assert newlines("a\r\nb\rc\n\r\n") == "a\nb\nc\n\n"
+    assert normalize_newlines("a\r\nb\rc\n\r\n") == "a\nb\nc\n\n"
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_newlines_are_unix_ones():
     ],
 )
 def test_cut_keeps_characters_whole(text, length, expected):
-    assert cut(text, length) == expected
+    assert truncate(text, length) == expected

@@ -47,19 +47,19 @@ def test_every_language_shows_all_of_a_code_and_no_markup(name):
     spans = {f'<span class="{one}">' for one in code._CLASSES.values()}
     for payload in ("\n\n a<b> &amp; \"'`\n\t${x} <script>alert(1)</script>\n\n", *ALL[::100]):
         typed = payload.replace("\r\n", "\n").replace("\r", "\n")[:300]
-        html = code.highlighted(typed, name) or ""
+        html = code.highlight_code(typed, name) or ""
         assert set(re.findall("<[^<>]*>", html)) <= spans | {"</span>"}
         assert unescape(re.sub("<[^<>]*>", "", html)) == typed
 
 
 def test_code_in_the_bounds_is_coloured_and_beyond_them_plain():
     line = "x = 1\n"
-    assert code.highlighted(line * (code.LONGEST // len(line)), "python")
-    assert code.highlighted(line * (code.LONGEST // len(line) + 1), "python") is None
-    assert code.highlighted("1" * 300, "python")
-    assert code.highlighted("1" * 301, "python") is None
-    assert code.highlighted("1" + "\n" * 49, "python")
-    assert code.highlighted("1" + "\n" * 50, "python") is None
+    assert code.highlight_code(line * (code.MAX_LENGTH // len(line)), "python")
+    assert code.highlight_code(line * (code.MAX_LENGTH // len(line) + 1), "python") is None
+    assert code.highlight_code("1" * 300, "python")
+    assert code.highlight_code("1" * 301, "python") is None
+    assert code.highlight_code("1" + "\n" * 49, "python")
+    assert code.highlight_code("1" + "\n" * 50, "python") is None
 
 
 def test_a_page_with_much_code_has_colours_in_the_first_of_it():
@@ -74,10 +74,10 @@ def test_no_lexer_takes_long_at_the_bounds(name):
     """Each text took 0.1 s at most; what is bounded here is what a lexer in the square of its text would take."""
     began = time.process_time()
     for unit in WORST:
-        typed = (unit * code.LONGEST)[: code.LONGEST]
+        typed = (unit * code.MAX_LENGTH)[: code.MAX_LENGTH]
         width, end = (48, "x") if unit == "\n" else (299, "\n")
-        hostile = "".join(typed[at : at + width] + end for at in range(0, code.LONGEST, width))[: code.LONGEST]
-        assert code.highlighted(hostile, name) is not None
+        hostile = "".join(typed[at : at + width] + end for at in range(0, code.MAX_LENGTH, width))[: code.MAX_LENGTH]
+        assert code.highlight_code(hostile, name) is not None
     assert time.process_time() - began < 10
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.directives import Line, fences, line, parse, write
+from marginalia.markup.directives import Line, find_fences, parse, parse_line, to_markdown
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from marginalia.markup.directives import Line, fences, line, parse, write
     ],
 )
 def test_lines_that_are_directives(text, found):
-    assert line(text) == found
+    assert parse_line(text) == found
 
 
 @pytest.mark.parametrize(
     "text", ["", ":", "::", ":a", ":: a", "::A", "::a b", "a ::b", "::a{b} c"[:0] + "std::x", "::a{" + "b" * 2_000]
 )
 def test_lines_that_are_none(text):
-    assert line(text) is None
+    assert parse_line(text) is None
 
 
 def test_values_stand_in_quotation_marks_where_they_have_spaces():
@@ -51,11 +51,11 @@ def test_what_is_written_is_read_again(one, other):
     """White space is one space each."""
     attributes = {"one": one, "other": other}
     said = {key: " ".join(value.split()) for key, value in attributes.items()}
-    spelled = write("name", attributes)
-    found = line(spelled)
+    spelled = to_markdown("name", attributes)
+    found = parse_line(spelled)
     assert "\n" not in spelled
     assert found is not None
-    assert parse(found.spelled) == ("name", said)
+    assert parse(found.source) == ("name", said)
 
 
 @given(st.text(alphabet="ab= {}\"\\:'", max_size=60))
@@ -69,21 +69,21 @@ def test_reading_ends_whatever_is_typed(text):
 
 def test_containers_of_a_text():
     text = "a\n\n:::note\nb\n\n:::tip\nc\n:::\n:::\n\nd\n:::x\n:::"
-    found = fences(text)
+    found = find_fences(text)
     assert [text[start:end] for start, end in found.spans] == [":::note\nb\n\n:::tip\nc\n:::\n:::", ":::x\n:::"]
     assert found.is_balanced
 
 
 @pytest.mark.parametrize("text", [":::note\na", ":::", ":::a\n:::\n:::", "```\n```\n:::a"])
 def test_containers_that_are_not_closed(text):
-    assert not fences(text).is_balanced
+    assert not find_fences(text).is_balanced
 
 
 @pytest.mark.parametrize("text", ["```\n:::a\n```", "~~~ x\n:::\n```\n~~~~"])
 def test_code_that_shows_a_container_is_kept_together(text):
-    assert fences(f"{text}\n") == (((0, len(text)),), True)
+    assert find_fences(f"{text}\n") == (((0, len(text)),), True)
 
 
 @pytest.mark.parametrize("text", ["```\nx\n```\n    :::a", "a :::b", "`` ` :::a", "```\n:::a"])
 def test_what_is_code_or_in_a_line_is_no_container(text):
-    assert fences(text) == ((), True)
+    assert find_fences(text) == ((), True)

@@ -13,7 +13,7 @@ from marginalia.markup.html import links
 from marginalia.markup.html.links import LINK_SCHEMES
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.fields import AddressField, NodeIdField, PhotoIdField
-from marginalia.markup.inserts.reading import MOST, Inserts, Unknown
+from marginalia.markup.inserts.reading import MAX_INSERTS, TextInserts, UnknownInsert
 from nodes import rendering
 from nodes.selectors import editable_nodes, stored_photos
 from photos import texts
@@ -21,7 +21,7 @@ from tests.support.nodes.build import node
 from tests.support.nodes.photo_build import gallery, upload
 from tests.support.payloads import ALL
 
-NAMES = [made.name for made in base.registered()]
+NAMES = [made.name for made in base.registered_inserts()]
 # Each how manieth payload is tried each time.
 FEW = 8
 
@@ -37,7 +37,7 @@ def ids(mongo):
 
 def attributes(name, ids) -> dict[str, str]:
     """Return every attribute of an insert with a value that it takes."""
-    made = base.find(name)
+    made = base.find_insert(name)
     said = {
         key: ids.get(type(field)) or made.examples.get(key) or str(field.initial or "news")
         for key, field in made.base_fields.items()
@@ -49,7 +49,7 @@ def attributes(name, ids) -> dict[str, str]:
 
 
 def shown(name, said, content=None, *, text_format="markdown", text=None, way=texts.render_for_readers):
-    source = text or f"## One\n\n{directives.write(name, said, content)}\n\n## Two"
+    source = text or f"## One\n\n{directives.to_markdown(name, said, content)}\n\n## Two"
     return way(rendering.to_html(source, text_format))
 
 
@@ -71,10 +71,10 @@ class Structure(HTMLParser):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_shown_with_every_attribute(name, ids):
-    html = shown(name, attributes(name, ids), "*inside*" if base.find(name).is_container else None)
+    html = shown(name, attributes(name, ids), "*inside*" if base.find_insert(name).is_container else None)
     assert "data-insert" not in html
     assert len(Structure(html).elements) > 2
-    assert ("<em>inside</em>" in html) is base.find(name).is_container
+    assert ("<em>inside</em>" in html) is base.find_insert(name).is_container
 
 
 @pytest.mark.parametrize("content", ["", "\n", "\u200b"])
@@ -93,8 +93,8 @@ def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
     site = texts.InsertSource(stored_photos.by_references([ids[PhotoIdField].removeprefix("photo:")]))
 
     def structure(said):
-        html = rendering.to_html(f"## One\n\n{directives.write(name, said)}\n\n## Two", "markdown")
-        return Structure(Inserts(html).shown(site, faults=True))
+        html = rendering.to_html(f"## One\n\n{directives.to_markdown(name, said)}\n\n## Two", "markdown")
+        return Structure(TextInserts(html).render(site, faults=True))
 
     innocent = structure(fine).elements
     refused = structure({"surely-none": "x"}).elements
@@ -103,23 +103,23 @@ def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
     for attribute in fine:
         for payload in payloads:
             said = {**fine, attribute: payload}
-            if len(directives.write(name, said)) > directives.LONGEST:
+            if len(directives.to_markdown(name, said)) > directives.MAX_LENGTH:
                 continue
             found = structure(said)
             assert found.elements in (innocent, refused, nothing), (attribute, payload)
-            assert all(links.allowed(url, LINK_SCHEMES | {"node"}) for url in found.addresses), (attribute, payload)
+            assert all(links.is_allowed(url, LINK_SCHEMES | {"node"}) for url in found.addresses), (attribute, payload)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_written_as_html_does_what_the_directive_does(name, ids):
     """An element that an editor writes is read by the same rules: there is nothing to forge."""
     said = attributes(name, ids)
-    spelled = directives.line(directives.write(name, said).partition("\n")[0]).spelled
+    spelled = directives.parse_line(directives.to_markdown(name, said).partition("\n")[0]).spelled
     quoted = spelled.replace("&", "&amp;").replace('"', "&quot;")
     by_hand = (
         f'<h2>One</h2>\n<div data-insert="{quoted}" data-line="9" onclick="x" class="language-x"></div>\n<h2>Two</h2>'
     )
-    as_directive = shown(name, said, "" if base.find(name).is_container else None)
+    as_directive = shown(name, said, "" if base.find_insert(name).is_container else None)
     lines = [line for line in as_directive.splitlines() if line.strip()]
     assert [line for line in shown(name, said, text=by_hand, text_format="html").splitlines() if line.strip()] == lines
 
@@ -142,11 +142,11 @@ def test_what_is_forged_is_refused_as_the_directive_would_be(mongo, element):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_has_words_for_the_menu_and_an_example(name):
-    made = base.find(name)
+    made = base.find_insert(name)
     assert made.label
     assert made.help
     assert all(field.label for field in made.base_fields.values())
-    assert base.example(made).startswith((f"::{name}", f":::{name}"))
+    assert base.example_directive(made).startswith((f"::{name}", f":::{name}"))
 
 
 @pytest.mark.parametrize(
@@ -160,23 +160,23 @@ def test_each_has_words_for_the_menu_and_an_example(name):
         ("a\n:::note\nb", "Line 2: “:::note” is not ended: a line “:::” is missing."),
         ("a\n:::", "Line 2: This “:::” ends nothing"),
         ("::contents\n\n::contents", "Line 3: A text has “contents” at most 1 times."),
-        (":::note\n:::\n" * (MOST + 1), "at most"),
+        (":::note\n:::\n" * (MAX_INSERTS + 1), "at most"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text, told):
-    faults = Inserts(rendering.to_html(text, "markdown")).faults
+    faults = TextInserts(rendering.to_html(text, "markdown")).faults
     assert str(faults[0]).startswith(told) or told in str(faults[0])
-    assert not isinstance(faults[0], Unknown)
+    assert not isinstance(faults[0], UnknownInsert)
 
 
 def test_a_text_of_nothing_else_costs_and_tells_no_more(mongo):
     html = rendering.to_html("::contents{x=1}\n" * 20_000, "markdown")
-    inserts = Inserts(html)
+    inserts = TextInserts(html)
     site = texts.InsertSource({})
     assert html.count("data-insert") == 20_000
-    assert len(inserts.faults) == MOST + 1
-    assert inserts.shown(site, faults=True).count("<p ") == MOST + 1
-    assert inserts.shown(site).strip() == ""
+    assert len(inserts.faults) == MAX_INSERTS + 1
+    assert inserts.render(site, faults=True).count("<p ") == MAX_INSERTS + 1
+    assert inserts.render(site).strip() == ""
 
 
 def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
@@ -185,7 +185,7 @@ def test_an_unknown_insert_is_shown_to_editors_alone(mongo):
     assert texts.render_for_readers(html) == "<p>a</p>\n\n<p>b</p>\n"
     typed = editable_nodes.unsaved_node("basic-page", {"detail.text": source}, (), ObjectId(), None)
     assert "Line 3: There is no insert “map”" in texts.render_for_editor(typed, sees_photos=True, sees_all=True)
-    assert isinstance(Inserts(html).faults[0], Unknown)
+    assert isinstance(TextInserts(html).faults[0], UnknownInsert)
 
 
 def test_readers_see_what_is_public_only(ids):
@@ -217,7 +217,7 @@ def test_contents_are_the_headings_of_the_text(mongo):
 
 
 def test_references_are_what_attributes_name(ids):
-    found = Inserts(
+    found = TextInserts(
         rendering.to_html(
             f"::gallery{{section={ids[NodeIdField]}}}\n\n::photo{{photo={ids[PhotoIdField]}}}", "markdown"
         )
@@ -229,7 +229,7 @@ def test_references_are_what_attributes_name(ids):
 
 def test_plain_text_has_the_words_of_inserts(mongo):
     source = ":::note{title=Mind}\nthe gap\n:::\n\n::button{link=/a text=Press}\n\n::contents"
-    plain = Inserts(rendering.to_html(source, "markdown")).plain()
+    plain = TextInserts(rendering.to_html(source, "markdown")).plain()
     assert "<p>Mind</p>" in plain
     assert "the gap" in plain
     assert "Press" in plain
@@ -247,7 +247,7 @@ def test_names_are_registered_once():
 
 
 def test_a_wrong_name_registers_nothing():
-    assert base.find("fine") is None
+    assert base.find_insert("fine") is None
 
 
 def test_an_insert_reads_a_page_that_readers_see(mongo):

@@ -7,7 +7,7 @@ from marginalia.markup.comparing import diff, merge
 from marginalia.markup.comparing.sequences import Budget
 from marginalia.markup.html import balance, clean
 from marginalia.markup.markdown import limits, render
-from marginalia.markup.text import excerpt, plain
+from marginalia.markup.text import excerpt, html_to_text
 from tests.markup import worst
 
 # Of tables more: what they may leave out is bounded by the text, not by its length.
@@ -24,7 +24,7 @@ def tokens(html: str) -> int:
 @pytest.mark.parametrize("name", TEXTS)
 def test_marks_count_what_the_parser_makes(name):
     """Tokens of the result, each of some 10 µs: what `excessive` adds up bounds what is made."""
-    made, marks = tokens(render(TEXTS[name], "article")), limits.marks(TEXTS[name])
+    made, marks = tokens(render(TEXTS[name], "article")), limits.count_marks(TEXTS[name])
     assert made <= 1.5 * marks + 1_000
 
 
@@ -80,7 +80,7 @@ def test_a_long_text_of_a_writer_is_rendered():
 def test_a_megabyte_of_marks_is_shown_as_it_was_typed(text):
     source = text * (1_000_000 // len(text))
     html = render(source, "article")
-    assert limits.excessive(source)
+    assert limits.is_excessive(source)
     assert "<a " not in html
     assert html.count("&lt;") == source.count("<")
 
@@ -92,11 +92,11 @@ def test_a_text_with_many_links_is_no_attack():
 
 @pytest.mark.parametrize("html", ["<h1>", "<td>1</td>", "<br>"])
 def test_tags_beyond_the_bound_are_left_out_and_the_text_stays(html, monkeypatch):
-    monkeypatch.setattr(balance, "MOST_TAGS", 5_000)
+    monkeypatch.setattr(balance, "MAX_TAGS", 5_000)
     source = "<table>" * html.startswith("<td") + "<p>begin</p>" + html * 6_000 + "the end"
     cleaned = clean(source, "article")
     starts = sum(1 for token in tags.tokens(cleaned) if token.name and not token.closing)
-    assert starts <= balance.MOST_TAGS
+    assert starts <= balance.MAX_TAGS
     assert cleaned.count("1") >= 6_000 * html.count(">1<")
     assert "begin" in cleaned
     assert "the end" in cleaned
@@ -115,10 +115,10 @@ def test_open_tags_are_looked_at_a_few_times_a_tag(name):
 
 def test_plain_text_and_excerpts_look_at_the_beginning_alone():
     html = "<p>word &amp; word</p>" * 50_000
-    assert plain(html, 1_000) == plain(html)[: len(plain(html, 1_000))]
-    assert 500 < len(plain(html, 1_000)) < 1_100
+    assert html_to_text(html, 1_000) == html_to_text(html)[: len(html_to_text(html, 1_000))]
+    assert 500 < len(html_to_text(html, 1_000)) < 1_100
     assert excerpt("<h2>Title</h2>" * 10 + "<p>one two three</p>" * 50_000, 4) == "one two three one…"
-    assert plain("x" * 5_000, 1_000) == "x" * 5_000, "a run of text is not cut"
+    assert html_to_text("x" * 5_000, 1_000) == "x" * 5_000, "a run of text is not cut"
 
 
 @pytest.mark.slow
@@ -137,9 +137,11 @@ def test_becoming_takes_its_comparisons_from_the_budget():
     """Fifty paragraphs of many words on each side are not compared, ten of a few are."""
     words = [" ".join(f"{side}{n}" for n in range(2_000)) for side in ("a", "b")]
     budget = Budget()
-    assert diff.became([words[0]] * 50, [words[1]] * 49, budget) == []
+    assert diff.match_paragraphs([words[0]] * 50, [words[1]] * 49, budget) == []
     assert budget.steps == Budget().steps
-    assert diff.became(["a b c", "d e f"] * 5, ["x", *["a b z", "d e"] * 5], budget) == [(n, n + 1) for n in range(10)]
+    assert diff.match_paragraphs(["a b c", "d e f"] * 5, ["x", *["a b z", "d e"] * 5], budget) == [
+        (n, n + 1) for n in range(10)
+    ]
     assert 0 < Budget().steps - budget.steps < 5_000
 
 
@@ -171,7 +173,7 @@ def test_differences_compare_a_bounded_number_of_times(name):
     old, new, _other = VERSIONS[name]
     budget = Budget()
     most = budget.steps
-    changes = diff.words(old, new, budget)
+    changes = diff.diff_words(old, new, budget)
     assert most - budget.steps <= most + len(old) // 2
     assert "".join(change.text for change in changes if change.kind != "insert") == old
     assert "".join(change.text for change in changes if change.kind != "delete") == new

@@ -3,9 +3,9 @@
 import pytest
 
 from marginalia.markup.html import clean
-from marginalia.markup.html.references import resolve
+from marginalia.markup.html.references import resolve_references
 from marginalia.markup.markdown import render
-from marginalia.markup.text import plain
+from marginalia.markup.text import html_to_text
 from tests.markup.policy import violations
 from tests.support.payloads import ALL, PAYLOADS
 
@@ -74,15 +74,15 @@ def test_resolvers_see_only_names_and_their_answers_stay_whole():
             return ref.to("/at")
 
         text = f"![x](photo:y) {payload}\n\n<p>{payload}</p>\n\n[x](node:y#{payload})<a href='node:{payload}'>x</a>"
-        html = resolve(render(text, "article"), resolver, linked)
+        html = resolve_references(render(text, "article"), resolver, linked)
         assert html.count("\ue000") == len(seen)
         assert violations(html, "article") == [], payload
 
 
 def test_plain_text_of_all_of_them_is_text():
     for payload in ALL:
-        plain(payload)
-        assert violations(render(plain(payload), "comment"), "comment") == []
+        html_to_text(payload)
+        assert violations(render(html_to_text(payload), "comment"), "comment") == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from marginalia.markup.inserts.players import find
+from marginalia.markup.inserts.players import find_player
 
 TUBE = "https://www.youtube-nocookie.com/embed/aqz-KE-bpKQ?autoplay=1"
 
@@ -23,7 +23,7 @@ TUBE = "https://www.youtube-nocookie.com/embed/aqz-KE-bpKQ?autoplay=1"
     ],
 )
 def test_what_is_shown_in_a_frame(url, src):
-    player = find(url)
+    player = find_player(url)
     assert player.src == src
     assert src.startswith(f"{player.origin}/")
 
@@ -46,4 +46,4 @@ def test_what_is_shown_in_a_frame(url, src):
     ],
 )
 def test_what_is_none(url):
-    assert find(url) is None
+    assert find_player(url) is None

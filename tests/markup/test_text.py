@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginalia.markup.characters import scrub
-from marginalia.markup.text import SLUG_LENGTH, excerpt, folded, highlight, is_empty, minutes, plain, slugify
+from marginalia.markup.text import (
+    SLUG_LENGTH,
+    excerpt,
+    fold,
+    highlight,
+    html_to_text,
+    is_empty,
+    reading_minutes,
+    slugify,
+)
 from tests.markup.properties import holds, soup
 
 
@@ -30,13 +39,13 @@ from tests.markup.properties import holds, soup
     ],
 )
 def test_plain(html, text):
-    assert plain(html) == text
+    assert html_to_text(html) == text
 
 
 @holds
 @given(soup)
 def test_plain_of_any_html(html):
-    text = plain(html)
+    text = html_to_text(html)
     assert text == text.strip(" \t\n")
     assert "\n\n\n" not in text or "<pre" in html.lower()
     assert not set(text) & set("\x00\x01\x02\x03\x04\u202e")
@@ -122,11 +131,11 @@ def test_highlight(text, terms, around, expected):
     ],
 )
 def test_minutes(text, expected):
-    assert minutes(text) == expected
+    assert reading_minutes(text) == expected
 
 
 def test_folded_is_without_case_and_accents():
-    assert folded("Ink CAFÉ Straße cafe\u0301 \u0301 が Ǆ") == "ink cafe strasse cafe  が dz"
+    assert fold("Ink CAFÉ Straße cafe\u0301 \u0301 が Ǆ") == "ink cafe strasse cafe  が dz"
 
 
 def test_highlight_shows_as_many_places_as_asked_for():

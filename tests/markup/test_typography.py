@@ -47,7 +47,7 @@ def for_readers(source: str, language: str = "en") -> str:
     ],
 )
 def test_punctuation_of_a_line(typed, language, set_):
-    assert typography.smart(typed, language) == set_
+    assert typography.smarten(typed, language) == set_
 
 
 @holds
@@ -55,7 +55,7 @@ def test_punctuation_of_a_line(typed, language, set_):
 def test_pieces_of_a_line_lose_nothing_but_signs(parts):
     signs = re.compile(r"[\"'‘’“”„‚«»\-–—.…\s\u202f\u00a0]")
     for language in ("en", "fr", "de"):
-        written = typography.pieces(parts, language)
+        written = typography.smarten_pieces(parts, language)
         assert [signs.sub("", part) for part in written] == [signs.sub("", part) for part in parts]
 
 
@@ -63,7 +63,7 @@ def test_pieces_of_a_line_lose_nothing_but_signs(parts):
 @given(soup)
 def test_the_tags_of_a_text_stay_as_they_are(typed):
     clean = rendering.to_html(typed, "html")
-    set_ = typography.smart_html(clean, "fr")
+    set_ = typography.smarten_html(clean, "fr")
     assert re.findall("<[^<>]*>", set_) == re.findall("<[^<>]*>", clean)
 
 
@@ -116,5 +116,5 @@ def test_time_grows_with_the_text_alone():
         "<a href=x>a",
     ):
         for language in ("en", "fr"):
-            typography.smart_html(unit * (20_000 // len(unit)), language)
+            typography.smarten_html(unit * (20_000 // len(unit)), language)
     assert time.process_time() - began < 30

@@ -68,7 +68,7 @@ def test_maths_is_mathml_and_nothing_else():
 )
 def test_nothing_typed_into_a_formula_is_markup(around):
     for payload in ALL:
-        html = maths.mathml(around.format(payload)[: maths.LONGEST], is_block=False) or ""
+        html = maths.mathml(around.format(payload)[: maths.MAX_LENGTH], is_block=False) or ""
         assert Names(html).found <= {*maths._TAGS, *maths._VALUES}, payload
         assert "javascript:" not in re.sub(">[^<]*<", "><", html)
 
@@ -120,7 +120,7 @@ def test_headings_link_to_themselves_on_pages_alone(client, mongo):
 
 
 def test_the_first_headings_alone_have_links():
-    html = rendering.to_html("## A\n\n" * (anchors.MOST_HEADINGS + 1), "markdown")
+    html = rendering.to_html("## A\n\n" * (anchors.MAX_HEADINGS + 1), "markdown")
     shown = rendering.for_readers(html, "en", is_page=True)
-    assert shown.count('class="anchor"') == anchors.MOST_HEADINGS
+    assert shown.count('class="anchor"') == anchors.MAX_HEADINGS
     assert re.sub(r'<a class="anchor"[^<>]*></a>', "", shown) == html

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marginalia.local.ports import free_port, is_free
-from marginalia.local.processes import end, guarded
+from marginalia.local.processes import start_guarded, stop
 from tests.support.processes import ROOT, until
 
 CONF = (ROOT / "deploy/nginx.conf").read_text()
@@ -74,10 +74,10 @@ def nginx(site: int, folder: Path, conf: str = CONF) -> Iterator[Nginx]:
     config_test = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert config_test.returncode == 0, config_test.stderr
     with (folder / "output").open("wb") as output:
-        guard = guarded(command, grace=10, output=output)
+        guard = start_guarded(command, grace=10, output=output)
     try:
         until(lambda: guard.poll() is not None or not is_free(port), seconds=60)
         assert guard.poll() is None, (folder / "error.log").read_text()
         yield Nginx(port, folder)
     finally:
-        end(guard)
+        stop(guard)

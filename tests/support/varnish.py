@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from marginalia.local.ports import free_port
-from marginalia.local.processes import end, guarded
+from marginalia.local.processes import start_guarded, stop
 from tests.support.processes import ROOT, until
 
 VCL = (ROOT / "deploy/varnish.vcl").read_text()
@@ -70,14 +70,14 @@ def varnish(*sites: int, at: tuple[int, int] | None = None) -> Iterator[Varnish]
         # Without a jail, all processes run as the user who owns the folder.
         command = ["varnishd", "-F", "-j", "none", "-n", f"{folder}/work", "-f", str(text), *listening]
         with log.open("wb") as output:
-            guard = guarded([*command, "-s", "malloc,64m"], grace=20, output=output)
+            guard = start_guarded([*command, "-s", "malloc,64m"], grace=20, output=output)
         instance = Varnish(port, purges, guard.pid)
         try:
             until(lambda: guard.poll() is not None or _is_up(instance), seconds=60)
             assert guard.poll() is None, log.read_text()
             yield instance
         finally:
-            end(guard)
+            stop(guard)
 
 
 def _is_up(instance: Varnish) -> bool:

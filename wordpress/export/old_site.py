@@ -174,7 +174,7 @@ class PostLibrary:
         fragment = urlsplit(url).fragment
         if not path or not fragment or DEAD_FRAGMENTS.match(fragment):
             return path
-        return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefixed(unquote(fragment))}"
+        return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
         """Return the picture at a URL. `number`: its id, if the text gives it."""

@@ -64,7 +64,7 @@ def _embed(match: re.Match[str]) -> str:
     url = unescape(match[1])
     label = unescape(match[2]).strip()
     # A link with other words is an ordinary link by the author.
-    if players.find(url) is None or label != url:
+    if players.find_player(url) is None or label != url:
         return ""
     caption = " ".join(unescape(match[3] or "").split()) if match.re is _BLOCK else ""
     return _placeholder("embed", url=url, **({"title": caption[:200]} if caption else {}))
@@ -77,5 +77,5 @@ def _button(match: re.Match[str]) -> str:
 
 
 def _placeholder(name: str, **attributes: str) -> str:
-    directive = directives.write(name, attributes).removeprefix("::")
-    return f"{inserts.start(directive, 0)}{inserts.END}"
+    directive = directives.to_markdown(name, attributes).removeprefix("::")
+    return f"{inserts.start_tag(directive, 0)}{inserts.END_TAG}"

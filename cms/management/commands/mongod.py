@@ -23,7 +23,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "MONGODB_URI names a server of its own: there is no embedded one to run.", returncode=COULD_NOT_RUN
             )
-        server = embedded.of(Path(folder))
+        server = embedded.for_folder(Path(folder))
         _on_signals(signal.default_int_handler)
         try:
             self._run(server)

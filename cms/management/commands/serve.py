@@ -16,7 +16,7 @@ from cms.serving import startup
 from marginalia.local import embedded
 from marginalia.local.embedded import Embedded
 from marginalia.local.mongod import MongodError
-from marginalia.local.processes import Restarted, end
+from marginalia.local.processes import RestartingProcess, stop
 from marginalia.mongo import servers
 from marginalia.mongo.management.base import COULD_NOT_RUN
 
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             worker = startup.create_worker(claim)
             cleanup.callback(worker.end)
             web = startup.start_web_server(port, claim)
-            cleanup.callback(end, web)
+            cleanup.callback(stop, web)
             # Runs before the other callbacks: the shutdown takes a moment, and a second Ctrl-C mustn't interrupt it.
             cleanup.callback(_ignore_signals)
             startup.wait_until_ready(url, web)
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             if reason := servers.unmet_write_concern(settings.DATABASES["default"]):
                 raise startup.CannotServe(reason)
             return None
-        server = embedded.of(Path(folder))
+        server = embedded.for_folder(Path(folder))
         state = server.start()
         cleanup.callback(server.stop)
         cleanup.callback(_ignore_signals)
@@ -102,7 +102,7 @@ class Command(BaseCommand):
         self._write("\n".join([*lines, "Ctrl-C ends it."]))
 
     def _watch(
-        self, web: subprocess.Popen[bytes], worker: Restarted, server: Embedded | None, parent: int | None
+        self, web: subprocess.Popen[bytes], worker: RestartingProcess, server: Embedded | None, parent: int | None
     ) -> None:
         while parent is None or os.getppid() == parent:
             if web.poll() is not None:

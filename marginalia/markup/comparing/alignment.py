@@ -13,7 +13,7 @@ from marginalia.markup.comparing.sequences import Budget, Region, regions
 Kind = Literal["same", "changed", "removed", "added", "left", "came"]
 
 # Paragraphs of one text that get rows of their own; what comes after them is one.
-MOST_PARAGRAPHS: Final = 6_000
+MAX_PARAGRAPHS: Final = 6_000
 
 
 class Pair(NamedTuple):
@@ -34,28 +34,30 @@ class Row:
     new: tuple[Change, ...] = ()
 
 
-def rows(old: str, new: str, budget: Budget | None = None) -> list[Row]:
+def align_texts(old: str, new: str, budget: Budget | None = None) -> list[Row]:
     """Return the paragraphs of two texts as rows, those that changed with their words marked.
 
     White space between paragraphs is not compared. What the `budget` of comparisons does not reach counts as changed.
     """
-    olds, news = (diff.paragraphs(text, MOST_PARAGRAPHS) for text in (old, new))
-    return item_rows(olds, news, budget)
+    olds, news = (diff.split_paragraphs(text, MAX_PARAGRAPHS) for text in (old, new))
+    return align_items(olds, news, budget)
 
 
-def item_rows(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
+def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
     """Return two lists of texts as rows, as `rows` does."""
     budget = budget or Budget()
     found = []
-    for pair in aligned(olds, news, budget, diff.became):
+    for pair in align(olds, news, budget, diff.match_paragraphs):
         before = "" if pair.old is None else olds[pair.old]
         after = "" if pair.new is None else news[pair.new]
         by_words = before != after and pair.old is not None and pair.new is not None
-        found.append(row(pair, diff.words(before, after, budget) if by_words else replaced(before, after)))
+        found.append(
+            make_row(pair, diff.diff_words(before, after, budget) if by_words else whole_change(before, after))
+        )
     return found
 
 
-def replaced(before: str, after: str) -> list[Change]:
+def whole_change(before: str, after: str) -> list[Change]:
     """Return the pieces of something short that is another now as a whole, or is on one side alone."""
     if before == after:
         return [Change("equal", after)]
@@ -63,7 +65,7 @@ def replaced(before: str, after: str) -> list[Change]:
     return [piece for piece in pieces if piece.text]
 
 
-def row(pair: Pair, pieces: Sequence[Change]) -> Row:
+def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
     """Return the row of a pair by the pieces of both its sides."""
     kind: Kind
     if pair.new is None:
@@ -76,7 +78,7 @@ def row(pair: Pair, pieces: Sequence[Change]) -> Row:
     return Row(kind, pair, old, new)
 
 
-def aligned(
+def align(
     olds: Sequence[Hashable],
     news: Sequence[Hashable],
     budget: Budget,
@@ -100,15 +102,15 @@ def aligned(
                 for step in range(region.old_end - region.old_start)
             )
             continue
-        left = {i for i in range(region.old_start, region.old_end) if _taken(moved_from, olds[i])}
-        came = {i for i in range(region.new_start, region.new_end) if _taken(moved_to, news[i])}
+        left = {i for i in range(region.old_start, region.old_end) if _take_moved(moved_from, olds[i])}
+        came = {i for i in range(region.new_start, region.new_end) if _take_moved(moved_to, news[i])}
         here = [i for i in range(region.old_start, region.old_end) if i not in left]
         there = [i for i in range(region.new_start, region.new_end) if i not in came]
         pairs = became([str(olds[i]) for i in here], [str(news[i]) for i in there], budget) if became else []
-        yield from _between(region, [(here[i], there[j]) for i, j in pairs], left, came)
+        yield from _pairs_in_region(region, [(here[i], there[j]) for i, j in pairs], left, came)
 
 
-def _taken(moved: Counter[Hashable], part: Hashable) -> bool:
+def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
     """Count one of the places of `part` as moved, if there is one left."""
     if not moved[part]:
         return False
@@ -116,7 +118,9 @@ def _taken(moved: Counter[Hashable], part: Hashable) -> bool:
     return True
 
 
-def _between(region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]) -> Iterator[Pair]:
+def _pairs_in_region(
+    region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
+) -> Iterator[Pair]:
     """Yield a region's parts: before each pair what was removed, then what was added."""
     at_old = region.old_start
     at_new = region.new_start

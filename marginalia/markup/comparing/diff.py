@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from marginalia.markup.characters import IDEOGRAPHS
-from marginalia.markup.comparing.sequences import Budget, are_compared, in_order, pairs, regions
+from marginalia.markup.comparing.sequences import Budget, are_comparable, best_pairs, pair_in_order, regions
 
 _PARAGRAPH_END: Final = re.compile(r"(\n[ \t\r]*\n[ \t\r\n]*)")
 _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd"
@@ -19,8 +19,8 @@ _WORD: Final = re.compile(
     rf"\s+|[{IDEOGRAPHS}]|[\u0e00-\u0eff][{_THAI_MARKS}]*|[{_PUNCTUATION}]"
     rf"|[^\s{IDEOGRAPHS}{_PUNCTUATION}\u0e00-\u0eff]+"
 )
-_SMALL: Final = 12  # characters
-_STEPS_A_PAIR: Final = 10
+_MAX_IDLE: Final = 12  # characters
+_STEPS_PER_PAIR: Final = 10
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Change:
     text: str
 
 
-def paragraphs(text: str, most: int) -> list[str]:
+def split_paragraphs(text: str, most: int) -> list[str]:
     """Return the paragraphs of a text, without the white space between them; those after the first `most` as one."""
     return [part for part in _PARAGRAPH_END.split(text, most)[::2] if part.strip()]
 
 
-def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
+def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
 
     Without the insertions they join to `old`, without the deletions to `new`, character for character. Paragraphs are
@@ -51,43 +51,43 @@ def words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     for region, equal in regions(old_parts, new_parts, budget):
         before = "".join(old_parts[region.old_start : region.old_end])
         after = "".join(new_parts[region.new_start : region.new_end])
-        changes.extend([Change("equal", before)] if equal else _words(before, after, budget))
+        changes.extend([Change("equal", before)] if equal else _diff_region(before, after, budget))
     return _tidy(changes)
 
 
-def became(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
+def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
     """Return which of the paragraphs `olds` became which of `news`, as indexes in order.
 
     They are matched by the words they share (Dice's coefficient of the bags of words), if there are few enough and the
     `budget` suffices; else one to one, where there are as many on both sides (and not too many for that).
     """
     budget = budget or Budget()
-    straight = in_order(len(olds), len(news))
-    if not are_compared(len(olds), len(news)):
-        return straight if len(straight) < 2 or budget.take(_STEPS_A_PAIR * len(straight)) else []
+    straight = pair_in_order(len(olds), len(news))
+    if not are_comparable(len(olds), len(news)):
+        return straight if len(straight) < 2 or budget.spend(_STEPS_PER_PAIR * len(straight)) else []
     old_bags, new_bags = (
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
     old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
     # Each pair takes a step for every word of its smaller bag, and as much again as a bag of a few words.
     words_compared = min(sum(map(len, old_bags)) * len(news), sum(map(len, new_bags)) * len(olds))
-    if not budget.take(words_compared + _STEPS_A_PAIR * len(olds) * len(news)):
+    if not budget.spend(words_compared + _STEPS_PER_PAIR * len(olds) * len(news)):
         return straight
 
     def likeness(i: int, j: int) -> float:
         count = old_totals[i] + new_totals[j]
-        return 2 * _shared(old_bags[i], new_bags[j]) / count if count else float(olds[i] == news[j])
+        return 2 * _count_shared(old_bags[i], new_bags[j]) / count if count else float(olds[i] == news[j])
 
-    return pairs(len(olds), len(news), likeness)
+    return best_pairs(len(olds), len(news), likeness)
 
 
-def _shared(one: Counter[str], other: Counter[str]) -> int:
+def _count_shared(one: Counter[str], other: Counter[str]) -> int:
     """Return how many words two bags have in common."""
     small, large = (one, other) if len(one) <= len(other) else (other, one)
     return sum(min(count, large[word]) for word, count in small.items() if word in large)
 
 
-def _words(old: str, new: str, budget: Budget) -> list[Change]:
+def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
     before = _WORD.findall(old)
     after = _WORD.findall(new)
     changes = []
@@ -114,7 +114,7 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
     tidied: list[tuple[str, str, str]] = []
     for equal, gone, come in steps:
         step = (equal, gone, come)
-        while tidied and _idle(tidied[-1], step):
+        while tidied and _is_idle(tidied[-1], step):
             before, old, new = tidied.pop()
             step = (before, old + step[0] + step[1], new + step[0] + step[2])
         tidied.append(step)
@@ -122,7 +122,7 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
     return [Change(kind, text) for step in tidied for kind, text in zip(kinds, step, strict=True) if text]
 
 
-def _idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
+def _is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
     """Tell whether the equal text between two changes is less than either: white space, or some small word.
 
     Google's diff-match-patch calls taking it as changed the "semantic cleanup".
@@ -133,5 +133,5 @@ def _idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
     return not equal.strip() or (
         len(equal) <= max(len(before[1]), len(before[2]))
         and len(equal) <= max(len(step[1]), len(step[2]))
-        and len(equal) <= _SMALL
+        and len(equal) <= _MAX_IDLE
     )

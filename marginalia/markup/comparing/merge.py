@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from marginalia.markup.characters import newlines
-from marginalia.markup.comparing.diff import became
+from marginalia.markup.characters import normalize_newlines
+from marginalia.markup.comparing.diff import match_paragraphs
 from marginalia.markup.comparing.sequences import Budget, regions
-from marginalia.markup.directives import fences
+from marginalia.markup.directives import find_fences
 
 Kind = Literal["stable", "mine", "theirs", "both", "conflict"]
 Side = Literal["base", "mine", "theirs", "both"]
@@ -78,8 +78,8 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
     chunks = tuple(_chunks(*texts, budgets=budgets))
-    lead = _changed(*(text.lead for text in texts))
-    tail = _changed(*(text.tail for text in texts))
+    lead = _merge_space(*(text.lead for text in texts))
+    tail = _merge_space(*(text.tail for text in texts))
     return Merged(chunks, lead, tail, 2 * STEPS - sum(budget.steps for budget in budgets))
 
 
@@ -94,14 +94,14 @@ def resolve(merged: Merged, picks: Sequence[Side]) -> str:
     parts: list[str] = []
     gap = ""
     for chunk in merged.chunks:
-        chosen = chunk.text if chunk.text is not None else _picked(chunk, next(waiting))
+        chosen = chunk.text if chunk.text is not None else _pick_side(chunk, next(waiting))
         if chosen:
             parts += [gap, chosen]
             gap = chunk.gap
     return "".join([merged.lead, *parts, merged.tail])
 
 
-def _picked(chunk: Chunk, pick: Side) -> str:
+def _pick_side(chunk: Chunk, pick: Side) -> str:
     if pick == "both":
         return _USUAL_GAP.join(part for part in (chunk.mine, chunk.theirs) if part)
     return {"base": chunk.base, "mine": chunk.mine, "theirs": chunk.theirs}[pick]
@@ -117,17 +117,17 @@ class _Text(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "_Text":
-        text = newlines(text)
+        text = normalize_newlines(text)
         body = text.rstrip(" \t\n")
         found = _LEAD.match(body)
         lead = found[0] if found and body else ""
         parts = _GAP.split(body[len(lead) :]) if body else []
-        if spans := fences(body[len(lead) :]).spans:
-            parts = _whole(parts, spans)
+        if spans := find_fences(body[len(lead) :]).spans:
+            parts = _join_spans(parts, spans)
         return cls(lead, parts[::2], [*parts[1::2], *([None] if parts else [])], text[len(body) :])
 
 
-def _whole(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
+def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
     """Return paragraphs and the gaps between them with those in one of `spans` (characters of the text) as one paragraph."""
     joined: list[str] = []
     waiting = iter(spans)
@@ -171,7 +171,7 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
         news = side[first:last]
         at_old = start
         at_new = first
-        for i, j in [*became(olds, news, budget), (len(olds), len(news))]:
+        for i, j in [*match_paragraphs(olds, news, budget), (len(olds), len(news))]:
             if at_old < start + i or at_new < first + j:
                 yield _Edit(at_old, start + i, at_new, first + j)
             at_old = start + i + 1
@@ -180,7 +180,7 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
                 yield _Edit(at_old - 1, at_old, at_new - 1, at_new)
 
 
-def _clash(one: _Edit, other: _Edit) -> bool:
+def _edits_conflict(one: _Edit, other: _Edit) -> bool:
     """Tell whether two edits, one of each side, cannot both be made in an obvious order."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
@@ -199,14 +199,14 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
     cluster: list[tuple[_Edit, bool]] = []
     sides: dict[bool, list[_Edit]] = {True: [], False: []}
     for edit, is_mine in waiting:
-        if cluster and not any(_clash(edit, known) for known in _within_reach(edit, sides[not is_mine])):
-            yield _cluster(cluster)
+        if cluster and not any(_edits_conflict(edit, known) for known in _within_reach(edit, sides[not is_mine])):
+            yield _make_cluster(cluster)
             cluster = []
             sides = {True: [], False: []}
         cluster.append((edit, is_mine))
         sides[is_mine].append(edit)
     if cluster:
-        yield _cluster(cluster)
+        yield _make_cluster(cluster)
 
 
 def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
@@ -220,7 +220,7 @@ def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
         yield other
 
 
-def _cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
+def _make_cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
     return _Cluster(
         min(edit.start for edit, _ in entries),
         max(edit.end for edit, _ in entries),
@@ -240,7 +240,7 @@ def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, B
         common = cluster.start - at
         if common:
             spans = (at, cluster.start), (at_mine, at_mine + common), (at_theirs, at_theirs + common)
-            yield _stable(base, mine, theirs, spans)
+            yield _stable_chunk(base, mine, theirs, spans)
         size = cluster.end - cluster.start
         mine_end = (
             at_mine + common + size + sum(edit.last - edit.first - edit.end + edit.start for edit in cluster.mine)
@@ -259,49 +259,49 @@ def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, B
 _Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
-def _stable(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> Chunk:
+def _stable_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> Chunk:
     """Return a chunk of paragraphs that are the same everywhere; only the empty lines between them may differ."""
-    cuts = _cut(base, mine, theirs, spans)
-    gaps = [_merged_gap(*each) for each in zip(*(cut.gaps for cut in cuts), strict=True)]
-    before, ours, others = (_joined(cut.paragraphs, cut.gaps) for cut in cuts)
-    return Chunk("stable", before, ours, others, _joined(cuts[0].paragraphs, gaps), gaps[-1])
+    cuts = _slice_versions(base, mine, theirs, spans)
+    gaps = [_merge_gap(*each) for each in zip(*(cut.gaps for cut in cuts), strict=True)]
+    before, ours, others = (_join_paragraphs(cut.paragraphs, cut.gaps) for cut in cuts)
+    return Chunk("stable", before, ours, others, _join_paragraphs(cuts[0].paragraphs, gaps), gaps[-1])
 
 
 def _changed_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans, cluster: _Cluster) -> Chunk:
-    cuts = _cut(base, mine, theirs, spans)
-    before, ours, others = (_joined(cut.paragraphs, cut.gaps) for cut in cuts)
-    gap = _merged_gap(*(cut.gaps[-1] if cut.gaps else None for cut in cuts))
+    cuts = _slice_versions(base, mine, theirs, spans)
+    before, ours, others = (_join_paragraphs(cut.paragraphs, cut.gaps) for cut in cuts)
+    gap = _merge_gap(*(cut.gaps[-1] if cut.gaps else None for cut in cuts))
     if not cluster.theirs:
         return Chunk("mine", before, ours, others, ours, gap)
     if not cluster.mine:
         return Chunk("theirs", before, ours, others, others, gap)
     if cuts[1].paragraphs != cuts[2].paragraphs:
         return Chunk("conflict", before, ours, others, None, gap)
-    gaps = [_merged_gap(None, *each) for each in zip(cuts[1].gaps, cuts[2].gaps, strict=True)]
-    return Chunk("both", before, ours, others, _joined(cuts[1].paragraphs, gaps), gap)
+    gaps = [_merge_gap(None, *each) for each in zip(cuts[1].gaps, cuts[2].gaps, strict=True)]
+    return Chunk("both", before, ours, others, _join_paragraphs(cuts[1].paragraphs, gaps), gap)
 
 
-def _cut(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> list[_Text]:
+def _slice_versions(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> list[_Text]:
     """Return the part of each version that its span names."""
     parts = zip((base, mine, theirs), spans, strict=True)
     return [_Text("", text.paragraphs[start:end], text.gaps[start:end], "") for text, (start, end) in parts]
 
 
-def _joined(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> str:
+def _join_paragraphs(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> str:
     parts = []
     for paragraph, gap in zip(paragraphs, gaps, strict=True):
         parts += [paragraph, gap or _USUAL_GAP]
     return "".join(parts[:-1])
 
 
-def _merged_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
+def _merge_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
     """Return the empty lines after a paragraph; None is where it ends its version."""
     if mine is None or theirs is None:
         return mine or theirs or base or _USUAL_GAP
-    return _changed(base, mine, theirs)
+    return _merge_space(base, mine, theirs)
 
 
-def _changed(base: str | None, mine: str, theirs: str) -> str:
+def _merge_space(base: str | None, mine: str, theirs: str) -> str:
     """Return the white space of the side that changed it; where both did, the longer."""
     if mine == theirs or theirs == base:
         return mine

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 # Sequences of some ten thousand parts that have little in common use up their steps; what is not compared then counts
 # as changed, which is true, if not the shortest account.
-_STEPS_A_PART: Final = 20
-_LEAST_STEPS: Final = 30_000
-_MOST_PAIRS: Final = 2_500
+_STEPS_PER_PART: Final = 20
+_MIN_STEPS: Final = 30_000
+_MAX_PAIRS: Final = 2_500
 
 
 class Block(NamedTuple):
@@ -27,7 +27,7 @@ class Budget:
 
     steps: int = 400_000
 
-    def take(self, steps: int) -> bool:
+    def spend(self, steps: int) -> bool:
         """Return whether so many are left, and take them if so."""
         if steps > self.steps:
             return False
@@ -44,7 +44,7 @@ class Region(NamedTuple):
     new_end: int
 
 
-def blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
+def common_blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
     """Return what `old` and `new` have in common: blocks in order, each as long as can be.
 
     Equal ends are cut off first; then parts that occur once on both sides are anchors (patience diff, Bram Cohen 2003);
@@ -70,7 +70,7 @@ def regions(
 ) -> Iterator[tuple[Region, bool]]:
     """Yield all of both sequences in order as regions, each with whether its two sides are equal."""
     at_old = at_new = 0
-    for block in [*blocks(old, new, budget), Block(len(old), len(new), 0)]:
+    for block in [*common_blocks(old, new, budget), Block(len(old), len(new), 0)]:
         if at_old < block.old or at_new < block.new:
             yield Region(at_old, block.old, at_new, block.new), False
         at_old = block.old + block.size
@@ -79,17 +79,17 @@ def regions(
             yield Region(block.old, at_old, block.new, at_new), True
 
 
-def are_compared(count_old: int, count_new: int) -> bool:
+def are_comparable(count_old: int, count_new: int) -> bool:
     """Return whether there are few enough parts, on both sides, for `pairs` to compare each with each."""
-    return 1 < count_old * count_new <= _MOST_PAIRS
+    return 1 < count_old * count_new <= _MAX_PAIRS
 
 
-def in_order(count_old: int, count_new: int) -> list[tuple[int, int]]:
+def pair_in_order(count_old: int, count_new: int) -> list[tuple[int, int]]:
     """Return as many parts as stand on both sides paired one to one; none where one side has more."""
     return [(index, index) for index in range(count_old)] if count_old == count_new else []
 
 
-def pairs(
+def best_pairs(
     count_old: int, count_new: int, similarity: Callable[[int, int], float], least: float = 0.3
 ) -> list[tuple[int, int]]:
     """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest.
@@ -97,8 +97,8 @@ def pairs(
     Those below `least` are none that became each other. Where as many parts stand on both sides they are paired one to
     one, unless that hardly fits and another pairing does. Very many are not compared (`are_compared`).
     """
-    straight = in_order(count_old, count_new)
-    if not are_compared(count_old, count_new):
+    straight = pair_in_order(count_old, count_new)
+    if not are_comparable(count_old, count_new):
         return straight
     table = [[0.0] * (count_new + 1) for _ in range(count_old + 1)]
     values = [[similarity(i, j) for j in range(count_new)] for i in range(count_old)]
@@ -129,7 +129,7 @@ class _Comparison:
         numbers: dict[Hashable, int] = {}
         self._old = [numbers.setdefault(part, len(numbers)) for part in old]
         self._new = [numbers.setdefault(part, len(numbers)) for part in new]
-        self._most = min(_LEAST_STEPS + _STEPS_A_PART * (len(old) + len(new)), steps)
+        self._most = min(_MIN_STEPS + _STEPS_PER_PART * (len(old) + len(new)), steps)
         self.steps = 0
         self.found: list[Block] = []
 
@@ -145,7 +145,7 @@ class _Comparison:
             self.steps += size
             anchors = self._anchors(region)
             if anchors:
-                waiting.extend(_between(region, anchors))
+                waiting.extend(_split_at_anchors(region, anchors))
             else:
                 self._shortest(region)
 
@@ -241,7 +241,7 @@ class _Comparison:
             y = from_x - previous
 
 
-def _between(region: Region, anchors: Sequence[tuple[int, int]]) -> Iterator[Region]:
+def _split_at_anchors(region: Region, anchors: Sequence[tuple[int, int]]) -> Iterator[Region]:
     """Yield the regions before, between and after `anchors`; each anchor opens the region after it."""
     a = region.old_start
     c = region.new_start

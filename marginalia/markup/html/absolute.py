@@ -10,22 +10,22 @@ _ATTRIBUTE = re.compile(r'(?<=\s)(href|src|srcset|cite|poster)="([^"]*+)"')
 _CANDIDATE = re.compile(r"(?:^|,)\s*(\S+?)((?:\s+[^,\s]+)?)\s*(?=,\s|$)")
 
 
-def absolute(html: str, page: str) -> str:
+def make_absolute(html: str, page: str) -> str:
     """Return the clean `html` of the page at the absolute address `page` with every address in it absolute."""
 
     def attribute(found: re.Match[str]) -> str:
         name = found[1]
         value = unescape(found[2])
         if name == "srcset":
-            value = ", ".join(_joined(page, url) + size for url, size in _CANDIDATE.findall(value))
+            value = ", ".join(_join(page, url) + size for url, size in _CANDIDATE.findall(value))
         else:
-            value = _joined(page, value)
+            value = _join(page, value)
         return f'{name}="{escape(value)}"'
 
     return _TAG.sub(lambda tag: _ATTRIBUTE.sub(attribute, tag[0]), html)
 
 
-def _joined(page: str, address: str) -> str:
+def _join(page: str, address: str) -> str:
     try:
         return urljoin(page, address.strip())
     except ValueError:  # "http://[": no address at all

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from marginalia.markup.characters import cut
+from marginalia.markup.characters import truncate
 from marginalia.markup.html import links
 from marginalia.markup.tags import attributes, quote
-from marginalia.markup.text import plain, slugify
+from marginalia.markup.text import html_to_text, slugify
 
 # Every id of a text begins with this: none can shadow a variable of a script ("DOM clobbering") or an id of the page
 # around it.
@@ -23,11 +23,11 @@ _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')
 _NOT_IN_IDS: Final = re.compile(r"[^\w.:-]+")
-_LONGEST_ID: Final = 100
-_LONGEST_HEADING: Final = 2_000  # characters of HTML that are looked at
+_MAX_ID_LENGTH: Final = 100
+_MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are looked at
 
 
-MOST_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
+MAX_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
 _HEADING: Final = re.compile(rf'<h([1-6]){_BEFORE} id="([^"]*)"[^<>]*>')
 _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([^"]*)"[^<>]*>')
 
@@ -40,17 +40,17 @@ class Heading(NamedTuple):
     text: str
 
 
-def headings(html: str) -> list[Heading]:
+def find_headings(html: str) -> list[Heading]:
     """Return the first headings of clean `html`, those that have words."""
     found: list[Heading] = []
-    for match in islice(_HEADING.finditer(html), MOST_HEADINGS):
-        end = html.find(f"</h{match[1]}>", match.end(), match.end() + _LONGEST_HEADING)
-        if end >= 0 and (text := " ".join(plain(html[match.end() : end]).split())):
+    for match in islice(_HEADING.finditer(html), MAX_HEADINGS):
+        end = html.find(f"</h{match[1]}>", match.end(), match.end() + _MAX_HEADING_LENGTH)
+        if end >= 0 and (text := " ".join(html_to_text(html[match.end() : end]).split())):
             found.append(Heading(int(match[1]), unescape(match[2]), text))
     return found
 
 
-def linked(html: str, name: str) -> str:
+def link_headings(html: str, name: str) -> str:
     """Return clean `html` whose first headings of the levels 2 to 4 end in a link to themselves, called `name`.
 
     It holds no words, so that what a heading says stays what it said. None is made within another link.
@@ -63,28 +63,28 @@ def linked(html: str, name: str) -> str:
         if not level:
             links_around += -1 if closes else 1
             continue
-        end = html.find(f"</h{level}>", found.end(), found.end() + _LONGEST_HEADING)
+        end = html.find(f"</h{level}>", found.end(), found.end() + _MAX_HEADING_LENGTH)
         if end <= at or links_around:
             continue
         pieces.append(f'{html[at:end]}<a class="anchor" href="#{identifier}" aria-label="{quote(name)}"></a>')
         at = end
-        if len(pieces) == MOST_HEADINGS:
+        if len(pieces) == MAX_HEADINGS:
             break
     return "".join(pieces) + html[at:]
 
 
-def anchor(html: str) -> str:
+def add_anchors(html: str) -> str:
     """Return sanitized `html` with prefixed, unique ids, one on every heading, and rel="noopener" on external links.
 
     A link to "#name" leads to the prefixed id where the text has that; else it stays (it may mean a place of the page
     around the text).
     """
     used: dict[str, int] = {}
-    html = _WITH_ID.sub(lambda found: _identified(found, used), html)
-    return _LINK.sub(lambda found: _linked(found, used), html)
+    html = _WITH_ID.sub(lambda found: _with_prefixed_id(found, used), html)
+    return _LINK.sub(lambda found: _with_resolved_link(found, used), html)
 
 
-def _identified(found: re.Match[str], used: dict[str, int]) -> str:
+def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
     """Return a start tag with its id prefixed; a heading gets one if it has none.
 
     An id that is taken gets a number if it is a heading's, and else is dropped.
@@ -93,13 +93,13 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
     text = found[2]
     heading = name[0] == "h" and name[1:].isdigit()
     typed = _ID.match(text)
-    wanted = prefixed(attributes(typed[2])["id"]) if typed else ""
+    wanted = prefix_id(attributes(typed[2])["id"]) if typed else ""
     if not wanted and heading:
-        end = found.string.find(f"</{name}>", found.end(), found.end() + _LONGEST_HEADING)
-        wanted = prefixed(slugify(plain(found.string[found.end() : end]))) if end >= 0 else ""
+        end = found.string.find(f"</{name}>", found.end(), found.end() + _MAX_HEADING_LENGTH)
+        wanted = prefix_id(slugify(html_to_text(found.string[found.end() : end]))) if end >= 0 else ""
         wanted = wanted or f"{ID_PREFIX}section"
     if heading:
-        wanted = _numbered(wanted, used)
+        wanted = _unique_id(wanted, used)
     written = "" if not wanted or wanted in used else f' id="{quote(wanted)}"'
     if written:
         used[wanted] = 1
@@ -107,7 +107,7 @@ def _identified(found: re.Match[str], used: dict[str, int]) -> str:
     return f"<{name}{before}{written}{after}>"
 
 
-def _numbered(wanted: str, used: dict[str, int]) -> str:
+def _unique_id(wanted: str, used: dict[str, int]) -> str:
     """Return `wanted`, or the first of wanted-2, wanted-3, ... that is free."""
     free = wanted
     while free in used:
@@ -116,19 +116,19 @@ def _numbered(wanted: str, used: dict[str, int]) -> str:
     return free
 
 
-def prefixed(identifier: str) -> str:
+def prefix_id(identifier: str) -> str:
     """Return `identifier` as an id of ours; "" if nothing is left of it."""
     kept = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
-    return ID_PREFIX + cut(kept, _LONGEST_ID) if kept else ""
+    return ID_PREFIX + truncate(kept, _MAX_ID_LENGTH) if kept else ""
 
 
-def _linked(found: re.Match[str], used: dict[str, int]) -> str:
+def _with_resolved_link(found: re.Match[str], used: dict[str, int]) -> str:
     href = _HREF.match(found[1])
     if not href:
         return found[0]
     url = attributes(href[2])["href"]
     if links.is_external(url):
         return f'<a{found[1]} rel="noopener">'
-    if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := prefixed(fragment)) in used:
+    if url.startswith("#") and (fragment := unquote(url[1:])) not in used and (target := prefix_id(fragment)) in used:
         return f'<a{href[1]} href="#{quote(target)}"{found[1][href.end() :]}>'
     return found[0]

@@ -16,35 +16,35 @@ from marginalia.markup.html import links
 
 MAX_DEPTH: Final = 100
 # Start tags of a text, those that are opened here included. Of what follows the text stays.
-MOST_TAGS: Final = 100_000
+MAX_TAGS: Final = 100_000
 MAX_ATTRIBUTES: Final = 200  # characters of attributes of one tag above which they are counted
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
 _SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
 # Where text cannot stand, only rows, cells and the like.
-_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
-_TABLE_PARTS: Final = _FRAMES | _CELLS | {"col"}
+_TABLE_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
+_TABLE_PARTS: Final = _TABLE_FRAMES | _CELLS | {"col"}
 _LISTS: Final = frozenset({"ul", "ol"})
-_WALLS: Final = _CELLS | {"table"}
+_TABLE_WALLS: Final = _CELLS | {"table"}
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # A start tag of these ends an open paragraph (HTML standard §13.2.6.4.7).
-_BLOCKS: Final = _HEADINGS | tags.names(
+_BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
 # A start tag of the key ends the nearest open one of the first set that does not lie behind one of the second.
 _ENDS: Final = {
-    "li": (frozenset({"li"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
-    "dt": (frozenset({"dt", "dd"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
-    "dd": (frozenset({"dt", "dd"}), _WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
-    "a": (frozenset({"a"}), _WALLS),
-    "rp": (frozenset({"rp", "rt"}), _WALLS | {"ruby"}),
-    "rt": (frozenset({"rp", "rt"}), _WALLS | {"ruby"}),
+    "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "dd": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
+    "a": (frozenset({"a"}), _TABLE_WALLS),
+    "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
+    "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
 # An end tag does not reach behind these.
 _BARRIERS: Final = {
-    "li": _WALLS | _LISTS,
-    "dt": _WALLS | {"dl"},
-    "dd": _WALLS | {"dl"},
+    "li": _TABLE_WALLS | _LISTS,
+    "dt": _TABLE_WALLS | {"dl"},
+    "dd": _TABLE_WALLS | {"dl"},
     "table": frozenset[str](),
 } | {part: frozenset({"table"}) for part in _TABLE_PARTS - {"table"}}
 
@@ -101,7 +101,7 @@ class Balancer:
         found = tags.attributes(text)
         source = found.get("src", "")
         label = found.get("alt", "").strip()
-        if "a" in self._open or not links.allowed(source, links.COMMENT_SCHEMES) or not source:
+        if "a" in self._open or not links.is_allowed(source, links.COMMENT_SCHEMES) or not source:
             self._text(tags.quote(label))
             return
         self._start("a", f' href="{tags.quote(source)}"')
@@ -109,17 +109,17 @@ class Balancer:
         self._end("a")
 
     def _start(self, name: str, text: str) -> None:
-        if self._started >= MOST_TAGS:
+        if self._started >= MAX_TAGS:
             if name not in tags.VOID:
                 self._dropped[name] += 1
             return
         if name in _TABLE_PARTS and name != "table":
             if not self._enter_frame(name):
                 return
-        elif self._open and self._open[-1] in _FRAMES:
+        elif self._open and self._open[-1] in _TABLE_FRAMES:
             return
         if name in _BLOCKS:
-            self._close_nearest(frozenset({"p"}), _WALLS)
+            self._close_nearest(frozenset({"p"}), _TABLE_WALLS)
             if name in _HEADINGS and self._open and self._open[-1] in _HEADINGS:
                 self._close_down_to(len(self._open) - 1)
         if name in _ENDS:
@@ -165,7 +165,7 @@ class Balancer:
         if name == "br":  # "</br>" is a line break to every browser
             self._start("br", "")
             return
-        self._close_nearest(_HEADINGS if name in _HEADINGS else frozenset({name}), _BARRIERS.get(name, _WALLS))
+        self._close_nearest(_HEADINGS if name in _HEADINGS else frozenset({name}), _BARRIERS.get(name, _TABLE_WALLS))
 
     def _close_nearest(self, names: frozenset[str], barriers: frozenset[str]) -> None:
         if (names, barriers) in self._missing or not any(self._opened[name] for name in names):

@@ -13,10 +13,10 @@ from marginalia.markup.tags import attributes, quote
 
 Fault = Literal["", "closes nothing", "not closed", "too deep"]
 
-END: Final = "</div>"
+END_TAG: Final = "</div>"
 FAULTS: Final = frozenset(get_args(Fault))
 # One in another; deeper ones keep what is in them, and show nothing else.
-DEEPEST: Final = 8
+MAX_DEPTH: Final = 8
 
 _DIVISION: Final = re.compile(r"<div((?: [^<>]*)?)>|</div>")
 _MARK: Final = ' data-insert="'
@@ -27,12 +27,12 @@ class Placeholder:
     """What stands for an insert: the directive as `directives.parse` reads it, its line in the text or 0, and what is
     wrong with where it stands. Its author typed all of it."""
 
-    spelled: str
+    source: str
     line: int = 0
     fault: str = ""
 
 
-def start(spelled: str, line: int, fault: Fault = "") -> str:
+def start_tag(spelled: str, line: int, fault: Fault = "") -> str:
     """Return the start tag of a placeholder."""
     told = f' data-fault="{fault}"' if fault else ""
     return f'<div data-insert="{quote(spelled)}" data-line="{line}"{told}>'
@@ -41,18 +41,18 @@ def start(spelled: str, line: int, fault: Fault = "") -> str:
 Resolver = Callable[[Placeholder, str], str]
 
 
-def has_any(html: str) -> bool:
+def has_inserts(html: str) -> bool:
     """Return whether there may be inserts in clean `html`."""
     return _MARK in html
 
 
-def resolve(html: str, resolver: Resolver) -> str:
+def resolve_inserts(html: str, resolver: Resolver) -> str:
     """Return clean `html` with each insert replaced by what `resolver` returns for it and for what is in it, innermost first.
 
     Only hand over what `marginalia.markup.html.clean` or `marginalia.markup.markdown.render` returned: what
     `resolver` returns is put in as it is, so it must be trusted HTML.
     """
-    if not has_any(html):
+    if not has_inserts(html):
         return html
     # Of each open division, its placeholder, if it is one, and what was written in it. Plain ones write into what is around.
     open_inserts: list[tuple[Placeholder, list[str]]] = []
@@ -70,7 +70,7 @@ def resolve(html: str, resolver: Resolver) -> str:
                 outer.append(resolver(placeholder, "".join(inside)))
             else:
                 target.append(found[0])
-        elif _MARK in found[1] and len(open_inserts) < DEEPEST:
+        elif _MARK in found[1] and len(open_inserts) < MAX_DEPTH:
             divisions.append(True)
             open_inserts.append((_placeholder(found[1]), []))
         else:

@@ -30,7 +30,7 @@ def scheme(url: str) -> str | None:
     return "?" if ":" in head or "&colon" in head.lower() else None
 
 
-def allowed(url: str, schemes: frozenset[str] = LINK_SCHEMES) -> bool:
+def is_allowed(url: str, schemes: frozenset[str] = LINK_SCHEMES) -> bool:
     """Tell whether `url` is relative or has one of `schemes`."""
     found = scheme(url)
     return found is None or found in schemes

@@ -54,11 +54,11 @@ class LinkRef:
 ImageResolver = Callable[[ImageRef], str | None]
 # Returns what stands before and after the link's words, as trusted HTML; two empty strings leave the words alone.
 LinkResolver = Callable[[LinkRef], tuple[str, str]]
-WORDS_ALONE: Final = ("", "")
+NO_TAGS: Final = ("", "")
 
 
 @dataclass(frozen=True)
-class Names:
+class ReferencedNames:
     """What a text refers to: names of photos (shown or linked to), ids of nodes, as typed, each once, in order."""
 
     photos: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Mention:
     words: str
 
 
-def names(html: str, most: int) -> Names:
+def find_names(html: str, most: int) -> ReferencedNames:
     """Return what clean `html` refers to, at most the first `most` names of nodes and as many of photos."""
     photos: dict[str, bool] = {}
     nodes: dict[str, None] = {}
@@ -93,10 +93,10 @@ def names(html: str, most: int) -> Names:
             else:
                 photos.setdefault(link.name, False)
     first = tuple(photos)[:most]
-    return Names(first, tuple(nodes)[:most], tuple(name for name in first if photos[name]))
+    return ReferencedNames(first, tuple(nodes)[:most], tuple(name for name in first if photos[name]))
 
 
-def mentions(html: str) -> Iterator[Mention]:
+def find_mentions(html: str) -> Iterator[Mention]:
     """Yield each place where clean `html` refers to something."""
     opened: list[tuple[LinkRef | None, int]] = []
     for found in _TOKEN.finditer(html):
@@ -108,10 +108,10 @@ def mentions(html: str) -> Iterator[Mention]:
         elif opened:
             link, start = opened.pop()
             if link:
-                yield Mention(link.scheme, link.name, text.plain(html[start : found.start()]))
+                yield Mention(link.scheme, link.name, text.html_to_text(html[start : found.start()]))
 
 
-def resolve(html: str, image: ImageResolver, link: LinkResolver) -> str:
+def resolve_references(html: str, image: ImageResolver, link: LinkResolver) -> str:
     """Return clean `html` with what it refers to replaced by what `image` and `link` return.
 
     Only hand over what `marginalia.markup.html.clean` or `marginalia.markup.markdown.render` returned: what the

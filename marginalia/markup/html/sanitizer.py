@@ -15,11 +15,11 @@ from marginalia.markup.html.balance import Balancer
 
 Profile = Literal["article", "comment"]
 
-_COMMENT_TAGS: Final = tags.names(
+_COMMENT_TAGS: Final = tags.tag_set(
     "a abbr b blockquote br cite code del em hr i ins kbd li mark ol p pre q s samp small span strong sub sup"
     " table tbody td tfoot th thead tr u ul var"
 )
-_ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.names(
+_ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.tag_set(
     "bdi bdo caption col colgroup dd details dfn div dl dt figcaption figure h1 h2 h3 h4 h5 h6 img rp rt ruby summary"
     " time wbr"
 )
@@ -29,14 +29,14 @@ _OUTDATED: Final[_Renamed] = {"acronym": ("abbr",), "strike": ("s",), "tt": ("co
 _RENAMED: Final[_Renamed] = {
     **_OUTDATED,
     **dict.fromkeys(
-        tags.names("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
+        tags.tag_set("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
     ),
 }
 # A comment has no outline of its own: its headings are bold paragraphs, and what only divides a text is a paragraph.
 _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(_RENAMED, ("p",)),
-    **dict.fromkeys(tags.names("caption dd details div dl dt figcaption figure summary"), ("p",)),
-    **dict.fromkeys(tags.names("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
+    **dict.fromkeys(tags.tag_set("caption dd details div dl dt figcaption figure summary"), ("p",)),
+    **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
 # The page's title is its h1: in an article that has some, every heading goes down one level.
@@ -105,7 +105,7 @@ _ARTICLE_ATTRIBUTES: Final = _COMMENT_ATTRIBUTES | {
 }
 
 _LINE_AFTER_PRE: Final = re.compile(r"(<pre(?: [^<>]*)?>)\n")
-_MOST_ROUNDS: Final = 6
+_MAX_ROUNDS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Rules:
     cleaner: nh3.Cleaner
 
 
-def _attribute(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]:
+def _attribute_filter(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]:
     """Return the filter that nh3 asks for every attribute that its lists have passed.
 
     It must not raise: nh3 only reports that and keeps the attribute.
@@ -124,11 +124,11 @@ def _attribute(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]
 
     def check(tag: str, name: str, value: str) -> str | None:
         if name == "href":
-            return value if links.allowed(value, schemes) else None
+            return value if links.is_allowed(value, schemes) else None
         if name == "cite":
-            return value if links.allowed(value, schemes & links.LINK_SCHEMES) else None
+            return value if links.is_allowed(value, schemes & links.LINK_SCHEMES) else None
         if name == "src":
-            return value if links.allowed(value, links.IMAGE_SCHEMES) else None
+            return value if links.is_allowed(value, links.IMAGE_SCHEMES) else None
         if name == "class":
             kept = [
                 word
@@ -149,7 +149,7 @@ _RULES: Final[dict[str, _Rules]] = {
         cleaner=nh3.Cleaner(
             tags=_ARTICLE_TAGS,
             attributes=_ARTICLE_ATTRIBUTES,
-            attribute_filter=_attribute(links.ARTICLE_SCHEMES),
+            attribute_filter=_attribute_filter(links.ARTICLE_SCHEMES),
             url_schemes=links.ARTICLE_SCHEMES | links.IMAGE_SCHEMES,
             link_rel=None,
         ),
@@ -161,7 +161,7 @@ _RULES: Final[dict[str, _Rules]] = {
         cleaner=nh3.Cleaner(
             tags=_COMMENT_TAGS,
             attributes=_COMMENT_ATTRIBUTES,
-            attribute_filter=_attribute(links.COMMENT_SCHEMES),
+            attribute_filter=_attribute_filter(links.COMMENT_SCHEMES),
             url_schemes=links.COMMENT_SCHEMES,
             link_rel="ugc nofollow noopener",
         ),
@@ -178,13 +178,13 @@ def clean(html: str, profile: Profile = "comment") -> str:
     forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): another parser
     reads the result as this one did, which leaves mutation XSS nothing to work with.
     """
-    return settled(html, lambda before: once(before, profile))
+    return repeat_until_stable(html, lambda before: clean_once(before, profile))
 
 
-def settled(html: str, step: Callable[[str], str]) -> str:
+def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
     """Return what `step` makes of `html`, repeated until nothing changes; all of it as text if it never settles."""
     before = html
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         after = step(before)
         if after == before:
             return after
@@ -192,7 +192,7 @@ def settled(html: str, step: Callable[[str], str]) -> str:
     return f"<p>{escape(scrub(html), quote=False)}</p>"
 
 
-def once(html: str, profile: Profile) -> str:
+def clean_once(html: str, profile: Profile) -> str:
     """Return `html` after one round of cleaning; another round may still find something to change."""
     html = scrub(html)
     rules = _RULES[profile]
@@ -202,4 +202,4 @@ def once(html: str, profile: Profile) -> str:
     html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
     # A parser drops one line end right after <pre>: where the text begins with one, two must be written.
     html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
-    return anchors.anchor(html) if profile == "article" else html
+    return anchors.add_anchors(html) if profile == "article" else html

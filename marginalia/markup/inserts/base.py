@@ -110,7 +110,7 @@ class Insert(forms.Form):
         given = {**self.values(), "content": context.content, "is_feed": context.is_feed, **more}
         return render_to_string(self.template, given).strip()
 
-    def frames(self) -> frozenset[str]:
+    def iframe_origins(self) -> frozenset[str]:
         """Return the origins of other sites whose pages it may show in a frame, such as "https://player.example.org"."""
         return frozenset()
 
@@ -146,25 +146,25 @@ def unregister(name: str) -> None:
     _REGISTRY.pop(name, None)
 
 
-def registered() -> tuple[type[Insert], ...]:
+def registered_inserts() -> tuple[type[Insert], ...]:
     """Return all inserts, in the order in which they were registered."""
     return tuple(_REGISTRY.values())
 
 
-def find(name: str) -> type[Insert] | None:
+def find_insert(name: str) -> type[Insert] | None:
     """Return the insert that a directive names; None if there is none."""
     return _REGISTRY.get(name)
 
 
-def example(made: type[Insert]) -> str:
+def example_directive(made: type[Insert]) -> str:
     """Return how an insert is written, with the attributes that it must have."""
     needed = (name for name, field in made.base_fields.items() if field.required and field.initial is None)
     names = dict.fromkeys((*needed, *made.examples))
     said = {name: made.examples.get(name) or f"{getattr(made.base_fields[name], 'prefix', '')}…" for name in names}
-    return directives.write(made.name, said, "…" if made.is_container else None)
+    return directives.to_markdown(made.name, said, "…" if made.is_container else None)
 
 
-def bind(made: type[Insert], attributes: dict[str, str]) -> Insert:
+def bind_insert(made: type[Insert], attributes: dict[str, str]) -> Insert:
     """Return an insert with these attributes, those that are not said as the fields begin."""
     begun = {name: field.initial for name, field in made.base_fields.items() if field.initial is not None}
     return made({**begun, **attributes}, use_required_attribute=False)

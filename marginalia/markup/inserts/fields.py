@@ -58,7 +58,7 @@ class AddressField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         address = str(super().clean(value))
-        if not links.allowed(address) and not _NODE.fullmatch(address):
+        if not links.is_allowed(address) and not _NODE.fullmatch(address):
             raise forms.ValidationError(_("Write an address such as https://example.org/, /about or node: and an id."))
         return address
 

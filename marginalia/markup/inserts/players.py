@@ -42,7 +42,7 @@ _SITES: Final[Mapping[str, tuple[str, str, str]]] = {
 _PATTERNS: Final = [(re.compile(pattern, re.ASCII | re.DOTALL), site) for pattern, site in _SITES.items()]
 
 
-def find(url: str) -> Player | None:
+def find_player(url: str) -> Player | None:
     """Return what shows the video or post at `url`; None if that is of none of the sites known here."""
     for pattern, (site, origin, path) in _PATTERNS:
         if found := pattern.fullmatch(url):

@@ -13,7 +13,7 @@ from marginalia.markup.text import is_empty
 
 
 @insert("photo")
-class Photo(Insert):
+class PhotoInsert(Insert):
     label = _("Photo with caption")
     help = _("One photo, with words below it, as wide as the text or wider.")
     template = "nodes/inserts/photo.html"
@@ -132,7 +132,7 @@ class Contents(Insert):
 
     def context(self, context: Context) -> dict[str, Any] | None:
         # A feed reader may show many texts on one page, which have no ids there.
-        found = [] if context.is_feed else anchors.headings(context.html)
+        found = [] if context.is_feed else anchors.find_headings(context.html)
         top = min((heading.level for heading in found), default=0)
         levels = [(heading, heading.level - top + 1) for heading in found]
         headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
@@ -154,7 +154,7 @@ class Embed(Insert):
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
-        if players.find(url) is None:
+        if players.find_player(url) is None:
             raise forms.ValidationError(
                 _("This is not the address of a video or post on YouTube, Vimeo, PeerTube or Mastodon.")
             )
@@ -162,11 +162,11 @@ class Embed(Insert):
 
     def context(self, context: Context) -> dict[str, Any]:
         photo = self.cleaned_data["photo"]
-        player = players.find(self.cleaned_data["url"])
+        player = players.find_player(self.cleaned_data["url"])
         return {"player": player, "photo": context.site.photo(photo) if photo else None}
 
-    def frames(self) -> frozenset[str]:
-        player = players.find(self.cleaned_data["url"])
+    def iframe_origins(self) -> frozenset[str]:
+        player = players.find_player(self.cleaned_data["url"])
         return frozenset({player.origin}) if player else frozenset()
 
     def plain(self) -> str:

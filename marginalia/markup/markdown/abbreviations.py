@@ -8,9 +8,9 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MOST: Final = 100  # of a text
+MAX_ABBREVIATIONS: Final = 100  # of a text
 # Places of a text that are marked: each makes an element, with the words again.
-MOST_MARKED: Final = 200
+MAX_MARKED: Final = 200
 _DEFINITION: Final = re.compile(r"\*\[([^\]\\]{1,60})\]:[ \t]+(\S.{0,199})")
 # What can be looked up as a whole, so that a text is gone through once, however many there are.
 _WORD: Final = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*")
@@ -30,7 +30,7 @@ def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not found or not _WORD.fullmatch(found[1]):
         return False
     known = state.env.setdefault("abbreviations", {})
-    if len(known) >= MOST:
+    if len(known) >= MAX_ABBREVIATIONS:
         return False
     if not silent:
         known.setdefault(found[1], found[2].strip())
@@ -42,20 +42,20 @@ def _mark(state: StateCore) -> None:
     known = state.env.get("abbreviations")
     if not known:
         return
-    left = MOST_MARKED
+    left = MAX_MARKED
     for token in state.tokens:
         if left <= 0:
             return
         if token.type == "inline" and token.children:
             children: list[Token] = []
             for child in token.children:
-                pieces = _marked(child, known, left) if child.type == "text" else [child]
+                pieces = _mark_words(child, known, left) if child.type == "text" else [child]
                 left -= len(pieces) // 4
                 children += pieces
             token.children = children
 
 
-def _marked(token: Token, known: dict[str, str], most: int) -> list[Token]:
+def _mark_words(token: Token, known: dict[str, str], most: int) -> list[Token]:
     """Return a piece of text with up to `most` abbreviations in it as elements: four tokens each, and the rest."""
     pieces: list[Token] = []
     position = 0

@@ -14,14 +14,14 @@ from markdown_it.token import Token
 
 from marginalia.markup.html import links
 
-_LONGEST: Final = 2_000
+_MAX_LENGTH: Final = 2_000
 # White space, delimiters of Markdown and HTML, quotation marks, and the punctuation of scripts that put no space
 # after an address.
 _STOP: Final = (
     '\\s<>"`|\\[\\]{}\\\\^\u00ab\u00bb\u2018-\u201f\u2026\u2039\u203a\u3000-\u3003\u3008-\u3011\u3014-\u301f'
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 )
-_URL: Final = re.compile(rf"//[^\W_][^{_STOP}]{{0,{_LONGEST}}}")
+_URL: Final = re.compile(rf"//[^\W_][^{_STOP}]{{0,{_MAX_LENGTH}}}")
 _SCHEME: Final = re.compile(r"(?<![a-zA-Z0-9+.-])https?$", re.IGNORECASE)
 _WWW: Final = rf"(?<![\w@./-])www\.[^\W_][^{_STOP}]{{1,250}}"
 _MAIL: Final = r"(?<![\w.+/-])[a-zA-Z0-9_.+-]{1,64}@(?:[a-zA-Z0-9-]{1,63}\.){1,8}[a-zA-Z]{2,24}(?![\w@])"
@@ -34,12 +34,12 @@ def autolink(lines: MarkdownIt, texts: MarkdownIt, *, mail: bool) -> None:
 
     `lines` is the parser for what stands in a line, `texts` the one for whole texts.
     """
-    lines.inline.ruler.before("linkify", "http", _http)
+    lines.inline.ruler.before("linkify", "http", _link_http)
     bare = re.compile(f"{_WWW}|{_MAIL}" if mail else _WWW, re.IGNORECASE)
-    texts.core.ruler.after("inline", "bare_addresses", lambda state: _bare(state, bare))
+    texts.core.ruler.after("inline", "bare_addresses", lambda state: _link_bare_addresses(state, bare))
 
 
-def _http(state: StateInline, silent: bool) -> bool:
+def _link_http(state: StateInline, silent: bool) -> bool:
     """Link "http://..." at the colon, before emphasis can take the address apart."""
     if state.linkLevel or not state.src.startswith("://", state.pos):
         return False
@@ -47,8 +47,8 @@ def _http(state: StateInline, silent: bool) -> bool:
     found = _URL.match(state.src, state.pos + 1, state.posMax)
     if not scheme or not found or not (silent or state.pending.endswith(scheme[0])):
         return False
-    rest = _trimmed(found[0])
-    if len(rest) <= 2 or len(rest) > _LONGEST:
+    rest = _trim_punctuation(found[0])
+    if len(rest) <= 2 or len(rest) > _MAX_LENGTH:
         return False
     # Text in a line has no references decoded yet; in an address there is one that people write.
     url = f"{scheme[0]}:{rest.replace('&amp;', '&')}"
@@ -61,13 +61,13 @@ def _http(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _bare(state: StateCore, pattern: re.Pattern[str]) -> None:
+def _link_bare_addresses(state: StateCore, pattern: re.Pattern[str]) -> None:
     for token in state.tokens:
         if token.children and ("www." in token.content.lower() or "@" in token.content):
-            token.children = _linked(token.children, pattern, state.md)
+            token.children = _link_tokens(token.children, pattern, state.md)
 
 
-def _linked(children: list[Token], pattern: re.Pattern[str], md: MarkdownIt) -> list[Token]:
+def _link_tokens(children: list[Token], pattern: re.Pattern[str], md: MarkdownIt) -> list[Token]:
     written: list[Token] = []
     inside = 0
     for token in children:
@@ -80,21 +80,21 @@ def _linked(children: list[Token], pattern: re.Pattern[str], md: MarkdownIt) -> 
         ):
             inside -= 1
         if token.type == "text" and inside <= 0:
-            written.extend(_split(token, pattern, md))
+            written.extend(_link_text(token, pattern, md))
         else:
             written.append(token)
     return written
 
 
-def _split(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[Token]:
+def _link_text(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[Token]:
     pieces: list[Token] = []
     position = 0
     for found in pattern.finditer(token.content):
-        shown = _trimmed(found[0])
+        shown = _trim_punctuation(found[0])
         url = md.normalizeLink(
             f"mailto:{shown}" if "@" in shown and not shown.lower().startswith("www.") else f"http://{shown}"
         )
-        if "." not in shown.lower().removeprefix("www.") or not links.allowed(url):
+        if "." not in shown.lower().removeprefix("www.") or not links.is_allowed(url):
             continue
         pieces.append(Token("text", "", 0, content=token.content[position : found.start()]))
         pieces.append(Token("link_open", "a", 1, attrs={"href": url}))
@@ -106,7 +106,7 @@ def _split(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[Token
     return [*pieces, Token("text", "", 0, content=token.content[position:])]
 
 
-def _trimmed(url: str) -> str:
+def _trim_punctuation(url: str) -> str:
     """Return `url` without the punctuation of the sentence around it: of "(see http://a.example/b_(c).)" up to "c)"."""
     url = _ANGLE.split(url, maxsplit=1)[0]
     surplus = url.count(")") - url.count("(")

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def, footnote_ref
 
-_LONGEST_NAME: Final = 60  # characters; the plugin would look through the rest of the text for the end of one
+_MAX_NAME_LENGTH: Final = 60  # characters; the plugin would look through the rest of the text for the end of one
 _PLAIN: Final = re.compile(r"[\w-]+")
 _BACK: Final = "\u21a9\ufe0e"  # as text: some devices would show an emoji
 
@@ -33,7 +33,7 @@ def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
 
 
 def _has_name(text: str, start: int) -> bool:
-    return text.startswith("[^", start) and text.find("]", start, start + _LONGEST_NAME) > 0
+    return text.startswith("[^", start) and text.find("]", start, start + _MAX_NAME_LENGTH) > 0
 
 
 def _reference(state: StateInline, silent: bool) -> bool:

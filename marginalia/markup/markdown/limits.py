@@ -15,10 +15,10 @@ from markdown_it.rules_block.table import table
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.image import image
 
-DEEPEST: Final = 60  # levels of quotations and lists (a list takes two a level)
-MOST_MARKS: Final = 150_000
-_IMAGES_IN_ALTS: Final = 3
-_PADDING: Final = 2_000  # cells of all tables of a text that their rows leave out
+MAX_DEPTH: Final = 60  # levels of quotations and lists (a list takes two a level)
+MAX_MARKS: Final = 150_000
+_MAX_NESTED_IMAGES: Final = 3
+_MAX_PADDING: Final = 2_000  # cells of all tables of a text that their rows leave out
 # Where a link may begin without brackets: it takes as long as so many marks.
 LINK_MARKS: Final = 5
 # An item, or a definition, that begins a list of its own; a cell with its part of the row, and one before or behind it
@@ -35,7 +35,7 @@ _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
 _LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
 
 
-def marks(source: str) -> int:
+def count_marks(source: str) -> int:
     """Return about how many steps, of some 10 µs each, it takes to render `source`: about the tokens of its HTML."""
     return (
         len(_MARKS.findall(source))
@@ -48,16 +48,16 @@ def marks(source: str) -> int:
     )
 
 
-def excessive(source: str) -> bool:
+def is_excessive(source: str) -> bool:
     """Tell whether `source` has so many marks that parsing it would take more than about two seconds.
 
     No text that an author wrote by hand has.
     """
     # No character counts for more than an item and an asterisk, the two of a footnote included.
-    return len(source) > MOST_MARKS // (_ITEM_MARKS + 2) and marks(source) > MOST_MARKS
+    return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
-class References(dict[str, Any]):
+class LimitedReferences(dict[str, Any]):
     """The link definitions of one text, which stop to resolve when what they gave exceeds `budget` characters.
 
     One long address named 100,000 times would else make gigabytes (cmark has the same limit).
@@ -76,16 +76,16 @@ class References(dict[str, Any]):
         return found
 
 
-def limit(md: MarkdownIt) -> None:
+def install_limits(md: MarkdownIt) -> None:
     """Install the limits on nesting, on tables and on images within images in `md`."""
-    md.block.ruler.at("table", _sane_table, {"alt": ["paragraph", "reference"]})
-    md.block.ruler.before("table", "deep", _deep)
-    md.inline.ruler.at("image", _shallow(image))
+    md.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
+    md.block.ruler.before("table", "deep", _flatten_deep_block)
+    md.inline.ruler.at("image", _limit_nesting(image))
 
 
-def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Take what is nested too deep as one paragraph. The parser would leave it out: nothing typed may vanish."""
-    if silent or state.level < DEEPEST:
+    if silent or state.level < MAX_DEPTH:
         return False
     state.push("paragraph_open", "p", 1)
     token = state.push("inline", "", 0)
@@ -96,7 +96,7 @@ def _deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Refuse a table when the tables of the text have many more cells than bars: marks count the bars.
 
     18 KB of "|" and short lines made 6 MB of empty cells.
@@ -106,7 +106,7 @@ def _sane_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     last, bars = _lines(state)
     cells = (bars[start + 2] - bars[start + 1] + 1) * (last[start] - start)
     padding = state.env.get("padding", 0) + max(cells - 2 * (bars[last[start]] - bars[start]), 0)
-    if padding > _PADDING or not table(state, start, end, silent):
+    if padding > _MAX_PADDING or not table(state, start, end, silent):
         return False
     if not silent:
         state.env["padding"] = padding
@@ -130,12 +130,12 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
     return known
 
 
-def _shallow(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
     """Return `rule`, but not for an image in the description of an image in ...: each would be parsed by recursion."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)
-        if depth >= _IMAGES_IN_ALTS:
+        if depth >= _MAX_NESTED_IMAGES:
             return False
         state.env["images"] = depth + 1
         try:

@@ -18,11 +18,11 @@ from markdown_it.token import Token
 from marginalia.markup import directives
 from marginalia.markup.html import inserts
 
-DEEPEST: Final = 4  # containers in another
+MAX_DEPTH: Final = 4  # containers in another
 _CALLOUT: Final = re.compile(
     r"\[!(note|tip|important|warning|caution)\](?:[ \t]+([^\n]{1,200}))?[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
-_END: Final = inserts.END + "\n"
+_END: Final = inserts.END_TAG + "\n"
 _TYPE: Final = "html_block"
 _INTERRUPTS: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockquote", "list"]}
 
@@ -30,7 +30,7 @@ _INTERRUPTS: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockq
 def install(md: MarkdownIt) -> None:
     """Have `md` turn directives into placeholders."""
     md.block.ruler.before("fence", "directive", _directive, _INTERRUPTS)
-    md.core.ruler.after("block", "containers", _pair)
+    md.core.ruler.after("block", "containers", _pair_containers)
     md.core.ruler.after("containers", "callouts", _callouts)
 
 
@@ -40,7 +40,7 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("::", begin):
         return False
-    found = directives.line(state.src[begin : state.eMarks[start]])
+    found = directives.parse_line(state.src[begin : state.eMarks[start]])
     if found is None:
         return False
     if not silent:
@@ -48,46 +48,46 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         token.map = [start, start + 1]
         token.meta["directive"] = found
         if not found.is_container:
-            token.content = inserts.start(found.spelled, start + 1) + _END
+            token.content = inserts.start_tag(found.source, start + 1) + _END
     state.line = start + 1
     return True
 
 
-def _pair(state: StateCore) -> None:
+def _pair_containers(state: StateCore) -> None:
     """Write the containers: those that begin and end in the same block are elements, of the others each line is a fault."""
     frames: list[list[Token]] = [[]]
     for token in state.tokens:
         if token.nesting > 0:
             frames.append([])
         elif token.nesting < 0:
-            _leave(frames.pop())
+            _mark_unclosed(frames.pop())
         elif (found := token.meta.get("directive")) and found.is_container:
-            if found.spelled:
+            if found.source:
                 frames[-1].append(token)
             else:
-                _end(token, frames[-1], sum(map(len, frames)))
+                _close_container(token, frames[-1], sum(map(len, frames)))
     for opened in frames:
-        _leave(opened)
+        _mark_unclosed(opened)
 
 
-def _end(token: Token, opened: list[Token], depth: int) -> None:
+def _close_container(token: Token, opened: list[Token], depth: int) -> None:
     if not opened:
-        token.content = inserts.start("", _line(token), "closes nothing") + _END
+        token.content = inserts.start_tag("", _line_number(token), "closes nothing") + _END
         return
     first = opened.pop()
-    if depth > DEEPEST:
-        first.content = inserts.start(first.meta["directive"].spelled, _line(first), "too deep") + _END
+    if depth > MAX_DEPTH:
+        first.content = inserts.start_tag(first.meta["directive"].source, _line_number(first), "too deep") + _END
         return
-    first.content = inserts.start(first.meta["directive"].spelled, _line(first)) + "\n"
+    first.content = inserts.start_tag(first.meta["directive"].source, _line_number(first)) + "\n"
     token.content = _END
 
 
-def _leave(opened: list[Token]) -> None:
+def _mark_unclosed(opened: list[Token]) -> None:
     for token in opened:
-        token.content = inserts.start(token.meta["directive"].spelled, _line(token), "not closed") + _END
+        token.content = inserts.start_tag(token.meta["directive"].source, _line_number(token), "not closed") + _END
 
 
-def _line(token: Token) -> int:
+def _line_number(token: Token) -> int:
     return token.map[0] + 1 if token.map else 0
 
 
@@ -110,7 +110,9 @@ def _begin_note(tokens: list[Token], at: int) -> bool:
     if not found:
         return False
     said = {"kind": found[1].lower()} | ({"title": found[2].strip()} if found[2] else {})
-    tokens[at].type, tokens[at].content = _TYPE, inserts.start(directives.spell("note", said), _line(tokens[at])) + "\n"
+    quotation = tokens[at]
+    quotation.type = _TYPE
+    quotation.content = inserts.start_tag(directives.format_directive("note", said), _line_number(quotation)) + "\n"
     words.content = words.content[found.end() :]
     if not words.content:
         for token in tokens[at + 1 : at + 4]:

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from mdit_py_plugins.deflist import deflist_plugin
 
-from marginalia.markup.characters import newlines, scrub
+from marginalia.markup.characters import normalize_newlines, scrub
 from marginalia.markup.html import Profile, clean, links
 from marginalia.markup.markdown import abbreviations, footnotes, limits, placeholders, signs
 from marginalia.markup.markdown.autolink import autolink
@@ -24,11 +24,11 @@ class _Markdown(MarkdownIt):
     def __init__(self, *, html: bool, breaks: bool, nesting: int) -> None:
         super().__init__("commonmark", {"html": html, "breaks": breaks, "maxNesting": nesting, "xhtmlOut": False})
         self.enable(["table", "strikethrough"])
-        limits.limit(self)
+        limits.install_limits(self)
 
     def validateLink(self, url: str) -> bool:
         """Tell whether `url` may become a link; what may not stays on the page as it was typed."""
-        return links.allowed(url, _SCHEMES)
+        return links.is_allowed(url, _SCHEMES)
 
 
 def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
@@ -36,7 +36,7 @@ def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
 
     The time for "[[[[..." grows with these.
     """
-    blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.DEEPEST)
+    blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.MAX_DEPTH)
     lines = _Markdown(html=html, breaks=breaks, nesting=20)
 
     def inline(state: StateCore) -> None:
@@ -82,13 +82,13 @@ def render(source: str, profile: Profile = "comment") -> str:
     `markup.html.inserts`); maths is code of the language "math". A comment has none of these, nor footnotes, definitions,
     abbreviations and marks: their ids would be those of other comments.
     """
-    return clean(_html(newlines(scrub(source)), profile), profile)
+    return clean(_html(normalize_newlines(scrub(source)), profile), profile)
 
 
 def _html(source: str, profile: Profile) -> str:
-    if limits.excessive(source):
+    if limits.is_excessive(source):
         return _as_typed(source)
-    env = {"references": limits.References(budget=2_000 + 4 * len(source))}
+    env = {"references": limits.LimitedReferences(budget=2_000 + 4 * len(source))}
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:

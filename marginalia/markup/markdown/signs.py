@@ -12,15 +12,15 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
-LONGEST_MATHS: Final = 2_000  # characters
-_MOST_LINES: Final = 50  # of a block of maths
+MAX_MATHS_LENGTH: Final = 2_000  # characters
+_MAX_LINES: Final = 50  # of a block of maths
 # No white space in it but escaped, and no other markup.
 _SCRIPT: Final = re.compile(r"\^((?:\\.|[^\s\\^]){1,100}+)\^|~((?:\\.|[^\s\\~]){1,100}+)~(?!~)")
 _SCRIPTS: Final = {"^": "sup", "~": "sub"}
 _ESCAPED: Final = re.compile(r"\\([ \\!\"#$%&'()*+,./:;<=>?@[\]^_`{|}~-])")
 # No space inside the signs, no letter or digit outside, no words after a number: "from $5 to $10", "$10, US$" are prices.
 _PRICE: Final = r"\d[^$]{0,200}?\s[a-zA-Z]{2}"
-_MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{LONGEST_MATHS}}}+)(?<!\s)\$(?![\w$])")
+_MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{MAX_MATHS_LENGTH}}}+)(?<!\s)\$(?![\w$])")
 _TASK: Final = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _INTERRUPTS: Final = ["paragraph", "reference", "blockquote", "list"]
 
@@ -89,10 +89,10 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     text = state.src[begin + 2 : state.eMarks[start]].rstrip()
     while not text.endswith("$$"):
         last += 1
-        if last >= min(end, start + _MOST_LINES) or state.isEmpty(last) or state.sCount[last] < state.blkIndent:
+        if last >= min(end, start + _MAX_LINES) or state.isEmpty(last) or state.sCount[last] < state.blkIndent:
             return False
         text += "\n" + state.getLines(last, last + 1, state.blkIndent, False).rstrip()
-        if len(text) > LONGEST_MATHS:
+        if len(text) > MAX_MATHS_LENGTH:
             return False
     text = text[:-2].strip()
     if not text or "$$" in text:

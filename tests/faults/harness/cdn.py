@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 from cms.serving import web_server
 from marginalia.local.mongod import Mongod
 from marginalia.local.ports import free_port
-from marginalia.local.processes import end, guarded
+from marginalia.local.processes import start_guarded, stop
 from tests.faults.harness.places import WORKERS, OnReplicaSet, takes_writes
 from tests.support.processes import ROOT, until
 from tests.support.varnish import Varnish, varnish
@@ -37,7 +37,7 @@ class Process:
 
     def start(self) -> None:
         with self._log.open("ab") as output:
-            self._guard = guarded(self._command, grace=GRACE, output=output, environment=self._environment)
+            self._guard = start_guarded(self._command, grace=GRACE, output=output, environment=self._environment)
 
     @property
     def alive(self) -> bool:
@@ -59,7 +59,7 @@ class Process:
 
     def stop(self) -> None:
         """End it politely."""
-        end(self._guard)
+        stop(self._guard)
 
     def kill(self) -> None:
         """kill -9; its guard ends the workers of it."""

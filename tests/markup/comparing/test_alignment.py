@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginalia.markup.comparing import diff
-from marginalia.markup.comparing.alignment import MOST_PARAGRAPHS, Row, item_rows, rows
+from marginalia.markup.comparing.alignment import MAX_PARAGRAPHS, Row, align_items, align_texts
 from marginalia.markup.comparing.sequences import Budget
 from tests.markup.properties import holds
 
@@ -49,12 +49,12 @@ def _sides(row: Row):
     ],
 )  # fmt: skip
 def test_rows(old, new, wanted):
-    assert shown(rows(old, new)) == wanted
+    assert shown(align_texts(old, new)) == wanted
 
 
 def test_items_are_aligned_like_paragraphs():
     wanted = ["same", "changed: [-salt-] | {+pepper+}", "same", "added:  | {+oil+}"]
-    assert shown(item_rows(["water", "salt", "rice"], ["water", "pepper", "rice", "oil"])) == wanted
+    assert shown(align_items(["water", "salt", "rice"], ["water", "pepper", "rice", "oil"])) == wanted
 
 
 texts = st.lists(st.sampled_from(["a", "b", "cat and dog", "cat or dog", " ", "\n", "\n\n", "\n \n"]), max_size=30).map(
@@ -65,10 +65,10 @@ texts = st.lists(st.sampled_from(["a", "b", "cat and dog", "cat or dog", " ", "\
 @holds
 @given(texts, texts)
 def test_every_paragraph_of_both_stands_in_one_row(old, new):
-    found = rows(old, new)
+    found = align_texts(old, new)
     for side, text, other in ((0, old, "insert"), (1, new, "delete")):
         pieces = [_sides(row)[side] for row in found]
-        assert ["".join(p.text for p in one) for one in pieces if one] == diff.paragraphs(text, MOST_PARAGRAPHS)
+        assert ["".join(p.text for p in one) for one in pieces if one] == diff.split_paragraphs(text, MAX_PARAGRAPHS)
         assert all(piece.kind != other for one in pieces for piece in one)
     assert all(all(p.kind == "equal" for p in (*row.old, *row.new)) for row in found if row.kind == "same")
     moved = [
@@ -82,7 +82,7 @@ def test_of_5000_paragraphs_only_what_changed_is_marked():
     olds = [f"Paragraph {number} has a few words of its own." for number in range(5_000)]
     news = [*olds[:1_000], "A new one.", *olds[1_000:3_000], "Paragraph 3000 has some words.", *olds[3_001:4_000]]
     news += [*olds[4_001:], olds[4_000]]
-    found = rows("\n\n".join(olds), "\n\n".join(news))
+    found = align_texts("\n\n".join(olds), "\n\n".join(news))
     kinds = [row.kind for row in found]
     assert (len(found), kinds.count("same")) == (5_002, 4_998)
     unlike = {at: kind for at, kind in enumerate(kinds) if kind != "same"}
@@ -102,15 +102,15 @@ def test_the_comparisons_of_5000_paragraphs_are_bounded(way):
         "one of many": ["a b c"] * 5_000,
     }[way]
     budget, start = Budget(), time.process_time()
-    found = rows("\n\n".join(olds), "\n\n".join(news), budget)
+    found = align_texts("\n\n".join(olds), "\n\n".join(news), budget)
     assert time.process_time() - start < 5
     assert budget.steps > -len(olds) * 20
     assert sum(bool(row.old) for row in found) == sum(bool(row.new) for row in found) == 5_000
 
 
 def test_what_comes_after_thousands_of_paragraphs_is_one():
-    text = "\n\n".join("a" * (MOST_PARAGRAPHS + 1_000))
-    found = rows(text, f"{text}\n\nb")
-    assert len(found) == MOST_PARAGRAPHS + 1
+    text = "\n\n".join("a" * (MAX_PARAGRAPHS + 1_000))
+    found = align_texts(text, f"{text}\n\nb")
+    assert len(found) == MAX_PARAGRAPHS + 1
     assert [row.kind for row in found[-2:]] == ["same", "changed"]
     assert found[-1].new[-1].text.endswith("b")

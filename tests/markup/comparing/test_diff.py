@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.comparing.diff import Change, became, words
+from marginalia.markup.comparing.diff import Change, diff_words, match_paragraphs
 from tests.markup.properties import holds
 
 
@@ -35,7 +35,7 @@ def shown(changes):
     ],
 )
 def test_words(old, new, expected):
-    assert shown(words(old, new)) == expected
+    assert shown(diff_words(old, new)) == expected
 
 
 texts = st.lists(
@@ -44,7 +44,7 @@ texts = st.lists(
 
 
 def check(old, new):
-    changes = words(old, new)
+    changes = diff_words(old, new)
     assert "".join(change.text for change in changes if change.kind != "insert") == old
     assert "".join(change.text for change in changes if change.kind != "delete") == new
     assert all(change.text for change in changes)
@@ -70,11 +70,11 @@ def test_any_two_texts(old, new):
 @holds
 @given(texts)
 def test_a_text_does_not_differ_from_itself(text):
-    assert words(text, text) == ([Change("equal", text)] if text else [])
+    assert diff_words(text, text) == ([Change("equal", text)] if text else [])
 
 
 def test_became_matches_paragraphs_by_their_words():
-    assert became(["a b c", "d e f"], ["x", "a b z", "d e"]) == [(0, 1), (1, 2)]
+    assert match_paragraphs(["a b c", "d e f"], ["x", "a b z", "d e"]) == [(0, 1), (1, 2)]
 
 
 def document(numbers, vocabulary, paragraphs, length):
@@ -115,4 +115,4 @@ def test_changes_of_a_long_text_are_found_exactly():
     numbers = random.Random(2)
     old = document(numbers, many, 150, 100)
     new = old.replace("\n\n", "\n\nInserted. ", 3)
-    assert [change for change in words(old, new) if change.kind != "equal"] == [Change("insert", "Inserted. ")] * 3
+    assert [change for change in diff_words(old, new) if change.kind != "equal"] == [Change("insert", "Inserted. ")] * 3

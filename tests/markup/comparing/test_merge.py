@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.characters import newlines
+from marginalia.markup.characters import normalize_newlines
 from marginalia.markup.comparing.merge import Chunk, merge, resolve
-from marginalia.markup.directives import fences
+from marginalia.markup.directives import find_fences
 from tests.markup.properties import holds
 
 BASE = "one a b\n\ntwo c d\n\nthree e f"
@@ -139,9 +139,9 @@ def _edited(draw, text):
 @holds
 @given(texts, texts)
 def test_one_sides_changes_are_taken_as_they_are(base, other):
-    assert merge(base, base, other).text == newlines(other)
-    assert merge(base, other, base).text == newlines(other)
-    assert merge(base, other, other).text == newlines(other)
+    assert merge(base, base, other).text == normalize_newlines(other)
+    assert merge(base, other, base).text == normalize_newlines(other)
+    assert merge(base, other, other).text == normalize_newlines(other)
 
 
 @holds
@@ -157,7 +157,7 @@ def test_exchanged_sides_give_the_same(three):
 
 
 def _lines(text):
-    return {line.strip() for line in newlines(text).split("\n")} - {""}
+    return {line.strip() for line in normalize_newlines(text).split("\n")} - {""}
 
 
 @holds
@@ -278,6 +278,8 @@ def _rearranged(draw, base):
 @given(contained())
 def test_of_closed_containers_no_merge_makes_open_ones(three):
     merged = merge(*three)
-    assert all(fences(text).is_balanced for text in three)
-    assert merged.text is None or fences(merged.text).is_balanced
-    assert all(fences(resolve(merged, [side] * merged.conflicts)).is_balanced for side in ("mine", "theirs", "both"))
+    assert all(find_fences(text).is_balanced for text in three)
+    assert merged.text is None or find_fences(merged.text).is_balanced
+    assert all(
+        find_fences(resolve(merged, [side] * merged.conflicts)).is_balanced for side in ("mine", "theirs", "both")
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.comparing.sequences import Block, Budget, blocks, pairs, regions
+from marginalia.markup.comparing.sequences import Block, Budget, best_pairs, common_blocks, regions
 from tests.markup.properties import holds
 
 
@@ -21,7 +21,7 @@ from tests.markup.properties import holds
     ],
 )
 def test_blocks(old, new, expected):
-    found = blocks(old, new)
+    found = common_blocks(old, new)
     assert sum(block.size for block in found) == sum(block.size for block in expected)
     if expected and len(found) == len(expected):
         assert [block.size for block in found] == [block.size for block in expected]
@@ -34,7 +34,7 @@ sequences = st.lists(st.integers(0, 6), max_size=40)
 @given(sequences, sequences)
 def test_blocks_are_equal_in_order_and_apart(old, new):
     at_old = at_new = 0
-    for block in blocks(old, new):
+    for block in common_blocks(old, new):
         assert block.size > 0
         assert old[block.old : block.old + block.size] == new[block.new : block.new + block.size]
         assert block.old >= at_old
@@ -68,7 +68,7 @@ def longest_common(old, new):
 @given(st.lists(st.integers(0, 2), max_size=30), st.lists(st.integers(0, 2), max_size=30))
 def test_without_anchors_the_shortest_script_is_found(old, new):
     doubled_old, doubled_new = [part for part in old for _ in "ab"], [part for part in new for _ in "ab"]
-    found = sum(block.size for block in blocks(doubled_old, doubled_new))
+    found = sum(block.size for block in common_blocks(doubled_old, doubled_new))
     assert found == longest_common(doubled_old, doubled_new)
 
 
@@ -77,12 +77,12 @@ def test_long_sequences_stay_within_their_budget(alphabet):
     numbers = random.Random(1)
     old, new = ([numbers.randrange(alphabet) for _ in range(size)] for size in (20_000, 19_000))
     budget = Budget(200_000)
-    blocks(old, new, budget)
+    common_blocks(old, new, budget)
     assert budget.steps > -2 * (len(old) + len(new))
 
 
 def test_a_spent_budget_leaves_the_ends():
-    assert blocks("a1b", "a2b", Budget(0)) == [Block(0, 0, 1), Block(2, 2, 1)]
+    assert common_blocks("a1b", "a2b", Budget(0)) == [Block(0, 0, 1), Block(2, 2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_spent_budget_leaves_the_ends():
 )
 def test_pairs(similarities, expected):
     count_new = len(similarities[0])
-    assert pairs(len(similarities), count_new, lambda i, j: similarities[i][j]) == expected
+    assert best_pairs(len(similarities), count_new, lambda i, j: similarities[i][j]) == expected
 
 
 def test_of_very_many_none_are_compared():
-    assert pairs(60, 61, lambda i, j: 1 / 0) == []
-    assert pairs(60, 60, lambda i, j: 1 / 0) == [(index, index) for index in range(60)]
+    assert best_pairs(60, 61, lambda i, j: 1 / 0) == []
+    assert best_pairs(60, 60, lambda i, j: 1 / 0) == [(index, index) for index in range(60)]

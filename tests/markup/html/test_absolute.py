@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginalia.markup.html.absolute import absolute
+from marginalia.markup.html.absolute import make_absolute
 
 PAGE = "https://example.org/news/post"
 
@@ -33,19 +33,19 @@ PAGE = "https://example.org/news/post"
     ],
 )
 def test_addresses_become_absolute(html, expected):
-    assert absolute(html, PAGE) == expected
-    assert absolute(expected, PAGE) == expected
+    assert make_absolute(html, PAGE) == expected
+    assert make_absolute(expected, PAGE) == expected
 
 
 @given(st.text(alphabet='<>a"= /&h ref'))
 def test_text_without_tags_with_attributes_stays(html):
     if '="' not in html:
-        assert absolute(html, PAGE) == html
+        assert make_absolute(html, PAGE) == html
 
 
 @given(st.text())
 def test_quotes_cannot_be_left(address):
     from html import escape
 
-    made = absolute(f'<a href="{escape(address)}">', PAGE)
+    made = make_absolute(f'<a href="{escape(address)}">', PAGE)
     assert made.count('"') == 2

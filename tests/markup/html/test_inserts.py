@@ -3,18 +3,20 @@
 import pytest
 
 from marginalia.markup.html import clean, inserts
-from marginalia.markup.html.inserts import Placeholder, resolve
+from marginalia.markup.html.inserts import Placeholder, resolve_inserts
 from marginalia.markup.markdown import render
 
 
 def found(source: str) -> list[Placeholder]:
     seen: list[Placeholder] = []
-    resolve(render(source, "article"), lambda placeholder, _content: seen.append(placeholder) or "")
+    resolve_inserts(render(source, "article"), lambda placeholder, _content: seen.append(placeholder) or "")
     return sorted(seen, key=lambda placeholder: placeholder.line)
 
 
 def shown(source: str) -> str:
-    return resolve(render(source, "article"), lambda placeholder, content: f"[{placeholder.spelled}|{content.strip()}]")
+    return resolve_inserts(
+        render(source, "article"), lambda placeholder, content: f"[{placeholder.source}|{content.strip()}]"
+    )
 
 
 def test_a_leaf_stands_on_a_line_of_its_own():
@@ -75,12 +77,12 @@ def test_cleaning_again_changes_nothing(source):
 
 def test_only_what_says_that_it_is_one_is_an_insert():
     html = clean('<div title=" data-insert=a">x</div><p data-insert="a">y</p><div data-line="1">z</div>', "article")
-    assert resolve(html, lambda placeholder, _content: "!") == html
+    assert resolve_inserts(html, lambda placeholder, _content: "!") == html
 
 
 def test_deeper_ones_than_are_resolved_keep_what_is_in_them():
     deep = '<div data-insert="a">' * 20 + "x" + "</div>" * 20
-    html = resolve(clean(deep, "article"), lambda _placeholder, content: f"({content})")
-    assert html.count("(") == inserts.DEEPEST
+    html = resolve_inserts(clean(deep, "article"), lambda _placeholder, content: f"({content})")
+    assert html.count("(") == inserts.MAX_DEPTH
     assert "data-insert" not in html
     assert "x" in html

@@ -1,12 +1,12 @@
 from html import escape
 
 from marginalia.markup.html import references
-from marginalia.markup.html.references import WORDS_ALONE, ImageRef, LinkRef, Mention, Names
+from marginalia.markup.html.references import NO_TAGS, ImageRef, LinkRef, Mention, ReferencedNames
 from marginalia.markup.markdown import render
 
 
-def resolve(html, image, link=lambda ref: WORDS_ALONE):
-    return references.resolve(html, image, link)
+def resolve(html, image, link=lambda ref: NO_TAGS):
+    return references.resolve_references(html, image, link)
 
 
 def figure(ref):
@@ -67,11 +67,11 @@ def test_a_photo_within_a_value_is_only_text():
 
 def test_names_are_in_order_and_once_each():
     html = render("![a](photo:y) ![b](photo:x)\n\n![c](photo:y) ![d](PHOTO:z) ![e](/f.jpg) [f](photo:w)", "article")
-    assert references.names(html, 9) == Names(("y", "x", "z", "w"), (), ("y", "x", "z"))
+    assert references.find_names(html, 9) == ReferencedNames(("y", "x", "z", "w"), (), ("y", "x", "z"))
     html = render("[a](node:2) <a href='Node:1#b'>b</a> [c](node:2) [d](/node:3)", "article")
-    assert references.names(html, 9) == Names((), ("2", "1"))
-    assert references.names(html, 1) == Names((), ("2",))
-    assert not references.names("<p>none</p>", 9)
+    assert references.find_names(html, 9) == ReferencedNames((), ("2", "1"))
+    assert references.find_names(html, 1) == ReferencedNames((), ("2",))
+    assert not references.find_names("<p>none</p>", 9)
 
 
 def test_a_link_leads_to_where_the_resolver_says():
@@ -90,7 +90,7 @@ def test_the_resolver_of_links_gets_what_was_typed():
 
     def link(ref):
         seen.append((ref.scheme, ref.name, ref.anchor))
-        return WORDS_ALONE
+        return NO_TAGS
 
     resolve(render("[a](NODE:5) [b](photo:lakes/stra%C3%9Fe#c) <a href='node:\"&gt;'>d</a>", "article"), figure, link)
     assert seen == [("node", "5", ""), ("photo", "lakes/straße", "c"), ("node", '">', "")]
@@ -106,12 +106,12 @@ def test_a_photo_within_a_link_knows_it():
 
 def test_code_refers_to_nothing():
     html = render("`[a](node:1)`\n\n    ![b](photo:x)\n\n```\n<a href='node:2'>c</a>\n```", "article")
-    assert not references.names(html, 9)
+    assert not references.find_names(html, 9)
 
 
 def test_mentions_have_the_words_of_the_text():
     html = render('[a *b*](node:5) ![c "d"](photo:x) <a href="photo:y">![e](photo:z) f</a> [g](/h)', "article")
-    assert sorted(references.mentions(html), key=lambda one: one.name) == [
+    assert sorted(references.find_mentions(html), key=lambda one: one.name) == [
         Mention("node", "5", "a b"),
         Mention("photo", "x", 'c "d"'),
         Mention("photo", "y", "f"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from marginalia.markup.html import sanitizer
-from marginalia.markup.html.sanitizer import clean, once, settled
+from marginalia.markup.html.sanitizer import clean, clean_once, repeat_until_stable
 from marginalia.markup.markdown import render
 from tests.markup.policy import violations
 from tests.markup.properties import holds, soup
@@ -126,7 +126,7 @@ def test_few_rounds_are_enough(html, profile):
     """The last resort, all text as it was typed, is for inputs that no test has yet."""
     before = html
     for _ in range(4):
-        after = once(before, profile)
+        after = clean_once(before, profile)
         if after == before:
             return
         before = after
@@ -134,7 +134,7 @@ def test_few_rounds_are_enough(html, profile):
 
 
 def test_what_never_settles_is_shown_as_text():
-    assert settled("<i>x\u202e", lambda html: html + "<b>") == "<p>&lt;i&gt;x</p>"
+    assert repeat_until_stable("<i>x\u202e", lambda html: html + "<b>") == "<p>&lt;i&gt;x</p>"
 
 
 @PROFILES

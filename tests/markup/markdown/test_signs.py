@@ -5,7 +5,7 @@ import pytest
 from marginalia.markup.comparing import merge
 from marginalia.markup.html import inserts
 from marginalia.markup.markdown import render
-from marginalia.markup.text import excerpt, plain
+from marginalia.markup.text import excerpt, html_to_text
 from tests.markup.policy import violations
 
 
@@ -50,7 +50,7 @@ def test_signs_in_an_article(source, html):
 )
 def test_comments_show_signs_as_they_were_typed(source):
     html = render(source, "comment")
-    kept = "".join(plain(html).split())
+    kept = "".join(html_to_text(html).split())
     assert kept.removeprefix("-") == "".join(source.removeprefix("- ").removeprefix("> ").replace("> ", "").split())
     assert "<mark" not in html
     assert "class" not in html
@@ -104,7 +104,7 @@ def test_a_reference_without_a_note_stays_as_it_was_typed():
 @pytest.mark.parametrize("word", ["NOTE", "tip", "Important", "WARNING", "caution"])
 def test_a_callout_is_the_note_insert(word):
     html = render(f"> [!{word}]\n> a\n>\n> b", "article")
-    start = inserts.start(f"note{{kind={word.lower()}}}", 1)
+    start = inserts.start_tag(f"note{{kind={word.lower()}}}", 1)
     assert html == f"{start}\n<p>a</p>\n<p>b</p>\n</div>"
 
 
@@ -119,7 +119,9 @@ def test_a_callout_is_the_note_insert(word):
 )  # fmt: skip
 def test_a_callout_may_have_a_title_and_stand_anywhere(source, spelled):
     found = []
-    inserts.resolve(render(source, "article"), lambda placeholder, inside: found.append(placeholder.spelled) or inside)
+    inserts.resolve_inserts(
+        render(source, "article"), lambda placeholder, inside: found.append(placeholder.source) or inside
+    )
     assert spelled in found
 
 
@@ -141,7 +143,7 @@ def test_a_callout_merges_as_one_paragraph():
 def test_plain_text_and_excerpts_read_well():
     source = "A claim[^a] on H~2~O and ==this==, $x^2$.\n\n- [x] done\n\nTerm\n: what it is\n\n[^a]: The source."
     html = render(source, "article")
-    assert plain(html) == "A claim on H2O and this, x^2.\n\n☑ done\n\nTerm\nwhat it is\n\nThe source."
+    assert html_to_text(html) == "A claim on H2O and this, x^2.\n\n☑ done\n\nTerm\nwhat it is\n\nThe source."
     assert excerpt(html) == "A claim on H2O and this, x^2. ☑ done Term what it is"
     assert 'id="s-a-claim"' in render("## A claim[^a]\n\n[^a]: x", "article")
 

@@ -40,14 +40,14 @@ MUTANTS = (
     ),
     Mutant(
         "HTML cleaning",
-        "marginalia/markup/html/sanitizer.py::once",
+        "marginalia/markup/html/sanitizer.py::clean_once",
         "rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()",
         "html.strip()",
         "tests/markup/test_payloads.py::test_only_what_is_allowed_comes_out",
     ),
     Mutant(
         "links count in the parser's limit",
-        "marginalia/markup/markdown/limits.py::marks",
+        "marginalia/markup/markdown/limits.py::count_marks",
         "+ LINK_MARKS * len(_LINKS.findall(source))",
         "",
         "tests/markup/test_limits.py::test_a_megabyte_of_marks_is_shown_as_it_was_typed",
@@ -55,15 +55,15 @@ MUTANTS = (
     Mutant(
         "bound of tags",
         "marginalia/markup/html/balance.py::Balancer._start",
-        "if self._started >= MOST_TAGS:",
+        "if self._started >= MAX_TAGS:",
         "if False:",
         "tests/markup/test_limits.py::test_tags_beyond_the_bound_are_left_out_and_the_text_stays",
     ),
     Mutant(
         "budget of a merge",
-        "marginalia/markup/comparing/diff.py::became",
-        "if not budget.take(words_compared",
-        "if False and not budget.take(words_compared",
+        "marginalia/markup/comparing/diff.py::match_paragraphs",
+        "if not budget.spend(words_compared",
+        "if False and not budget.spend(words_compared",
         "tests/markup/test_limits.py::test_becoming_takes_its_comparisons_from_the_budget",
     ),
     Mutant(

@@ -62,9 +62,9 @@ def test_photos_have_titles_too():
 
 
 def test_a_title_keeps_so_many_words():
-    assert len(titles.words("红" * 300)) <= titles.MOST_KEPT
-    assert titles.typed("b a ccc " * 9 + "dd e f g") == ["ccc", "dd", "b", "a", "e"]
-    assert max(map(len, titles.words("x" * 300))) == titles.LONGEST
+    assert len(titles.title_words("红" * 300)) <= titles.MAX_STORED
+    assert titles.query_prefixes("b a ccc " * 9 + "dd e f g") == ["ccc", "dd", "b", "a", "e"]
+    assert max(map(len, titles.title_words("x" * 300))) == titles.MAX_WORD_LENGTH
 
 
 def test_titles_are_found_along_an_index(mongo, commands):

@@ -6,7 +6,7 @@ import pytest
 from bson import ObjectId
 
 from marginalia.markup.html import clean
-from marginalia.markup.inserts.reading import Inserts
+from marginalia.markup.inserts.reading import TextInserts
 from wordpress.texts.content import File, convert
 
 IDS = [str(ObjectId()) for _number in range(100)]
@@ -31,7 +31,7 @@ class Library:
 
 def inserts(source: str) -> tuple[list[str], list[str]]:
     """Return the names of the inserts of a converted and cleaned body, and what is wrong with them."""
-    found = Inserts(clean(convert(source, "https://old.example/post/", Library()).html, "article"))
+    found = TextInserts(clean(convert(source, "https://old.example/post/", Library()).html, "article"))
     return sorted(found.names), list(map(str, found.faults))
 
 
