@@ -38,9 +38,9 @@ def _upload_photos(folder: Path) -> list[str]:
     return urls
 
 
-def _row(name: str, seconds: list[float], beside: str) -> list[str]:
+def _row(name: str, seconds: list[float], statuses: str) -> list[str]:
     p99 = statistics.quantiles(seconds, n=100, method="inclusive")[98]
-    return [name, f"{statistics.median(seconds):.3f}", f"{p99:.3f}", f"{max(seconds):.3f}", beside]
+    return [name, f"{statistics.median(seconds):.3f}", f"{p99:.3f}", f"{max(seconds):.3f}", statuses]
 
 
 def main() -> int:
@@ -65,12 +65,12 @@ def main() -> int:
             ]
             for thread in threads:
                 thread.start()
-            beside = read(port, threads)
+            alongside = read(port, threads)
             for thread in threads:
                 thread.join()
         counts = Counter(status for status, _seconds in responses)
         statuses = ", ".join(f"{count} × {status}" for status, count in sorted(counts.items()))
-        rows = [_row("alone", alone, ""), _row("beside", beside, statuses)]
+        rows = [_row("alone", alone, ""), _row("beside", alongside, statuses)]
         about = (
             f"The front page, at least {REQUESTS} times one after the other, while {len(urls)} requests come at once for "
             f"copies that are not made of {PHOTOS} photos of 24 megapixels; `serve` with two processes. Seconds; at most "

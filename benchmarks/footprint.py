@@ -94,16 +94,16 @@ def _memory(server: Any, paths: dict[str, str], folder: Path) -> report.Table:
         f"local paths = {{{path_list}}}\nfunction request() return wrk.format('GET', paths[math.random(#paths)]) end\n"
     )
     before = [child.memory_info().rss for child in server.process.children()]
-    done = 0
-    while done < REQUESTS:
-        done += server.load("/", 3, script=script).requests
+    requests = 0
+    while requests < REQUESTS:
+        requests += server.load("/", 3, script=script).requests
     after = [child.memory_info().rss for child in server.process.children()]
     rows: list[list[object]] = [
         [f"worker {n + 1}", f"{b / 2**20:.0f}", f"{a / 2**20:.0f}"]
         for n, (b, a) in enumerate(zip(before, after, strict=True))
     ]
     about = (
-        f"MiB resident in a worker after it has answered a few requests, and after {done:,} to both of them, spread over "
+        f"MiB resident in a worker after it has answered a few requests, and after {requests:,} to both of them, spread over "
         f"{len(path_list.split(',')):,} addresses of all kinds; a page cache of 64 MB, the default."
     )
     return report.Table("Memory of a worker", about, ["", "Before", "After"], rows)

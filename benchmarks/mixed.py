@@ -135,7 +135,7 @@ def run_readers(server: Any, paths: list[str], seconds: float) -> Readings:
 
     options = {"port": server.port, "paths": paths, "seconds": seconds, "connections": web.CONNECTIONS}
     command = [sys.executable, "-m", "benchmarks.readers"]
-    done = subprocess.run(command, input=json.dumps(options), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2_000:])
-    return Readings(**json.loads(done.stdout))
+    completed = subprocess.run(command, input=json.dumps(options), capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise RuntimeError(completed.stderr[-2_000:])
+    return Readings(**json.loads(completed.stdout))

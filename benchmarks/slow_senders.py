@@ -257,12 +257,12 @@ def main() -> None:
                     kept.setdefault(server.name, []).append(pages_per_second(port, path))
         for server in servers:
             with run_server(server, "cms.wsgi:application", folder) as (port, _process):
-                alone, beside = slow_senders(port, path)
+                alone, alongside = slow_senders(port, path)
             with run_server(server, "benchmarks.bare:application", folder) as (port, process):
                 growth = upload(port, process)
-            again = measure_restart(server, path, folder) if server.restart else ""
+            restart = measure_restart(server, path, folder) if server.restart else ""
             speeds = [f"{statistics.median(rates[server.name]):,.0f}" for rates in (bare, kept)]
-            rows.append([server.name, alone, beside, again, growth, *speeds])
+            rows.append([server.name, alone, alongside, restart, growth, *speeds])
         report.publish(
             "slow_senders", [_table(rows)]
         )  # inside the block, because the report contains MongoDB's version

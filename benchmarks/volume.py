@@ -40,7 +40,7 @@ def load(count: int, moment: datetime) -> Iterator[int]:
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
-    """Create the sections; yield (id, type of what it holds), five to a round: four posts, one page."""
+    """Create the sections; yield (id, type of its content) repeatedly, four blogs for posts and one folder for pages."""
     root = _section(ROOT, Folder.type_name, None, "Volume", moment)
     blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
     folders = max(1, count // 5 // PAGES_A_FOLDER)

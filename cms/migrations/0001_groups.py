@@ -27,16 +27,16 @@ GROUPS = {
 def make_groups(apps, schema_editor):
     content_types = apps.get_model("contenttypes", "ContentType")
     permissions = apps.get_model("auth", "Permission")
-    made = {}
+    created = {}
     for (app, model), names in PERMISSIONS.items():
         content_type, _new = content_types.objects.get_or_create(app_label=app, model=model)
         for codename, name in names.items():
-            made[codename], _new = permissions.objects.get_or_create(
+            created[codename], _new = permissions.objects.get_or_create(
                 content_type=content_type, codename=codename, defaults={"name": name}
             )
     for name, codenames in GROUPS.items():
         group, _new = apps.get_model("auth", "Group").objects.get_or_create(name=name)
-        group.permissions.add(*(made[codename] for codename in sorted(codenames)))
+        group.permissions.add(*(created[codename] for codename in sorted(codenames)))
 
 
 class Migration(migrations.Migration):

@@ -9,7 +9,7 @@ from nodes.services import drafts
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
 from tests.support.nodes.content import Cookbook, Recipe, registered
-from tests.support.nodes.edit_form import AHEAD, LIVE, WHEN, bar, change, seen
+from tests.support.nodes.edit_form import FUTURE, FUTURE_TEXT, LIVE, bar, change, open_bar
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
 
@@ -17,7 +17,7 @@ ADD = "/admin/nodes/node/add/?type=basic-page"
 DRAFT = "Draft · not public"
 SAVE = {"_continue": "Save draft", "_publish": "Publish"}
 UPDATE = {"_draft": "Save draft", "_continue": "Update"}
-APPEARS = f"Appears {WHEN}"
+APPEARS = f"Appears {FUTURE_TEXT}"
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ APPEARS = f"Appears {WHEN}"
     [
         ({"published": None}, DRAFT, SAVE),
         ({}, LIVE, UPDATE),
-        ({"expires": AHEAD}, f"{LIVE}, until {WHEN}", UPDATE),
-        ({"published": AHEAD}, APPEARS, {"_continue": "Save", "_publish": "Publish now"}),
+        ({"expires": FUTURE}, f"{LIVE}, until {FUTURE_TEXT}", UPDATE),
+        ({"published": FUTURE}, APPEARS, {"_continue": "Save", "_publish": "Publish now"}),
         (
             {"expires": PAST + timedelta(days=1)},
             "Expired Jan. 2, 2020",
@@ -36,15 +36,15 @@ APPEARS = f"Appears {WHEN}"
     ids=["draft", "live", "ending", "scheduled", "expired"],
 )
 def test_the_bar_says_how_a_page_stands_and_what_its_buttons_do(editor, dates, state, buttons):
-    told, saved, offered = seen(editor(), change(node(**dates)))
+    told, saved, offered = open_bar(editor(), change(node(**dates)))
     assert (told, offered) == (state, buttons)
     assert re.fullmatch(r"Saved (\d+(:\d\d)? [ap]\.m\.|noon|midnight)", saved)
 
 
 def test_a_new_page_is_not_saved(editor, author):
-    told, saved, offered = seen(editor(), ADD)
+    told, saved, offered = open_bar(editor(), ADD)
     assert (told, saved, offered) == ("New · not public", "Not saved", {**SAVE, "_preview": "Preview"})
-    assert seen(author, ADD)[2] == {"_continue": "Save draft", "_preview": "Preview"}
+    assert open_bar(author, ADD)[2] == {"_continue": "Save draft", "_preview": "Preview"}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_new_page_is_not_saved(editor, author):
     [
         ({}, LIVE, "Publish changes"),
         ({"published": None}, DRAFT, "Publish now"),
-        ({"published": AHEAD}, APPEARS, "Publish now"),
+        ({"published": FUTURE}, APPEARS, "Publish now"),
     ],
     ids=["live", "draft", "scheduled"],
 )
@@ -60,11 +60,11 @@ def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
     node_id = node(**dates)
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
     ann = editor()
-    told, _saved, offered = seen(ann, change(node_id))
+    told, _saved, offered = open_bar(ann, change(node_id))
     assert told == f"{state} · changes not published"
     assert ("Readers still see the live version." in ann.client.get(change(node_id)).content.decode()) is (not dates)
     assert offered == {"_draft": "Save draft", "_publish": primary}
-    told, _saved, offered = seen(editor("bob"), change(node_id) + "?version=live")
+    told, _saved, offered = open_bar(editor("bob"), change(node_id) + "?version=live")
     if not dates:
         assert (told, offered) == (f"{state} · changes not published", UPDATE)
 
@@ -92,14 +92,14 @@ def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):
 
 def test_a_page_in_a_section_that_is_not_public_is_not_called_live(editor):
     page = node(parent=node("folder", "closed", published=None))
-    assert seen(editor(), change(page))[0] == "Not public, as its section is not"
+    assert open_bar(editor(), change(page))[0] == "Not public, as its section is not"
 
 
 def test_an_author_is_offered_no_publishing(author):
     own = Actor.of(author.user).as_document()
     public, draft = node(slug="public", author=own), node(slug="draft", published=None, author=own)
-    assert seen(author, change(public))[2] == {"_draft": "Save draft"}
-    assert seen(author, change(draft))[2] == {"_continue": "Save draft"}
+    assert open_bar(author, change(public))[2] == {"_draft": "Save draft"}
+    assert open_bar(author, change(draft))[2] == {"_continue": "Save draft"}
 
 
 def test_what_was_sent_and_not_stored_is_not_called_saved(editor):

@@ -14,7 +14,7 @@ from marginalia.mongo.connection import database
 from nodes.services.site import save_settings
 from nodes.types import NEVER
 from tests.support.nodes.build import PAST, node, nonce, stored
-from tests.support.nodes.edit_form import told
+from tests.support.nodes.edit_form import last_message
 from tests.support.nodes.editors import fields
 from tests.support.nodes.photo_build import gallery, upload
 
@@ -122,7 +122,7 @@ def test_of_a_slug_that_was_not_typed_the_next_free_one_is_taken(editor, said):
     form = ann.open(ADD)
     node(slug="news")
     made = ann.client.post(ADD, {**form, "title": "News", "text": "typed", **said, "_continue": "1"}, follow=True)
-    assert told(made) == "Draft saved. Its address is /news-2."
+    assert last_message(made) == "Draft saved. Its address is /news-2."
     assert database()["cms.nodes"].find_one({"metadata.detail.text": "typed"})["metadata"]["slug"] == "news-2"
 
 
@@ -137,7 +137,7 @@ def test_what_was_proposed_is_still_so_when_the_form_is_shown_again(editor):
 
 def sent_on(ann, form) -> str:
     """Return what is told when the form of a new page is saved."""
-    return told(ann.client.post(ADD, {**form, "_continue": "1"}, follow=True))
+    return last_message(ann.client.post(ADD, {**form, "_continue": "1"}, follow=True))
 
 
 def test_a_node_that_went_concurrently_gives_the_text_back(mongo, editor, ann):

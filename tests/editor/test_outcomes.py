@@ -11,7 +11,7 @@ from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
-from tests.support.nodes.edit_form import AHEAD, DUE, WHEN, change, sent, told
+from tests.support.nodes.edit_form import FUTURE, FUTURE_FIELDS, FUTURE_TEXT, change, last_message, submit
 from tests.support.nodes.editors import fields
 
 ADD = "/admin/nodes/node/add/?type=basic-page"
@@ -26,12 +26,12 @@ VIEW = " View it.[/page]"
     [
         ({"published": None}, "_continue", {}, "Draft saved."),
         ({"published": None}, "_publish", {}, "Published." + VIEW),
-        ({"published": None}, "_publish", DUE, f"Scheduled. Readers see it from {WHEN} on."),
+        ({"published": None}, "_publish", FUTURE_FIELDS, f"Scheduled. Readers see it from {FUTURE_TEXT} on."),
         ({}, "_continue", {}, "Updated." + VIEW),
         ({}, "_draft", {}, "Draft saved. Readers still see the live version."),
-        ({"published": AHEAD}, "_continue", {}, f"Scheduled. Readers see it from {WHEN} on."),
-        ({"published": AHEAD}, "_publish", {}, "Published." + VIEW),
-        ({"published": AHEAD}, "_continue", NEVER_PUBLISHED, "Not scheduled any more. The page is a draft."),
+        ({"published": FUTURE}, "_continue", {}, f"Scheduled. Readers see it from {FUTURE_TEXT} on."),
+        ({"published": FUTURE}, "_publish", {}, "Published." + VIEW),
+        ({"published": FUTURE}, "_continue", NEVER_PUBLISHED, "Not scheduled any more. The page is a draft."),
         (
             {"expires": PAST + timedelta(days=1)},
             "_continue",
@@ -43,46 +43,49 @@ VIEW = " View it.[/page]"
 )
 def test_what_a_save_came_to_is_told(mongo, editor, dates, button, typed, words):
     node_id = node(**dates)
-    assert sent(editor(), change(node_id), button, title="Typed", **typed) == words
+    assert submit(editor(), change(node_id), button, title="Typed", **typed) == words
     document = mongo["cms.nodes"].find_one()
     said = document["draft"]["metadata"] if button == "_draft" else document["metadata"]
     assert said["title"] == "Typed"
 
 
 def test_a_new_page_is_told(editor):
-    assert sent(editor(), ADD, title="One", slug="one") == "Draft saved."
-    assert sent(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
-    assert sent(editor("cy"), ADD, "_publish", title="Three", **DUE) == f"Scheduled. Readers see it from {WHEN} on."
+    assert submit(editor(), ADD, title="One", slug="one") == "Draft saved."
+    assert submit(editor("bob"), ADD, "_publish", title="Two", slug="two") == "Published. View it.[/two]"
+    assert (
+        submit(editor("cy"), ADD, "_publish", title="Three", **FUTURE_FIELDS)
+        == f"Scheduled. Readers see it from {FUTURE_TEXT} on."
+    )
 
 
 def test_an_author_is_told_who_publishes(author):
     own = Actor.of(author.user).as_document()
-    assert sent(author, ADD, title="One", slug="one") == "Draft saved. An editor publishes it."
+    assert submit(author, ADD, title="One", slug="one") == "Draft saved. An editor publishes it."
     public = node(slug="public", author=own)
     told_of_changes = "Draft saved. Readers still see the live version. An editor publishes it."
-    assert sent(author, change(public), "_draft", title="Typed") == told_of_changes
+    assert submit(author, change(public), "_draft", title="Typed") == told_of_changes
 
 
 def test_what_was_to_appear_in_the_trash_is_told(mongo, editor):
     ann, passed = editor(), " It was to appear while it was in the trash: now it is a draft."
     for slug, days, words in (("one", 1, ""), ("two", -1, passed)):
-        page = node(slug=slug, title=slug, published=AHEAD)
+        page = node(slug=slug, title=slug, published=FUTURE)
         trash.trash(EDITOR, page, nonce(page))
         moments = {"trashed_at": PAST, "metadata.published": now() + timedelta(days=days)}
         mongo["cms.trash"].update_one({"_id": page}, {"$set": moments})
         form = fields(ann.client.get(change(page, "restore")).content.decode(), "confirm_form")
-        restored = told(ann.client.post(change(page, "restore"), form, follow=True))
+        restored = last_message(ann.client.post(change(page, "restore"), form, follow=True))
         assert re.sub(r"<.*?>", "", restored) == f"Restored: {slug}.{words}"
         trash.trash(EDITOR, page, nonce(page))
         mongo["cms.trash"].update_one({"_id": page}, {"$set": moments})
         thrown = {"items": f"{page}:{mongo['cms.trash'].find_one()['metadata']['nonce']}"}
-        assert told(ann.client.post("/admin/nodes/node/undo/", thrown, follow=True)) == f"Restored.{words}"
+        assert last_message(ann.client.post("/admin/nodes/node/undo/", thrown, follow=True)) == f"Restored.{words}"
 
 
 def test_publishing_changes_is_told(editor):
     ann, node_id = editor(), node()
     drafts.save_draft(EDITOR, node_id, nonce(node_id), {"title": "Other"})
-    assert sent(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
+    assert submit(ann, change(node_id), "_publish") == "Changes published. View it.[/page]"
     assert stored(node_id)["title"] == "Other"
 
 
@@ -90,19 +93,19 @@ def test_links_that_lead_nowhere_are_told_in_words_where_readers_see_them(editor
     ann, node_id = editor(), node(published=None)
     hidden = node(slug="hidden", title="Plans", published=None)
     text = f"[our & plans](node:{hidden}) [gone](node:{ObjectId()})"
-    assert sent(ann, change(node_id), text=text) == "Draft saved."
-    assert sent(ann, change(node_id), "_publish") == (
+    assert submit(ann, change(node_id), text=text) == "Draft saved."
+    assert submit(ann, change(node_id), "_publish") == (
         "Readers cannot see what these lead to: “our & plans” (not public), “gone” (not there any more). "
         f"Show them.[{change(node_id)}#broken-references]"
     )
-    more = sent(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
+    more = submit(ann, change(node_id), text=text + f" [gone](node:{ObjectId()})" * 2)
     assert "“gone” (not there any more), “gone” (not there any more), and more." in more
-    assert sent(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View it.[/page]"
+    assert submit(ann, change(node_id), text=f"[fine](node:{node(slug='fine')})") == "Updated. View it.[/page]"
 
 
 def test_publishing_into_a_closed_section_promises_nothing(editor):
     page = node(parent=node("folder", "closed", published=None), published=None)
-    assert sent(editor(), change(page), "_publish") == "Published. Readers see the page once its section is public."
+    assert submit(editor(), change(page), "_publish") == "Published. Readers see the page once its section is public."
 
 
 def test_moving_and_going_back_are_told(editor):
@@ -111,11 +114,11 @@ def test_moving_and_going_back_are_told(editor):
     editing.save(EDITOR, node_id, first, {"title": "Two"})
     address = change(node_id, f"history/{first}")
     data = fields(ann.client.get(address).content.decode(), "confirm_form")
-    assert told(ann.client.post(address, data, follow=True)) == "The older version is back. View it.[/page]"
+    assert last_message(ann.client.post(address, data, follow=True)) == "The older version is back. View it.[/page]"
     address = change(node_id, "move")
     data = fields(ann.client.get(address).content.decode(), "confirm_form") | {"section": str(folder)}
     words = "Moved to /folder/page. The old address leads there. View it.[/folder/page]"
-    assert told(ann.client.post(address, data, follow=True)) == words
+    assert last_message(ann.client.post(address, data, follow=True)) == words
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish"])
@@ -129,7 +132,7 @@ def test_a_date_that_takes_a_page_down_is_asked_first(editor, client, button):
     assert client.get("/page").status_code == 200
     again = fields(html)
     assert again["title"] == ["Typed"]
-    assert told(ann.client.post(change(node_id), {**again, button: "1"}, follow=True)).startswith(
+    assert last_message(ann.client.post(change(node_id), {**again, button: "1"}, follow=True)).startswith(
         f"This took the page down: readers get 404 {until}"
     )
     assert client.get("/page").status_code == 404
@@ -151,11 +154,11 @@ def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
 def test_a_date_ahead_of_a_live_page_schedules_its_changes(editor, client, button):
     ann, node_id = editor(), node(title="Live")
-    words = f"Scheduled. Readers see the changes from {WHEN} on. Until then readers see the live version."
-    assert sent(ann, change(node_id), button, title="Typed", **DUE) == words
+    words = f"Scheduled. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
+    assert submit(ann, change(node_id), button, title="Typed", **FUTURE_FIELDS) == words
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)
-    assert (document["draft"]["metadata"]["title"], document["draft"]["due"]) == ("Typed", AHEAD)
+    assert (document["draft"]["metadata"]["title"], document["draft"]["due"]) == ("Typed", FUTURE)
     assert client.get("/page").status_code == 200
 
 
@@ -164,10 +167,10 @@ def test_what_stays_public_asks_nothing(editor):
     typed = {
         "published_0": "2021-01-01",
         "published_1": "00:00",
-        "expires_0": f"{AHEAD:%Y-%m-%d}",
+        "expires_0": f"{FUTURE:%Y-%m-%d}",
         "expires_1": "00:00",
     }
-    assert sent(ann, change(node_id), **typed) == "Updated. View it.[/page]"
+    assert submit(ann, change(node_id), **typed) == "Updated. View it.[/page]"
 
 
 def test_unpublishing_says_what_it_does_and_then_what_it_did(editor, client):
@@ -178,7 +181,7 @@ def test_unpublishing_says_what_it_does_and_then_what_it_did(editor, client):
     assert client.get("/page").status_code == 200
     data = fields(page, "confirm_form")
     words = "This took the page down: readers get 404 until it is published again."
-    assert told(ann.client.post(change(node_id, "unpublish"), data, follow=True)) == words
+    assert last_message(ann.client.post(change(node_id, "unpublish"), data, follow=True)) == words
     assert client.get("/page").status_code == 404
     assert stored(node_id)["published"] is None
     assert "unpublish/" not in ann.client.get(change(node_id)).content.decode()
@@ -213,12 +216,12 @@ def test_what_merged_with_oneself_is_not_called_another_editor_s(editor):
     ann.send(change(node_id), ann.open(change(node_id)), summary="Mine too")
     other = {**form, "title": "Two", "_continue": "1"}
     words = "Updated. View it.[/page] Merged with what you changed in another window: Summary."
-    assert told(ann.client.post(change(node_id), other, follow=True)) == words
+    assert last_message(ann.client.post(change(node_id), other, follow=True)) == words
 
 
 def test_who_has_the_same_name_is_another_editor(editor):
     ann, node_id = editor("ann"), node(title="Base")
     form = ann.open(change(node_id))
     editing.save(Actor(None, "ann"), node_id, nonce(node_id), {"summary": "Theirs"})
-    told_of = told(ann.client.post(change(node_id), {**form, "title": "Two", "_continue": "1"}, follow=True))
+    told_of = last_message(ann.client.post(change(node_id), {**form, "title": "Two", "_continue": "1"}, follow=True))
     assert told_of.endswith("Merged with the changes of ann to: Summary.")

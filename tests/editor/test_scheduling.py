@@ -8,11 +8,20 @@ import pytest
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, scheduled
 from tests.support.nodes.build import EDITOR, node, nonce, stored
-from tests.support.nodes.edit_form import AHEAD, DUE, LIVE, WHEN, change, seen, sent, told
+from tests.support.nodes.edit_form import (
+    FUTURE,
+    FUTURE_FIELDS,
+    FUTURE_TEXT,
+    LIVE,
+    change,
+    last_message,
+    open_bar,
+    submit,
+)
 from tests.support.nodes.editors import fields
 
 LIST = "/admin/nodes/node/"
-TIME = {"due_0": f"{AHEAD:%Y-%m-%d}", "due_1": "09:00"}
+TIME = {"due_0": f"{FUTURE:%Y-%m-%d}", "due_1": "09:00"}
 
 
 def drafted(page, **mine) -> None:
@@ -26,7 +35,7 @@ def draft_of(mongo, page):
 def scheduled_page(mongo, **made):
     page = node(title="Live", **made)
     drafted(page)
-    drafts.schedule(EDITOR, page, draft_of(mongo, page)["nonce"], AHEAD)
+    drafts.schedule(EDITOR, page, draft_of(mongo, page)["nonce"], FUTURE)
     return page
 
 
@@ -44,11 +53,11 @@ def test_changes_are_scheduled_by_a_page_that_shows_them(mongo, editor):
     assert "Typed" in shown
     assert "DateTimeShortcuts.js" in shown
     assert "due" not in draft_of(mongo, page)
-    words = f"Scheduled. Readers see the changes from {WHEN} on. Until then readers see the live version."
-    assert told(confirmed(ann, change(page, "schedule"), **TIME)) == words
-    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+    words = f"Scheduled. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
+    assert last_message(confirmed(ann, change(page, "schedule"), **TIME)) == words
+    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
     assert draft_of(mongo, page)["saved_by"]["_id"] == ann.user.pk
-    assert seen(ann, change(page))[0] == f"{LIVE} · changes appear {WHEN}"
+    assert open_bar(ann, change(page))[0] == f"{LIVE} · changes appear {FUTURE_TEXT}"
 
 
 @pytest.mark.parametrize(("day", "words"), [("2020-01-01", "Choose a time ahead."), ("", "This field is required.")])
@@ -61,8 +70,8 @@ def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
 
 
 def test_a_page_that_expires_before_its_changes_appear_is_refused(mongo, editor):
-    ann, page = editor(), node(title="Live", expires=AHEAD - timedelta(days=1))
-    response = ann.send(change(page), ann.open(change(page)), title="Typed", **DUE)
+    ann, page = editor(), node(title="Live", expires=FUTURE - timedelta(days=1))
+    response = ann.send(change(page), ann.open(change(page)), title="Typed", **FUTURE_FIELDS)
     assert "It would expire before it appears." in response.content.decode()
     assert (draft_of(mongo, page), stored(page)["title"]) == (None, "Live")
     drafted(page)
@@ -73,11 +82,11 @@ def test_a_page_that_expires_before_its_changes_appear_is_refused(mongo, editor)
 
 def test_a_schedule_is_changed_and_cancelled(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
-    later = AHEAD + timedelta(days=1)
+    later = FUTURE + timedelta(days=1)
     confirmed(ann, change(page, "schedule"), due_0=f"{later:%Y-%m-%d}", due_1="09:00")
     assert draft_of(mongo, page)["due"] == later
     words = "Not scheduled any more. The changes are kept as a draft."
-    assert told(confirmed(ann, change(page, "unschedule"))) == words
+    assert last_message(confirmed(ann, change(page, "unschedule"))) == words
     assert "due" not in draft_of(mongo, page)
     assert draft_of(mongo, page)["metadata"]["title"] == "Typed"
     assert change(page, "unschedule") not in ann.client.get(change(page)).content.decode()
@@ -86,36 +95,38 @@ def test_a_schedule_is_changed_and_cancelled(mongo, editor):
 def test_a_date_ahead_in_the_form_of_the_draft_schedules_it(mongo, editor):
     ann, page = editor(), node(title="Live")
     drafted(page)
-    assert sent(ann, change(page), "_publish", **DUE).startswith("Scheduled. Readers see the changes from")
-    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+    assert submit(ann, change(page), "_publish", **FUTURE_FIELDS).startswith("Scheduled. Readers see the changes from")
+    assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
 
 
 def test_a_date_ahead_that_a_draft_keeps_schedules_it_when_it_is_published(mongo, editor):
     for name, button in (("one", "form"), ("two", "page")):
         ann, page = editor(name), node(slug=name, title="Live")
-        assert sent(ann, change(page), "_draft", title="Typed", **DUE).startswith("Draft saved.")
+        assert submit(ann, change(page), "_draft", title="Typed", **FUTURE_FIELDS).startswith("Draft saved.")
         assert "due" not in draft_of(mongo, page)
         if button == "form":
-            sent(ann, change(page), "_publish")
+            submit(ann, change(page), "_publish")
         else:
             confirmed(ann, change(page, "publish"))
-        assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (AHEAD, "Live")
+        assert (draft_of(mongo, page)["due"], stored(page)["title"]) == (FUTURE, "Live")
 
 
 def test_a_preview_schedules_nothing(mongo, editor):
     ann, page = editor(), node()
-    ann.send(change(page), ann.open(change(page)), "_preview", title="Typed", **DUE)
+    ann.send(change(page), ann.open(change(page)), "_preview", title="Typed", **FUTURE_FIELDS)
     assert draft_of(mongo, page)["metadata"]["title"] == "Typed"
     assert "due" not in draft_of(mongo, page)
 
 
 def test_saving_the_draft_keeps_its_schedule_by_an_editor_and_ends_it_by_an_author(mongo, editor, author):
     page = scheduled_page(mongo, author=author_of(author))
-    words = sent(editor(), change(page), "_draft", title="Again")
-    assert words == f"Saved. Readers see the changes from {WHEN} on. Until then readers see the live version."
-    assert draft_of(mongo, page)["due"] == AHEAD
-    words = sent(author, change(page), "_draft", title="By an author")
-    assert words.endswith(f"The changes planned for {WHEN} are not scheduled any more. They are kept as a draft.")
+    words = submit(editor(), change(page), "_draft", title="Again")
+    assert words == f"Saved. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
+    assert draft_of(mongo, page)["due"] == FUTURE
+    words = submit(author, change(page), "_draft", title="By an author")
+    assert words.endswith(
+        f"The changes planned for {FUTURE_TEXT} are not scheduled any more. They are kept as a draft."
+    )
     assert (draft_of(mongo, page)["metadata"]["title"], "due" in draft_of(mongo, page)) == ("By an author", False)
 
 
@@ -130,7 +141,7 @@ def test_authors_schedule_nothing(mongo, author):
         assert (
             author.client.post(change(page, what), {"draft": draft_of(mongo, page)["nonce"], **TIME}).status_code == 403
         )
-    assert draft_of(mongo, page)["due"] == AHEAD
+    assert draft_of(mongo, page)["due"] == FUTURE
 
 
 @pytest.mark.parametrize("button", ["_continue", "_draft"])
@@ -138,8 +149,8 @@ def test_saving_the_live_version_says_that_the_schedule_ended(mongo, editor, but
     ann, page = editor(), scheduled_page(mongo)
     address = f"{change(page)}?version=live"
     assert "they stay a draft and are not scheduled any more" in ann.client.get(address).content.decode()
-    words = sent(ann, address, button, summary="More")
-    assert f"The changes planned for {WHEN} are not scheduled any more. They are kept as a draft." in words
+    words = submit(ann, address, button, summary="More")
+    assert f"The changes planned for {FUTURE_TEXT} are not scheduled any more. They are kept as a draft." in words
     assert "due" not in draft_of(mongo, page)
 
 
@@ -163,12 +174,12 @@ def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
     html = again.content.decode()
     assert "Schedule changes</button>" in unescape(html)
     decided = ann.client.post(change(page), {**fields(html), "choice-title": "mine", "_publish": "1"}, follow=True)
-    assert told(decided).startswith(f"Scheduled. Readers see the changes from {WHEN} on.")
+    assert last_message(decided).startswith(f"Scheduled. Readers see the changes from {FUTURE_TEXT} on.")
     assert (stored(page)["title"], draft_of(mongo, page)["metadata"]["title"]) == (
         "Theirs again",
         "Typed",
     )
-    assert draft_of(mongo, page)["due"] == AHEAD
+    assert draft_of(mongo, page)["due"] == FUTURE
 
 
 def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
@@ -183,10 +194,10 @@ def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
 def test_history_tells_that_they_were_published_by_themselves(mongo, editor):
     ann, page = editor(), scheduled_page(mongo)
     mongo["cms.nodes"].update_one({"_id": page}, {"$set": {"draft.due": now() - timedelta(seconds=1)}})
-    assert " · changes appeared " in seen(ann, change(page))[0]
+    assert " · changes appeared " in open_bar(ann, change(page))[0]
     assert scheduled.publish_due() == 1
     assert "Scheduled changes published" in ann.client.get(change(page, "history")).content.decode()
-    assert seen(ann, change(page))[0] == LIVE
+    assert open_bar(ann, change(page))[0] == LIVE
 
 
 def test_lists_and_the_start_page_tell_what_is_scheduled(mongo, editor):

@@ -63,30 +63,32 @@ def build(db: Database[Any]) -> Site:
     """Create the site: sections of each kind, posts, a draft, photos, comments, and scheduled, trashed and moved pages."""
     admin = get_user_model().objects.create_superuser("root", "root@example.org", "pw")
     actor = Actor(admin.pk, "Ann")
-    folder, blog, album = node("folder", "guide"), node("blog", "news"), gallery()
+    folder = node("folder", "guide")
+    blog = node("blog", "news")
+    album = gallery()
     page = node("basic-page", "start", parent=folder, title="Start here", text="Words", tags=("red",))
     for slug in ("one", "two", "three"):
         fields = {"author": {"_id": admin.pk, "name": "Ann"}, "detail.text": f"About {slug} and [a page](node:{page})"}
         node("blog-entry", slug, parent=blog, title=f"Title {slug}", tags=("red", slug), **fields)
-    one = db["cms.nodes"].find_one({"metadata.slug": "one"})["_id"]
-    save(one, nonce(one), title="Title one again")
-    drafts.save_draft(actor, one, nonce(one), {"summary": "drafted"})
+    first_post = db["cms.nodes"].find_one({"metadata.slug": "one"})["_id"]
+    save(first_post, nonce(first_post), title="Title one again")
+    drafts.save_draft(actor, first_post, nonce(first_post), {"summary": "drafted"})
     node("basic-page", "later", parent=folder, published=now() + timedelta(days=9))
     photos = [upload(album, name=f"{name}.jpg", fields={}) for name in ("lake", "hill")]
-    two = db["cms.nodes"].find_one({"metadata.slug": "two"})["_id"]
-    editing.save(EDITOR, two, nonce(two), {"slug": "second"})
-    gone = node("basic-page", "gone", parent=folder)
-    trash.trash(actor, gone, nonce(gone))
-    target = Target("nodes.node", str(one))
+    second_post = db["cms.nodes"].find_one({"metadata.slug": "two"})["_id"]
+    editing.save(EDITOR, second_post, nonce(second_post), {"slug": "second"})
+    trashed = node("basic-page", "gone", parent=folder)
+    trash.trash(actor, trashed, nonce(trashed))
+    target = Target("nodes.node", str(first_post))
     first = services.post(target, author=Author("Bea"), source="First", token="t1").comment
     services.post(target, author=Author("Cy"), source="Answer", token="t2", parent=first.slug)
-    services.post(Target("nodes.node", str(two)), author=Author("Di"), source="Alone", token="t3")
+    services.post(Target("nodes.node", str(second_post)), author=Author("Di"), source="Alone", token="t3")
     services.hold(target, author=Author("Ed"), source="Held", token="t4")
     services.hold(target, author=Author("Fay"), source="Held too", token="t5")
     site = Site(db, secret=tokens.create(admin, "test", list(Scope))[1])
     jobs.tend()
     jobs.follow()
-    site.pages = [*public_paths(photos), *admin_paths(), *api_paths(one)]
+    site.pages = [*public_paths(photos), *admin_paths(), *api_paths(first_post)]
     return site
 
 

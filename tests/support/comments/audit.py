@@ -19,17 +19,17 @@ def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed:
     if discussion is None:
         return []
     read = {"documents": documents, "embedded": embedded, "buckets": buckets}[discussion["schema"]]
-    found = read(db, discussion, collection, crashed)
-    assert len({item["slug"] for item in found}) == len(found), "a slug is there twice"
-    by_slug = {item["slug"]: item for item in found}
-    for item in found:
+    comments = read(db, discussion, collection, crashed)
+    assert len({item["slug"] for item in comments}) == len(comments), "a slug is there twice"
+    by_slug = {item["slug"]: item for item in comments}
+    for item in comments:
         check(item, by_slug)
     if quiet:
         assert discussion["claims"] == []
         assert discussion["touched"] == []
-        assert discussion["count"] == sum(item["state"] == "public" for item in found)
-    assert discussion["last_number"] >= max((item["number"] for item in found), default=0)
-    return sorted(found, key=in_time)
+        assert discussion["count"] == sum(item["state"] == "public" for item in comments)
+    assert discussion["last_number"] >= max((item["number"] for item in comments), default=0)
+    return sorted(comments, key=in_time)
 
 
 def in_time(item):
@@ -41,47 +41,47 @@ def check(item, by_slug):
     assert isinstance(item["number"], (Int64, int))
     assert (item["parent_id"] or "") == parent_of(item["slug"])
     own = f"{stamp(item['posted'])}:{item['slug'][-16:]}"
-    above = by_slug[item["parent_id"]]["full_slug"] + "/" if item["parent_id"] else ""
-    assert item["full_slug"] == above + own
+    prefix = by_slug[item["parent_id"]]["full_slug"] + "/" if item["parent_id"] else ""
+    assert item["full_slug"] == prefix + own
     assert item["rev"] >= 1
     if item["state"] == "removed":
         assert (item["source"], item["html"], item["author"]) == ("", "", {"id": None, "name": "", "url": ""})
 
 
 def documents(db, discussion, collection, crashed):
-    found = list(db.comments.find({"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}))
-    for item in found:
+    comments = list(db.comments.find({"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}))
+    for item in comments:
         for name in ("_id", "discussion_id", "epoch"):
             del item[name]
-    return found
+    return comments
 
 
 def embedded(db, discussion, collection, crashed):
     pk = ObjectId(Target.of_id(discussion["_id"]).pk)
     document = db[collection].find_one({"_id": pk})
-    found = document.get("comments", [])
+    comments = document.get("comments", [])
     assert document.get("comments_epoch") in (discussion["epoch"], None)
-    assert found == sorted(found, key=in_time)
-    return found
+    assert comments == sorted(comments, key=in_time)
+    return comments
 
 
 def buckets(db, discussion, collection, crashed):
     query = {"discussion_id": discussion["_id"], "epoch": discussion["epoch"]}
-    found = list(db.comment_pages.find(query).sort("page", 1))
-    for bucket in found:
+    pages = list(db.comment_pages.find(query).sort("page", 1))
+    for bucket in pages:
         assert bucket["count"] == len(bucket["comments"]) > 0
     if discussion["order"] == "threaded":
-        ends = [""] + [leaf["until"] for leaf in found]
-        assert [leaf["page"] for leaf in found] == ends[:-1]
-        assert not found or ends[-1] == "~"
-        for leaf in found:
+        ends = [""] + [leaf["until"] for leaf in pages]
+        assert [leaf["page"] for leaf in pages] == ends[:-1]
+        assert not pages or ends[-1] == "~"
+        for leaf in pages:
             keys = [item["full_slug"] for item in leaf["comments"]]
             assert keys == sorted(keys)
             assert all(leaf["page"] <= key < leaf["until"] for key in keys)
             assert leaf["count"] <= discussion["bucket"] * (2 if crashed else 1)
     else:
-        for bucket in found:
+        for bucket in pages:
             assert bucket["comments"] == sorted(bucket["comments"], key=in_time)
-            pages = {(item["number"] - 1) // discussion["bucket"] + 1 for item in bucket["comments"]}
-            assert pages == {bucket["page"]}
-    return [item for bucket in found for item in bucket["comments"]]
+            numbers = {(item["number"] - 1) // discussion["bucket"] + 1 for item in bucket["comments"]}
+            assert numbers == {bucket["page"]}
+    return [item for bucket in pages for item in bucket["comments"]]
