@@ -1,7 +1,7 @@
-"""What stands in a section whose editors arrange it, in their order: along one index, by keyset.
+"""Nodes of a section in the order that editors arranged by hand, read by keyset from one index.
 
-A node's `position` is a text that sorts between those of its neighbours. What has none yet, because the section listed in
-another way before, comes first, by its slug.
+A node's `position` is a text that sorts between the positions of its neighbours. Nodes without a position come first, by slug.
+They were in the section before it listed its nodes by hand.
 """
 
 import re
@@ -27,7 +27,7 @@ _BACKWARDS = [(path, -direction) for path, direction in POSITION]
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a node stands in its section: its position, "" without one, and its slug."""
+    """Place of a node in the order of its section: its position, or "" without one, and its slug."""
 
     position: str
     slug: str
@@ -37,25 +37,25 @@ class Spot:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Return where a stored node stands."""
+        """Return the spot of a stored node."""
         return cls(str(document.get("position") or ""), str(document["metadata"].get("slug")))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the spot that `text` spells; ValueError if it spells none."""
-        if not (found := _SPOT.fullmatch(text)):
+        """Return the spot that `text` represents. Raises ValueError if it is not a spot."""
+        if not (match := _SPOT.fullmatch(text)):
             raise ValueError(text)
-        return cls(found[1], found[2])
+        return cls(match[1], match[2])
 
     def after(self) -> dict[str, Any]:
-        """Return the filter of what stands after it."""
+        """Return the filter for the nodes after this spot."""
         later = [{"position": {"$gt": self.position}}, {"metadata.slug": {"$gt": self.slug}}]
-        # The slug tells it apart in the index alone, so that the node itself is not read.
+        # The condition on the slug excludes the node at this spot by the index alone, without reading the document.
         beyond: dict[str, Any] = {"$or": later, "metadata.slug": {"$ne": self.slug}}
         return beyond | ({"position": {"$gte": self.position}} if self.position else {})
 
     def before(self) -> dict[str, Any]:
-        """Return the filter of what stands before it, of one with a position without what has none."""
+        """Return the filter for the nodes before this spot. If the spot has a position, nodes without one are excluded."""
         if not self.position:
             return {"position": None, "metadata.slug": {"$lt": self.slug}}
         earlier = [{"position": {"$lt": self.position}}, {"metadata.slug": {"$lt": self.slug}}]
@@ -64,9 +64,9 @@ class Spot:
 
 @on_lists
 def page(section_id: ObjectId, moment: datetime, *, size: int, cursor: str = "") -> tuple[list[Node], str]:
-    """Return `size` live pages, posts and sections of a (live) section, and the cursor of those that follow, "" for none.
+    """Return `size` live pages, posts and sections of a (live) section, and the cursor of the next page, or "".
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     shown = {**live(moment), "metadata.type": type_condition((*registry.sections(), *registry.non_sections()))}
     return all_nodes(section_id, size=size, cursor=cursor, shown=shown, fields=for_readers(LISTED, moment))
@@ -80,18 +80,18 @@ def all_nodes(
     shown: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] = LISTED,
 ) -> tuple[list[Node], str]:
-    """Return `size` nodes of a section in whatever state, or those to be `shown`, and the cursor of those that follow.
+    """Return `size` nodes of a section in any state, or those that match `shown`, and the cursor of the next page, or "".
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     beyond = Spot.parse(cursor).after() if cursor else {}
-    found = find_ordered(section_id, {**(shown or {}), **beyond}, fields, size + 1)
-    nodes = list(readable_nodes(NODES, found[:size]))
-    return nodes, str(Spot.of(found[size - 1])) if len(found) > size else ""
+    documents = find_ordered(section_id, {**(shown or {}), **beyond}, fields, size + 1)
+    nodes = list(readable_nodes(NODES, documents[:size]))
+    return nodes, str(Spot.of(documents[size - 1])) if len(documents) > size else ""
 
 
 def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
-    """Return the live pages or posts before and after one in its section."""
+    """Return the live pages or posts before and after `node` in its section."""
     stored = find_spot(node.metadata.parent_id, node.pk)
     if stored is None:
         return None, None
@@ -101,12 +101,12 @@ def neighbours(node: Node, moment: datetime) -> tuple[Node | None, Node | None]:
     if stored.position and not before:
         before = find_ordered(node.metadata.parent_id, wanted | {"position": None}, fields, 1, backwards=True)
     after = find_ordered(node.metadata.parent_id, wanted | stored.after(), fields, 1)
-    first, last = (next(readable_nodes(NODES, found), None) for found in (before, after))
-    return first, last
+    previous, following = (next(readable_nodes(NODES, documents), None) for documents in (before, after))
+    return previous, following
 
 
 def find_spot(section_id: ObjectId | None, node_id: ObjectId) -> Spot | None:
-    """Return where a node stands in a section; None if it does not stand in it (any more)."""
+    """Return the spot of a node in a section, or None if the node is not in this section."""
     wanted = {"_id": node_id, "metadata.parent_id": section_id}
     stored = database()[NODES].find_one(wanted, {"position": 1, "metadata.slug": 1})
     return Spot.of(stored) if stored else None
@@ -120,7 +120,7 @@ def find_ordered(
     *,
     backwards: bool = False,
 ) -> list[Document]:
-    """Return up to `limit` documents of what stands in a section, in its order, or from the end; 0 for all."""
+    """Return up to `limit` documents of a section in its order, or from the end if `backwards`. Limit 0 returns all."""
     nodes = database()[NODES]
     order = _BACKWARDS if backwards else list(POSITION)
     inside = {"metadata.parent_id": section_id, **wanted}

@@ -1,5 +1,4 @@
-"""When the site next changes by itself, and when it last changed: something appears, changes as scheduled, expires,
-or its discussion closes."""
+"""Times when the site changes by itself: nodes appear, change as scheduled or expire, and discussions close."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +11,7 @@ from nodes.types import NEVER
 
 
 def next_due(moment: datetime) -> datetime | None:
-    """Return the next such time after `moment`, or None. Asked once after each change of the site."""
+    """Return the next time after `moment` when the site changes by itself, or None. It is queried once per site version."""
 
     def work() -> tuple[datetime | None, datetime | None]:
         times = [_next("published", moment), next_end(moment)]
@@ -27,7 +26,7 @@ def next_due(moment: datetime) -> datetime | None:
 
 
 def next_end(moment: datetime) -> datetime | None:
-    """Return the next time after `moment` at which something expires or changes as scheduled, or None."""
+    """Return the next time after `moment` at which a node expires or changes as scheduled, or None."""
 
     def work() -> tuple[datetime | None, datetime | None]:
         end = _next("expires", moment)
@@ -37,9 +36,9 @@ def next_end(moment: datetime) -> datetime | None:
 
 
 def last_change(moment: datetime) -> datetime | None:
-    """Return the second before which the site last changed, by a save or by itself; None if that is still passing.
+    """Return the time of the last change of the site, by a save or by itself, or None if that second is not over yet.
 
-    Whole seconds, rounded up: who asks after it has seen all that happened until then.
+    The time is rounded up to whole seconds, so a reader who asks after it has seen all changes until then.
     """
 
     versions = stored_site.current().versions
@@ -58,18 +57,20 @@ _NEVER_CHANGED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _next(field: str, after: datetime) -> datetime | None:
-    """Return the earliest `metadata.<field>` after a time, of nodes and photos; None if there is none."""
+    """Return the earliest `metadata.<field>` of nodes and photos after a time, or None."""
     return min(_ends(field, {"$gt": after, "$lt": NEVER}, 1), default=None)
 
 
 def _last(field: str, until: datetime) -> datetime | None:
-    """Return the latest `metadata.<field>` up to a time, of nodes and photos; None if there is none."""
+    """Return the latest `metadata.<field>` of nodes and photos up to a time, or None."""
     return max(_ends(field, {"$lte": until}, -1), default=None)
 
 
 def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
-    """Return the first `metadata.<field>` within a span, in this direction, of nodes and of photos; beside what expires when
-    scheduled changes appear."""
+    """Return the first `metadata.<field>` within `span`, in this direction, for nodes and for photos.
+
+    For the field "expires", the time of scheduled changes is included.
+    """
 
     def first(path: str, **more: Any) -> list[dict[str, Any]]:
         return [
@@ -79,10 +80,10 @@ def _ends(field: str, span: dict[str, Any], direction: int) -> list[datetime]:
             {"$project": {"at": f"${path}", "_id": 0}},
         ]
 
-    # by_type, one scan a type, merged.
+    # The index by_type is scanned once per type, and the server merges the results.
     of_types = {"metadata.type": {"$in": list(registry.names())}} if field == "published" else {}
-    one = first(f"metadata.{field}", **of_types)
-    every: list[dict[str, Any]] = [*one, {"$unionWith": {"coll": ASSET_FILES, "pipeline": one}}]
+    stages = first(f"metadata.{field}", **of_types)
+    pipeline: list[dict[str, Any]] = [*stages, {"$unionWith": {"coll": ASSET_FILES, "pipeline": stages}}]
     if field == "expires":
-        every.append({"$unionWith": {"coll": NODES, "pipeline": first("draft.due")}})
-    return [found["at"] for found in database()[NODES].aggregate(every)]
+        pipeline.append({"$unionWith": {"coll": NODES, "pipeline": first("draft.due")}})
+    return [document["at"] for document in database()[NODES].aggregate(pipeline)]

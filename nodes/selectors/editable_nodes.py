@@ -1,4 +1,4 @@
-"""Reading nodes for editors: whatever their state, with their drafts and what they were under earlier nonces."""
+"""Reading nodes for editors: nodes in any state, with their drafts and their versions under earlier nonces."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,8 +18,8 @@ from nodes.content import declared_fields, get, upgrading, values
 from nodes.models import Metadata, Node
 from nodes.types import NEVER
 
-# What a new page says.
-_NOTHING = {
+# The fields of an empty new page.
+_EMPTY = {
     "parent_id": None,
     "slug": "",
     "title": "",
@@ -32,18 +32,18 @@ _NOTHING = {
 
 @dataclass(frozen=True)
 class Version:
-    """What a node says under one nonce: its fields by path, as a form shows them and a merge compares them."""
+    """Version of a node under one nonce: its fields by path, as forms show them and merges compare them."""
 
     nonce: ObjectId
     fields: Mapping[str, Any]
     tags: tuple[str, ...]
     saved_at: datetime
     saved_by: str = ""
-    # Of a draft: the nonce of the live version that it was begun on.
+    # For a draft: the nonce of the live version from which it was started.
     base_nonce: ObjectId | None = None
-    # Of scheduled changes: from when on readers see them.
+    # For scheduled changes: the time from which readers see them.
     due: datetime | None = None
-    # The version of the node's type that the fields are in the shape of: the present one, wherever they can be upgraded.
+    # The version of the node's type that the fields have. It is the current version unless they cannot be upgraded.
     schema_version: int = upgrading.FIRST
 
     @classmethod
@@ -57,7 +57,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Editable:
-    """A node as stored, and the draft beside it."""
+    """A stored node and its draft."""
 
     node: Node
     live: Version
@@ -65,78 +65,78 @@ class Editable:
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer release has stored it, or its draft: it is shown, and not written."""
-        shapes = (self.live.schema_version, self.draft.schema_version if self.draft else upgrading.FIRST)
-        return max(shapes) > get(self.node.metadata.type).schema_version
+        """Return whether a newer release stored the node or its draft. Such a node can be shown, but not written."""
+        versions = (self.live.schema_version, self.draft.schema_version if self.draft else upgrading.FIRST)
+        return max(versions) > get(self.node.metadata.type).schema_version
 
     def drafted(self) -> Node:
-        """Return the node as it would be if its draft were published; as it is if there is none."""
+        """Return the node as it would be if its draft were published. Without a draft, return the node unchanged."""
         if self.draft is None:
             return self.node
         fields = {**self.live.fields, **self.draft.fields}
-        # Where either cannot be upgraded, neither can both together.
-        shapes = {self.live.schema_version, self.draft.schema_version} - {self.node.content_type.schema_version}
-        shape = next(iter(shapes), self.node.content_type.schema_version)
-        drafted = replace(self.draft, fields=fields, schema_version=shape)
+        # If the live version or the draft cannot be upgraded, their combination cannot be upgraded, either.
+        current = self.node.content_type.schema_version
+        outdated = {self.live.schema_version, self.draft.schema_version} - {current}
+        drafted = replace(self.draft, fields=fields, schema_version=next(iter(outdated), current))
         return _node(self.node.pk, self.node.metadata.type, drafted, self.node.metadata.created)
 
 
-def _node(node_id: ObjectId, type: str, said: Version, created: datetime) -> Node:
-    whole = {
-        **merging.nested(said.fields),
-        "nonce": said.nonce,
+def _node(node_id: ObjectId, type: str, version: Version, created: datetime) -> Node:
+    metadata = {
+        **merging.nested(version.fields),
+        "nonce": version.nonce,
         "type": type,
         "created": created,
-        "updated": said.saved_at,
-        "tags": list(said.tags),
-        upgrading.VERSION: said.schema_version,
+        "updated": version.saved_at,
+        "tags": list(version.tags),
+        upgrading.VERSION: version.schema_version,
     }
-    return Node(pk=node_id, metadata=Metadata.from_document(whole))
+    return Node(pk=node_id, metadata=Metadata.from_document(metadata))
 
 
 def unsaved_node(
     type: str, mine: Mapping[str, Any], tags: tuple[str, ...], node_id: ObjectId, stored: Version | None
 ) -> Node:
-    """Return the node as it would be if what a form says, `mine` by path, were saved now: over what is stored, if anything.
+    """Return the node as it would be if the fields `mine` of a form, by path, were saved now over the version `stored`.
 
-    What a field of its type does not take is as it was.
+    Fields with invalid values keep their stored values.
     """
     declared = declared_fields.declared(type)
     moment = now()
     fields = {
-        **_NOTHING,
+        **_EMPTY,
         **merging.flatten({"detail": declared_fields.defaults(type)}),
         **(stored.fields if stored else {}),
     }
     for path, value in mine.items():
         with suppress(ValidationError):
             fields[path] = values.cleaned(declared[path], value) if path in declared else value
-    said = Version(ObjectId(), fields, tags, moment, schema_version=get(type).schema_version)
-    return _node(node_id, type, said, moment)
+    version = Version(ObjectId(), fields, tags, moment, schema_version=get(type).schema_version)
+    return _node(node_id, type, version, moment)
 
 
 def load(node_id: ObjectId) -> Editable | None:
-    """Return a node with its draft; None if there is none."""
+    """Return a node with its draft, or None if the node doesn't exist."""
     document = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     return read_document(NODES, document, from_document)
 
 
 def from_document(document: Mapping[str, Any]) -> Editable:
-    """Return the Editable that a stored document stands for."""
+    """Return the Editable for a stored document."""
     metadata = document["metadata"]
     draft = document.get("draft")
     live = Version.of(metadata, metadata["updated"])
     if draft is None:
         return Editable(Node.from_document(document), live)
-    said = {"tags": metadata["tags"], **upgrading.draft_metadata(document), "nonce": draft["nonce"]}
-    drafted = Version.of(said, draft["saved_at"], draft["saved_by"]["name"])
+    draft_fields = {"tags": metadata["tags"], **upgrading.draft_metadata(document), "nonce": draft["nonce"]}
+    drafted = Version.of(draft_fields, draft["saved_at"], draft["saved_by"]["name"])
     return Editable(
         Node.from_document(document), live, replace(drafted, base_nonce=draft["base_nonce"], due=draft.get("due"))
     )
 
 
 def load_version(node_id: ObjectId, nonce: ObjectId) -> Version | None:
-    """Return what a node said under a nonce, from its revision; None if that is not known (any more)."""
+    """Return the version of a node under `nonce`, from its revision, or None if there is no such revision."""
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id})
     if revision is None:
         return None

@@ -1,4 +1,4 @@
-"""What appeared, changed as scheduled or expired by itself within some time, of nodes and photos."""
+"""Nodes and photos that appeared, changed as scheduled or expired by themselves within a period."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,20 +11,21 @@ from nodes.content import registry
 PUBLISHED = "published"
 EXPIRES = "expires"
 SCHEDULED = "scheduled"
-# Of a node or photo: what says whether readers see it.
+# Fields that determine whether readers see a node or photo.
 SHOWN_BY = ("type", "parent_id", "published", "expires", "nonce", "content_id")
 SHOWN = {f"metadata.{name}": 1 for name in SHOWN_BY}
 
 
 def changes_between(since: datetime, until: datetime) -> list[Document]:
-    """Return what did so after `since` and up to `until`, the first first: {_id, metadata, home, what, at}, without texts.
+    """Return the changes after `since` and up to `until`, earliest first: {_id, metadata, home, what, at}, without texts.
 
-    `home`: its collection; `what`: PUBLISHED, EXPIRES or SCHEDULED. One command, along an index each.
+    `home` is the collection. `what` is PUBLISHED, EXPIRES or SCHEDULED. `at` is the time. One command reads all changes, each
+    kind from its own index.
     """
     first, *others = _branches({"$gt": since, "$lte": until})
-    beside = [{"$unionWith": {"coll": home, "pipeline": pipeline}} for home, pipeline in others]
-    found = database()[first[0]].aggregate([*first[1], *beside])
-    return sorted(found, key=lambda one: (one["at"], one["_id"]))
+    unions = [{"$unionWith": {"coll": home, "pipeline": pipeline}} for home, pipeline in others]
+    changes = database()[first[0]].aggregate([*first[1], *unions])
+    return sorted(changes, key=lambda change: (change["at"], change["_id"]))
 
 
 def _branches(span: dict[str, datetime]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -36,5 +37,5 @@ def _branches(span: dict[str, datetime]) -> Iterator[tuple[str, list[dict[str, A
 
 
 def _branch(home: str, path: str, what: str, query: dict[str, Any]) -> list[dict[str, Any]]:
-    said = {"home": {"$literal": home}, "what": {"$literal": what}, "at": f"${path}"}
-    return [{"$match": {**query, **node_filter(home)}}, {"$project": {**SHOWN, **said}}]
+    constants = {"home": {"$literal": home}, "what": {"$literal": what}, "at": f"${path}"}
+    return [{"$match": {**query, **node_filter(home)}}, {"$project": {**SHOWN, **constants}}]

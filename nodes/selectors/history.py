@@ -1,6 +1,6 @@
-"""A node's history: the saves that led to what it is, by following each revision's parent from the present nonce.
+"""The history of a node: the saves that led to its current version, found by following the parents of revisions.
 
-A revision whose write failed is in no such chain, so it is never shown.
+Revisions of failed writes are in no such chain, so they are never shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from nodes.collections import REVISIONS
 from nodes.selectors.editable_nodes import Version
 from nodes.types import Act, Actor
 
-# Saves that are followed back. Older ones are there until purged, but not listed.
+# Maximum saves that are followed back. Older revisions exist until they are purged, but are not listed.
 FOLLOWED = 2_000
 SHOWN = 50
-# Saves of one editor no further apart than this, with nothing between them, are one sitting.
+# Consecutive saves of one editor with at most this pause between them are one sitting.
 PAUSE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
 class Revision:
-    """One save: what the node said after it, who made it, the paths of the fields it changed, and what it did."""
+    """One save: the version that it made, the paths of the fields that it changed, and its actions."""
 
     version: Version
     parent: ObjectId | None
@@ -35,49 +35,49 @@ class Revision:
 
 @dataclass(frozen=True)
 class Sitting:
-    """Saves of one editor, one soon after the other, which did nothing but save; or one that did more. Newest first."""
+    """Consecutive plain saves of one editor with short pauses, or a single save with other actions. Newest first."""
 
     revisions: tuple[Revision, ...]
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The paths of the fields that any of them changed."""
+        """The paths of the fields that any of these saves changed."""
         return tuple(dict.fromkeys(path for revision in self.revisions for path in revision.changed))
 
 
 def sittings(revisions: Sequence[Revision]) -> list[Sitting]:
-    """Return the revisions of a history, newest first, by sittings."""
-    found: list[list[Revision]] = []
+    """Return the revisions of a history, newest first, grouped into sittings."""
+    groups: list[list[Revision]] = []
     for revision in revisions:
-        if found and _goes_on(found[-1][-1], revision):
-            found[-1].append(revision)
+        if groups and _is_same_sitting(groups[-1][-1], revision):
+            groups[-1].append(revision)
         else:
-            found.append([revision])
-    return [Sitting(tuple(sitting)) for sitting in found]
+            groups.append([revision])
+    return [Sitting(tuple(group)) for group in groups]
 
 
-def _goes_on(later: Revision, earlier: Revision) -> bool:
-    """Return whether two saves, one after the other, are of one sitting."""
+def _is_same_sitting(later: Revision, earlier: Revision) -> bool:
+    """Return whether two consecutive saves belong to the same sitting."""
     is_soon = later.version.saved_at - earlier.version.saved_at <= PAUSE
     return is_soon and later.version.saved_by == earlier.version.saved_by and later.acts == earlier.acts == (Act.SAVED,)
 
 
 def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None = None) -> tuple[list[Revision], bool]:
-    """Return up to SHOWN saves of a node, newest first, and whether there are older ones.
+    """Return up to SHOWN saves of a node, newest first, and whether there are older saves.
 
-    They begin at the nonce `present`, or after the nonce `skip_until`, the last of the page before.
+    The saves begin at the nonce `present`, or after the nonce `skip_until`, which was the last on the previous page.
     """
     nonces = _chain(node_id, present)
     if skip_until in nonces:
         nonces = nonces[nonces.index(skip_until) + 1 :]
-    # One more than shown: what a save changed is told by the one before it.
+    # One more revision than shown is read, because each save is compared with the save before it.
     documents = {
         d["_id"]: d for d in database()[REVISIONS].find({"_id": {"$in": nonces[: SHOWN + 1]}, "node_id": node_id})
     }
     versions = {
         nonce: Version.of(d["metadata"], d["saved_at"], d["saved_by"]["name"]) for nonce, d in documents.items()
     }
-    found = [
+    revisions = [
         Revision(
             versions[nonce],
             parent,
@@ -86,11 +86,11 @@ def newest(node_id: ObjectId, present: ObjectId, *, skip_until: ObjectId | None 
         )
         for nonce, parent in ((nonce, documents[nonce]["parent"]) for nonce in nonces[:SHOWN])
     ]
-    return found, len(nonces) > SHOWN
+    return revisions, len(nonces) > SHOWN
 
 
 def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) -> tuple[Actor, ...]:
-    """Return who saved after the nonce `seen`, up to `present`, each once; the newest first."""
+    """Return the authors of saves after the nonce `seen`, up to `present`, each once, newest first."""
     links = _links(node_id)
     savers: dict[Actor, None] = {}
     nonce: ObjectId | None = present
@@ -101,8 +101,10 @@ def savers_since(node_id: ObjectId, seen: ObjectId | None, present: ObjectId) ->
 
 
 def draft_base(node_id: ObjectId, draft_nonce: ObjectId) -> ObjectId | None:
-    """Return the nonce of the live version that a draft was begun on, also of one that was published; None if that is not
-    known (any more)."""
+    """Return the nonce of the live version from which a draft was started, or None if it is not known.
+
+    The draft may have been published meanwhile.
+    """
     links = _links(node_id)
     nonce: ObjectId | None = draft_nonce
     while (link := links.pop(nonce, None)) and link.get("draft"):
@@ -121,9 +123,9 @@ def _chain(node_id: ObjectId, present: ObjectId) -> list[ObjectId]:
 
 
 def _links(node_id: ObjectId) -> dict[ObjectId | None, Mapping[str, Any]]:
-    """Return {parent, saved_by, draft} by nonce. Take out what you follow: what was imported may lead in a circle."""
-    found = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
-    return {link["_id"]: link for link in found.sort("saved_at", -1).limit(FOLLOWED)}
+    """Return {parent, saved_by, draft} by nonce. Remove links when you follow them, because imported chains may be circular."""
+    revisions = database()[REVISIONS].find({"node_id": node_id}, {"parent": 1, "saved_by": 1, "draft": 1})
+    return {link["_id"]: link for link in revisions.sort("saved_at", -1).limit(FOLLOWED)}
 
 
 def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
@@ -138,26 +140,26 @@ def _changed(before: Version | None, after: Version) -> tuple[str, ...]:
 
 
 def _acts(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[Act, ...]:
-    """Return what a save did, by its revision and the one before it, None if that is not known (any more): one or more."""
+    """Return one or more actions of a save, from its revision and the revision before it, or None if that is not known."""
     old = before and before["metadata"]
     new = after["metadata"]
-    found = [Act(after["act"])] if "act" in after else []
+    acts = [Act(after["act"])] if "act" in after else []
     if after["parent"] is None:
-        # An import acts without an account, or notes where the node comes from.
+        # An import has no account, or stores the source of the node.
         is_typed = after["saved_by"]["_id"] and not (new.get("detail") or {}).get("source")
-        found.append(Act.CREATED if is_typed else Act.IMPORTED)
+        acts.append(Act.CREATED if is_typed else Act.IMPORTED)
     if old or after["parent"] is None:
-        found += _publishing(old or {}, new, after["saved_at"])
+        acts += _publishing(old or {}, new, after["saved_at"])
     if old:
-        told = {"parent_id": Act.MOVED, "slug": Act.RENAMED, "content_id": Act.REPLACED}
-        found += [act for name, act in told.items() if old.get(name) != new.get(name)]
-    if Act.PUBLISHED in found and Act.CHANGES_PUBLISHED in found:
-        found.remove(Act.CHANGES_PUBLISHED)
-    return tuple(found) or (Act.SAVED,)
+        by_field = {"parent_id": Act.MOVED, "slug": Act.RENAMED, "content_id": Act.REPLACED}
+        acts += [act for name, act in by_field.items() if old.get(name) != new.get(name)]
+    if Act.PUBLISHED in acts and Act.CHANGES_PUBLISHED in acts:
+        acts.remove(Act.CHANGES_PUBLISHED)
+    return tuple(acts) or (Act.SAVED,)
 
 
 def _publishing(old: Mapping[str, Any], new: Mapping[str, Any], moment: datetime) -> list[Act]:
-    """Return what a save at `moment` did to who sees the node, by its dates before and after."""
+    """Return how a save at `moment` changed the publication of the node, by its dates before and after."""
     was, is_now = (_is_public(dates, moment) for dates in (old, new))
     if is_now and not was:
         return [Act.PUBLISHED]

@@ -1,4 +1,4 @@
-"""What an import has to know before it writes: which of its nodes are there, and which places are taken."""
+"""Queries for imports before they write: nodes that already exist, and slugs that are taken."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,9 +16,11 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class ExistingNode:
-    """A node that an earlier run has made. `trashed`: an editor has thrown it away. `imported` is when that run was, and
-    `posted` when it was published where it comes from, if it was public there: as the source that was given to it says;
-    None if it does not."""
+    """Node that an earlier run of an import created.
+
+    `trashed`: an editor moved it to trash. `imported` is the time of that run. `posted` is the time of its publication on the
+    old site, if it was public there. Both come from the node's `source`, and are None if it doesn't contain them.
+    """
 
     id: ObjectId
     type: str
@@ -31,17 +33,17 @@ class ExistingNode:
 
 
 def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
-    """Return those of the nodes that exist, the trash included, by id."""
+    """Return the nodes with these ids that exist, also in the trash, by id."""
     wanted = {f"metadata.{name}": 1 for name in ("type", "parent_id", "slug", "published", "detail.source")}
-    found: dict[ObjectId, ExistingNode] = {}
+    nodes: dict[ObjectId, ExistingNode] = {}
     for batch in batched(ids, BATCH):
-        # The trash last: a node that is thrown away between the two queries is found there. One that is restored is
-        # found by neither, but creating it again does nothing.
+        # The trash is read last, so nodes that are trashed between the two queries are found. Nodes that are restored
+        # between them are not found, but creating them again does nothing.
         for collection, trashed in ((NODES, False), (TRASH, True)):
             for document in database()[collection].find({"_id": {"$in": batch}}, wanted):
                 metadata = document["metadata"]
                 source = metadata.get("detail", {}).get("source", {})
-                found.setdefault(
+                nodes.setdefault(
                     document["_id"],
                     ExistingNode(
                         id=document["_id"],
@@ -54,12 +56,14 @@ def existing_nodes(ids: Collection[ObjectId]) -> dict[ObjectId, ExistingNode]:
                         posted=None if "state" in source else source.get("posted"),
                     ),
                 )
-    return found
+    return nodes
 
 
 def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
-    """Return the nonce of a node that nobody but `importer` changed since it was made; None if somebody did, has a draft of
-    it, or moved it to the trash."""
+    """Return the nonce of a node that only `importer` has changed.
+
+    Returns None if somebody else changed it, has a draft of it, or moved it to trash.
+    """
     node = database()[NODES].find_one({"_id": node_id, "draft": {"$exists": False}}, {"metadata.nonce": 1})
     if node is None:
         return None
@@ -69,9 +73,9 @@ def unchanged_nonce(node_id: ObjectId, importer: Actor) -> ObjectId | None:
 
 
 def taken_slugs(parent_id: ObjectId | None, slugs: Collection[str]) -> set[str]:
-    """Return those of the slugs that a node in this section has."""
-    found: set[str] = set()
+    """Return the `slugs` that nodes in this section already have."""
+    taken: set[str] = set()
     for batch in batched(slugs, BATCH):
         places = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": batch}}
-        found.update(d["metadata"]["slug"] for d in database()[NODES].find(places, {"metadata.slug": 1, "_id": 0}))
-    return found
+        taken.update(d["metadata"]["slug"] for d in database()[NODES].find(places, {"metadata.slug": 1, "_id": 0}))
+    return taken

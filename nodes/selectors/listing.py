@@ -1,4 +1,4 @@
-"""Pages of lists by keyset, newest first: the cost of a page does not grow with its number."""
+"""Pages of lists by keyset, newest first. The cost of a page does not grow with its number."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from nodes.models.dependencies import note_tags, note_texts, on_lists
 from nodes.models.tree import Tree
 from nodes.types import NEVER
 
-# Never the draft, never embedded comments.
+# Fields of a whole node, without the draft and embedded comments.
 WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
-# Of lists: everything but the text.
+# Fields for lists: everything except the text.
 LISTED = {
     f"metadata.{name}": 1
     for name in (
@@ -28,9 +28,9 @@ LISTED = {
         "created", "updated", "published", "expires", "author", "tags", "summary", "schema_version",
     )
 } | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}  # fmt: skip
-# Of lists that show no tags: tagging leaves them as they are.
+# Fields for lists that show no tags, so a change of tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
-# What the documents of each collection are read for in lists, and made into.
+# The fields that lists read from each collection, and the models for its documents.
 FIELDS: dict[str, dict[str, int]] = {
     NODES: LISTED,
     ASSET_FILES: LISTED | {"metadata.content_id": 1, "metadata.detail": 1},
@@ -47,10 +47,11 @@ BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 def for_readers(
     fields: Mapping[str, Any], moment: datetime, *, tagged: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return the projection `fields` of nodes for readers at `moment`: where scheduled changes are due, they come with it as
-    `due`, which Node.from_document takes (`as_shown`). No other command is sent for them, and none has to be written.
+    """Return the projection `fields` of nodes for readers at `moment`.
 
-    If tags are in it, that is noted; `tagged`: the only ones that are read of them.
+    If scheduled changes are due, the projection contains them as `due`, and Node.from_document applies them (`as_shown`). So
+    due changes need no other command and no write. If `fields` contains tags, the dependency is recorded. `tagged` are the
+    only tags by which nodes are read, if there are such tags.
     """
     if "metadata.tags" in fields:
         note_tags(tagged)
@@ -59,38 +60,40 @@ def for_readers(
 
 
 def readable_nodes(collection: str, documents: Iterable[Document]) -> Iterator[Any]:
-    """Yield the nodes or photos that documents of a collection stand for; leave out and log damaged ones."""
+    """Yield the nodes or photos for documents of a collection. Damaged documents are left out and logged."""
     return read_documents(collection, documents, MODELS[collection].from_document)
 
 
 def detail_projection(types: Iterable[type[Content]], paths: Iterable[str]) -> dict[str, int]:
-    """Return the projection of `paths` in the detail of these types: of all of it where there are older versions, whose fields
-    have other names and whose upgraders take a whole detail."""
+    """Return the projection of `paths` in the detail of these types.
+
+    If a type has older versions, the whole detail is read, because their fields have other names and upgraders need it.
+    """
     return dict.fromkeys(["metadata.detail"] if any(type.schema_version != FIRST for type in types) else paths, 1)
 
 
 def type_condition(types: Sequence[str]) -> Any:
-    """Return the condition on `metadata.type` that a node has one of these types."""
+    """Return the condition on `metadata.type` for nodes of one of these types."""
     return types[0] if len(types) == 1 else {"$in": list(types)}
 
 
 def live(moment: datetime) -> dict[str, Any]:
-    """Return the filter of what is public at `moment` by itself. Its section must be live too: see Tree.live_ids."""
+    """Return the filter for nodes that are public at `moment`. Their sections must be live, too: see Tree.live_ids."""
     return {"metadata.published": {"$lte": moment}, "metadata.expires": {"$gt": moment}}
 
 
 def is_public(node: Node | Photo, sections: Tree, moment: datetime) -> bool:
-    """Return whether readers may see a node or photo at `moment`: it and all that it stands in are live."""
+    """Return whether readers can see a node or photo at `moment`: it and all sections above it are live."""
     return node.is_live(moment) and node.content_type.is_installed and sections.is_live(node.metadata.parent_id, moment)
 
 
 def posts_of(section_id: ObjectId) -> dict[str, Any]:
-    """Return the filter of what a section lists by date, of all types."""
+    """Return the filter for the nodes, of all types, that a section lists by date."""
     return {"metadata.parent_id": section_id, "metadata.type": type_condition(registry.dated())}
 
 
 def public_among(documents: Iterable[Document], sections: Tree, moment: datetime) -> list[Document]:
-    """Return those of some documents, read by a query with `live(moment)`, that readers may see: is_public for many."""
+    """Return the documents that readers can see, from a query with `live(moment)`. This is is_public for many nodes."""
     shown = set(sections.live_ids(moment))
     return [
         document
@@ -101,14 +104,16 @@ def public_among(documents: Iterable[Document], sections: Tree, moment: datetime
 
 
 def with_properties(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the filter of photos whose files say all of this: (name, value) of each property."""
+    """Return the filter for photos whose files have all these properties, given as (name, value)."""
     return {"metadata.detail.exif": {"$all": [{"$elemMatch": {"n": name, "v": value}} for name, value in properties]}}
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """The edge of a page of a list: what follows is newer or older than the node with these `times`, by which the list goes one
-    after the other, and this `id`."""
+    """Edge of a page of a list. The following nodes are newer or older than the node with these `times` and this `id`.
+
+    The list is sorted by the `times` in their order, then by id.
+    """
 
     newer: bool
     times: tuple[datetime, ...]
@@ -120,39 +125,39 @@ class Cursor:
 
     @classmethod
     def of(cls, node: Node | Photo, *, newer: bool) -> Self:
-        """Return the cursor of what is newer, or older, than a published node."""
+        """Return the cursor for the nodes that are newer, or older, than a published node."""
         return cls(newer, (node.metadata.published, node.metadata.created), node.pk)
 
     @classmethod
     def parse(cls, text: str, times: int = 2) -> Self:
-        """Return the cursor that `text` spells, with so many times; ValueError if it spells none."""
+        """Return the cursor that `text` represents, with `times` times. Raises ValueError if it is not a cursor."""
         side = text[:1]
-        (*spelled, last_id) = text[1:].split(".")
-        if side not in ("<", ">") or len(spelled) != times:
+        (*milliseconds, last_id) = text[1:].split(".")
+        if side not in ("<", ">") or len(milliseconds) != times:
             raise ValueError(text)
         try:
-            return cls(side == ">", tuple(map(_moment, spelled)), ObjectId(last_id))
+            return cls(side == ">", tuple(map(_moment, milliseconds)), ObjectId(last_id))
         except InvalidId as error:
             raise ValueError(text) from error
 
     def beyond(
         self, paths: Sequence[str], within: tuple[datetime, datetime] | None = None, *, itself: bool = False
     ) -> list[Document]:
-        """Return what follows in a list that goes by these paths, as alternatives for $or; with `itself` also the edge.
+        """Return the conditions, for $or, on the nodes that follow in a list sorted by `paths`. `itself` includes the edge.
 
-        `within`: from when to when (both included) the first of the paths is to lie. Beside three alternatives, such bounds
-        would have the server read what is at the edge, to leave it out.
+        `within` limits the first path to a period, including both ends. The bounds are part of the conditions, because next
+        to $or, the server would read documents outside of the period only to exclude them.
         """
-        way = "$gt" if self.newer else "$lt"
+        operator = "$gt" if self.newer else "$lt"
         places = list(zip((*paths, "_id"), (*self.times, self.id), strict=True))
         path = paths[0]
         time = self.times[0]
         bounds = {"$gte": within[0], "$lte": within[1]} if within else {}
-        found: list[Document] = [{path: {way: time, **bounds}}]
+        conditions: list[Document] = [{path: {operator: time, **bounds}}]
         if within is None or within[0] <= time <= within[1]:
-            found += [dict(places[:n]) | {path: {way: value}} for n, (path, value) in enumerate(places) if n]
-            found += [dict(places)] if itself else []
-        return found
+            conditions += [dict(places[:n]) | {path: {operator: value}} for n, (path, value) in enumerate(places) if n]
+            conditions += [dict(places)] if itself else []
+        return conditions
 
 
 def _moment(milliseconds: str) -> datetime:
@@ -166,7 +171,7 @@ def _moment(milliseconds: str) -> datetime:
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when (both included) something was published."""
+    """Period of publication, including both ends."""
 
     since: datetime
     until: datetime
@@ -174,7 +179,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of a list, newest first. `older` and `newer` are cursors of the pages beside it, None where there is none."""
+    """A page of a list, newest first. `older` and `newer` are the cursors of the adjacent pages, or None."""
 
     nodes: tuple[Any, ...]
     older: str | None = None
@@ -194,23 +199,23 @@ def listing(
 ) -> Listing:
     """Return a page of the live nodes and photos of these collections that match `base`, read in the order of `index`.
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     edge = Cursor.parse(cursor) if cursor else None
     if whole:
         note_texts()
     nodes: list[Node | Photo] = []
-    lacking = 0
+    damaged = 0
     for name in collections:
         documents = find_live(base, index, moment, size + 1, edge, WHOLE if whole else FIELDS[name], span, name)
-        read = list(readable_nodes(name, documents))
-        nodes += read
-        # Damaged documents count too, so that the list continues after them.
-        lacking += len(documents) - len(read)
+        readable = list(readable_nodes(name, documents))
+        nodes += readable
+        # Damaged documents count, too, so that the list continues after them.
+        damaged += len(documents) - len(readable)
     going_newer = edge is not None and edge.newer
     if len(collections) > 1:
-        nodes.sort(key=lambda one: (one.metadata.published, one.metadata.created, one.pk), reverse=not going_newer)
-    more = len(nodes) + lacking > size
+        nodes.sort(key=lambda node: (node.metadata.published, node.metadata.created, node.pk), reverse=not going_newer)
+    more = len(nodes) + damaged > size
     nodes = nodes[:size]
     if going_newer:
         nodes.reverse()
@@ -235,9 +240,9 @@ def find_live(
     span: Span | None = None,
     collection: str = NODES,
 ) -> list[Document]:
-    """Return up to `limit` live documents, newest first; with an edge those beyond it, the nearest first.
+    """Return up to `limit` live documents, newest first. With an edge, return those beyond it, nearest first.
 
-    The index is named so that a plan chosen for one section is never kept for another where it reads much more.
+    The query has a hint, because a plan that the server cached for one section could read much more in another.
     """
     condition = {**base, **live(moment), **node_filter(collection)}
     if collection == NODES:
@@ -249,10 +254,10 @@ def find_live(
     else:
         condition["metadata.published"] = {"$gte": since, "$lte": until}
     order = OLDEST_FIRST if edge is not None and edge.newer else NEWEST_FIRST
-    found = database()[collection]
+    nodes = database()[collection]
     return list(
         read_with_hint(
             keys_of(index, collection),
-            lambda hint: found.find(condition, dict(fields)).sort(order).limit(limit).hint(hint),
+            lambda hint: nodes.find(condition, dict(fields)).sort(order).limit(limit).hint(hint),
         )
     )

@@ -1,7 +1,7 @@
-"""The lists of the admin, at any size: by keyset, on an index for each filter, with counts that stop at a bound.
+"""The lists of the admin, at any size: by keyset, with an index for each filter, and counts up to a maximum.
 
-Without a state, what was changed last comes first. With one, the list is in the order of what makes the state: of what is
-public or to come, the newest first; of what is not published, the last made; of what has expired, the last to do so.
+Without a state, nodes that were changed last come first. With a state, the order follows the state. Public and future nodes
+are sorted by publication, unpublished nodes by creation, and expired nodes by expiry, all newest first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ from nodes.selectors import search
 from nodes.selectors.listing import FIELDS, MODELS, detail_projection, with_properties
 
 SIZE = 50
-# Results of a search that are shown.
+# Maximum results of a search.
 MOST_RESULTS = 100
-# Counts are exact up to here: "1,000+" costs the same in a site of a million nodes.
+# Counts are exact up to this number, so "1,000+" costs the same in a site with a million nodes.
 COUNTED = 1_000
 LIVE = "live"
 SCHEDULED = "scheduled"
@@ -32,7 +32,7 @@ EXPIRED = "expired"
 DRAFTED = "drafted"
 EXPIRING, DUE = "expiring", "due"
 STATES = (LIVE, SCHEDULED, UNPUBLISHED, EXPIRING, EXPIRED, DRAFTED, DUE)
-# What ends within this time is pointed out to editors.
+# Nodes that expire within this time are pointed out to editors.
 SOON = timedelta(days=7)
 ANY = "any"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Filters:
-    """What a list is narrowed to. `section` and `author`: an id, None for the top level and for no account, or ANY."""
+    """Filters of a list. `section` and `author` are an id, None for the top level or for no account, or ANY."""
 
     section: ObjectId | str | None = ANY
     type: str = ""
@@ -48,12 +48,12 @@ class Filters:
     state: str = ""
     author: ObjectId | str | None = ANY
     search: str = ""
-    # Of the time that the list is in the order of: changed, published, expired, drafted.
+    # Bounds for the time by which the list is sorted: changed, published, expired or drafted.
     since: datetime | None = None
     until: datetime | None = None
-    # As they are stored: "recipe.course=dessert". What is listed has all of them.
+    # Stored facets such as "recipe.course=dessert". Nodes in the list have all of them.
     facets: tuple[str, ...] = ()
-    # Of photos: what their files say, (name, value) of each.
+    # Properties of the files of photos, as (name, value).
     exif: tuple[tuple[str, Any], ...] = ()
 
     def query(self, moment: datetime) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Filters:
 
     @property
     def order(self) -> str:
-        """The path of the time that the list is in the order of."""
+        """The path of the time by which the list is sorted."""
         return _ORDER.get(self.state, "metadata.updated")
 
 
@@ -115,26 +115,26 @@ class Row:
 
     node: Node | Photo
     has_draft: bool
-    # When readers see the changes that are scheduled.
+    # The time when readers see the scheduled changes.
     due: datetime | None = None
     drafted: datetime | None = None
 
     @property
     def changed(self) -> datetime:
-        """When it, or its draft, was last saved."""
+        """The time when the node or its draft was last saved."""
         return self.drafted or self.node.metadata.updated
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a list. `older` and `newer`: cursors of the pages beside it, "" where there is none."""
+    """A page of a list. `older` and `newer` are the cursors of the adjacent pages, or ""."""
 
     rows: tuple[Row, ...]
     older: str = ""
     newer: str = ""
 
 
-# What rows are read of, and made into.
+# The fields that rows read from each collection.
 _FIELDS: dict[str, dict[str, int]] = {
     NODES: FIELDS[NODES] | {"draft.saved_at": 1, "draft.due": 1},
     ASSET_FILES: FIELDS[ASSET_FILES] | {"metadata.locked": 1},
@@ -142,7 +142,7 @@ _FIELDS: dict[str, dict[str, int]] = {
 
 
 def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SIZE, collection: str = NODES) -> Page:
-    """Return a page of a list; of a search the best, without further pages. Raises ValueError for a cursor that is none."""
+    """Return a page of a list. A search returns the best results on one page. Raises ValueError for an invalid cursor."""
     if filters.search:
         return _best(filters, moment, collection)
     paths = sort_paths(filters.order)
@@ -151,8 +151,8 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
     if cursor:
         query = {"$and": [query, _beyond(paths, cursor)]}
     direction = 1 if going_newer else -1
-    found = database()[collection].find(query, _fields(filters, collection))
-    documents = list(found.sort([(path, direction) for path in (*paths, "_id")]).limit(size + 1))
+    rows_cursor = database()[collection].find(query, _fields(filters, collection))
+    documents = list(rows_cursor.sort([(path, direction) for path in (*paths, "_id")]).limit(size + 1))
     more = len(documents) > size
     documents = documents[:size]
     if going_newer:
@@ -169,7 +169,7 @@ def page(filters: Filters, moment: datetime, *, cursor: str = "", size: int = SI
 
 
 def _fields(filters: Filters, collection: str) -> dict[str, int]:
-    """Return what rows are read of: of a single type the fields that it has columns for, too."""
+    """Return the fields that rows read. A list of a single type also reads the fields of its columns."""
     type = registry.get(filters.type)
     if collection != NODES or not type.list_display:
         return _FIELDS[collection]
@@ -183,7 +183,7 @@ def _row(document: Mapping[str, Any], collection: str) -> Row:
 
 
 def _best(filters: Filters, moment: datetime, collection: str) -> Page:
-    """Return what a search finds; in no order where ordering takes too long."""
+    """Return the best results of a search. If sorting takes too long, the results are unsorted."""
     query = filters.query(moment) | node_filter(collection)
     fields = _fields(filters, collection)
     try:
@@ -202,26 +202,26 @@ def _rows(documents: Iterable[Mapping[str, Any]], collection: str) -> tuple[Row,
 
 
 def sort_paths(order: str) -> tuple[str, ...]:
-    """Return the times that a list goes by, one after the other: as the indexes that readers' lists use."""
+    """Return the paths of times by which a list is sorted. They match the indexes that readers' lists use."""
     return (order, "metadata.created") if order == "metadata.published" else (order,)
 
 
 def _cursor(side: str, paths: Sequence[str], document: Mapping[str, Any]) -> str:
-    """Return "<" or ">" (older or newer than), the times in milliseconds or nothing, the id, with dots between them."""
-    spelled = []
+    """Return a cursor: "<" or ">" (older or newer), then the times in milliseconds or empty, and the id, joined by dots."""
+    milliseconds = []
     for path in paths:
         head, tail = path.split(".")
         moment = document.get(head, {}).get(tail)
-        spelled.append("" if moment is None else str(round((moment - EPOCH) / timedelta(milliseconds=1))))
-    return f"{side}{'.'.join((*spelled, str(document['_id'])))}"
+        milliseconds.append("" if moment is None else str(round((moment - EPOCH) / timedelta(milliseconds=1))))
+    return f"{side}{'.'.join((*milliseconds, str(document['_id'])))}"
 
 
 def _beyond(paths: Sequence[str], cursor: str) -> dict[str, Any]:
     side = cursor[:1]
-    (*spelled, last) = cursor[1:].split(".")
-    if side not in "<>" or len(spelled) != len(paths) or not ObjectId.is_valid(last):
+    (*milliseconds, last) = cursor[1:].split(".")
+    if side not in "<>" or len(milliseconds) != len(paths) or not ObjectId.is_valid(last):
         raise ValueError(cursor)
-    places = [*zip(paths, map(_moment, spelled), strict=True), ("_id", ObjectId(last))]
+    places = [*zip(paths, map(_moment, milliseconds), strict=True), ("_id", ObjectId(last))]
     compare = "$gt" if side == ">" else "$lt"
     path, first = places[0]
     return {
@@ -232,18 +232,18 @@ def _beyond(paths: Sequence[str], cursor: str) -> dict[str, Any]:
     }
 
 
-def _moment(spelled: str) -> datetime | None:
-    if spelled and not spelled.lstrip("-").isdecimal():
-        raise ValueError(spelled)
+def _moment(milliseconds: str) -> datetime | None:
+    if milliseconds and not milliseconds.lstrip("-").isdecimal():
+        raise ValueError(milliseconds)
     try:
-        return EPOCH + timedelta(milliseconds=int(spelled)) if spelled else None
+        return EPOCH + timedelta(milliseconds=int(milliseconds)) if milliseconds else None
     except OverflowError as error:
-        raise ValueError(spelled) from error
+        raise ValueError(milliseconds) from error
 
 
 @lru_cache(maxsize=256)
 def count(filters: Filters, version: ObjectId | None, moment: datetime, collection: str = NODES) -> int:
-    """Return how many nodes there are, COUNTED + 1 for more. Kept under the site's version and the (rounded) moment."""
+    """Return the number of nodes, or COUNTED + 1 for more. It is cached by the site's version and the (rounded) moment."""
     if filters == Filters() and collection == NODES:
         return int(database()[NODES].estimated_document_count())
     query = filters.query(moment) | node_filter(collection)
@@ -253,16 +253,16 @@ def count(filters: Filters, version: ObjectId | None, moment: datetime, collecti
 
 
 def count_children(section_ids: Sequence[ObjectId], most: int = COUNTED) -> int:
-    """Return how many pages, posts, sections and photos stand in these sections themselves, most + 1 for more."""
+    """Return the number of nodes and photos directly in these sections, or most + 1 for more."""
     inside = {"metadata.parent_id": {"$in": list(section_ids)}}
-    found = database()[NODES].count_documents(inside, limit=most + 1)
+    nodes = database()[NODES].count_documents(inside, limit=most + 1)
     photos = database()[ASSET_FILES].count_documents(inside | {"metadata.type": PHOTO}, limit=most + 1)
-    return min(found + photos, most + 1)
+    return min(nodes + photos, most + 1)
 
 
 @lru_cache(maxsize=64)
 def tags(version: ObjectId | None, collection: str = NODES, author: ObjectId | str | None = ANY) -> tuple[str, ...]:
-    """Return the tags in use, from the index alone, or those that one author uses; kept under the site's version."""
+    """Return the tags in use, read from the index only, or those of one author. They are cached by the site's version."""
     query = {} if author == ANY else {"metadata.author._id": author}
-    found = database()[collection].distinct("metadata.tags", query)
-    return tuple(sorted((tag for tag in found if isinstance(tag, str)), key=str.casefold))[:COUNTED]
+    stored = database()[collection].distinct("metadata.tags", query)
+    return tuple(sorted((tag for tag in stored if isinstance(tag, str)), key=str.casefold))[:COUNTED]

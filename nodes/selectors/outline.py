@@ -1,4 +1,4 @@
-"""All pages of a section, with the sections in it, as the documentation theme lists them beside a text."""
+"""The outline of a section: all its pages and sections, which the documentation theme lists next to a text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from nodes.models import Node, tree, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import UNTAGGED, for_readers, live, type_condition
 
-# Of an outline: a list that is too long to take in helps no reader, and every page of the section carries it.
+# Maximum lines of an outline. A longer list doesn't help readers, and every page of the section contains the outline.
 MOST_SECTIONS, MOST_PAGES = 60, 240
 DEEPEST = 5
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of an outline; `depth`: from 1 on, how far it is indented."""
+    """A line of an outline. `depth` is its level of indentation, from 1."""
 
     title: str
     url: str
@@ -31,16 +31,16 @@ class Entry:
 
 
 def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
-    """Return what stands in a live section, in the order of reading: as arranged, or pages by title and then sections.
+    """Return the outline of a live section in reading order: as arranged by hand, or pages by title and then sections.
 
-    One query. Kept in process.
+    It needs one query and is cached in process.
     """
 
     def read() -> tuple[list[Entry], datetime | None]:
         sections = tree.current()
         below = _live_below(sections, section_id, moment)
-        held = (sections.sections[one] for one in below[1:])
-        lines: list[Line] = [(s.parent_id, s.position, s.slug, s.title, s.id) for s in held]
+        subsections = (sections.sections[section] for section in below[1:])
+        lines: list[Line] = [(s.parent_id, s.position, s.slug, s.title, s.id) for s in subsections]
         lines += [
             (page["parent_id"], page["position"], page["slug"], page["title"], None) for page in _pages(below, moment)
         ]
@@ -49,18 +49,18 @@ def outline(section_id: ObjectId, moment: datetime) -> list[Entry]:
     return version_cache.get_or_set(("outline", section_id), moment, read)
 
 
-# The section that it stands in, its position there, slug and title; its id if it is a section.
+# The id of the parent section, the position in it, the slug, the title, and the id if the line is a section.
 Line = tuple[ObjectId | None, str, str, str, ObjectId | None]
 
 
 def _live_below(sections: tree.Tree, section_id: ObjectId, moment: datetime) -> list[ObjectId]:
-    """Return the ids of a section and of the live sections below it, the nearest first."""
-    found = [section_id]
-    for one in found:
-        found.extend(s.id for s in sections.children.get(one, ()) if s.is_live(moment))
-        if len(found) >= MOST_SECTIONS:
+    """Return the ids of a section and of the live sections below it, nearest first."""
+    ids = [section_id]
+    for parent_id in ids:
+        ids.extend(s.id for s in sections.children.get(parent_id, ()) if s.is_live(moment))
+        if len(ids) >= MOST_SECTIONS:
             break
-    return found[:MOST_SECTIONS]
+    return ids[:MOST_SECTIONS]
 
 
 def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, Any]]:
@@ -74,20 +74,21 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
 
 
 def _page(document: Mapping[str, Any]) -> dict[str, Any]:
-    said = Node.from_document(document).metadata
-    place = {"parent_id": said.parent_id, "slug": said.slug, "title": said.title}
+    metadata = Node.from_document(document).metadata
+    place = {"parent_id": metadata.parent_id, "slug": metadata.slug, "title": metadata.title}
     return {**place, "position": str(document.get("position") or "")}
 
 
 def _arranged(sections: tree.Tree, top: ObjectId, lines: list[Line]) -> Iterator[Entry]:
-    """Yield what stands in a section, each section before what stands in it."""
+    """Yield the entries of a section in order. Each section comes before its contents."""
     inside: dict[ObjectId | None, list[Line]] = {}
     for line in lines:
         inside.setdefault(line[0], []).append(line)
-    for parent_id, held in inside.items():
+    for parent_id, siblings in inside.items():
         is_by_hand = sections.is_by_hand(parent_id)
-        held.sort(
-            key=lambda one: one[1:3] if is_by_hand else (one[4] is not None, one[3].casefold(), one[2]), reverse=True
+        siblings.sort(
+            key=lambda line: line[1:3] if is_by_hand else (line[4] is not None, line[3].casefold(), line[2]),
+            reverse=True,
         )
     pending = [(line, 1) for line in inside.get(top, ())]
     while pending:

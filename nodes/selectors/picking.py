@@ -1,4 +1,4 @@
-"""Finding what is put into a text or a form while an editor types: pages and photos by titles, photos by words, tags."""
+"""Suggestions for texts and forms while an editor types: pages and photos by title, photos by words, and tags."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,20 +19,23 @@ from nodes.selectors.lists import ANY, Filters
 
 # Photos that are offered at once.
 OFFERED = 24
-# The newest photos are looked through for parts of words; of all others only whole words are found.
+# Only this many newest photos are searched for parts of words. Older photos are found by whole words.
 LOOKED_THROUGH = 300
 TAGS_OFFERED = 10
-# What one look for titles may take.
+# Time limit of a search for titles.
 MILLISECONDS = 500
 
 
 def title_filter(query: str) -> dict[str, Any]:
-    """Return the filter of what has, for each word typed, a word in its title that begins so: along by_title_word."""
-    begun = [
-        {"$elemMatch": {"$gte": word, "$lt": word + titles.LAST_CHARACTER}} for word in titles.query_prefixes(query)
-    ]
+    """Return the filter for nodes whose title has, for each word of `query`, a word that begins with it.
+
+    The index by_title_word supports this filter.
+    """
+    prefixes = [{"$elemMatch": {"$gte": word, "$lt": word + titles.LAST}} for word in titles.typed(query)]
     return (
-        {"derived.title_words": begun[0]} if len(begun) == 1 else {"$and": [{"derived.title_words": b} for b in begun]}
+        {"derived.title_words": prefixes[0]}
+        if len(prefixes) == 1
+        else {"$and": [{"derived.title_words": prefix} for prefix in prefixes]}
     )
 
 
@@ -44,10 +47,11 @@ def by_title(
     among: Mapping[str, Any] | None = None,
     author: ObjectId | str | None = ANY,
 ) -> list[Node | Photo]:
-    """Return up to `size` nodes or photos, whatever their state, with every word of `query` in their titles, or its beginning.
+    """Return up to `size` nodes or photos in any state whose titles have words that begin with each word of `query`.
 
-    Whole words come before longer ones, and of one word what was changed last. Of a query without words: what was changed last
-    at all, of one `author`. `among`: a filter of what may be found. What takes too long finds nothing.
+    Whole words come before longer words. For the same word, the last changed node comes first. Without words, the nodes that
+    were changed last are returned, of one `author` if given. `among` is a filter for allowed results. If the search takes too
+    long, the result is empty.
     """
     if not titles.query_prefixes(query):
         newest = (
@@ -68,19 +72,19 @@ def by_title(
 
 
 def photos(query: str) -> list[Photo]:
-    """Return photos to choose from, whatever their state: the newest, or those with the words typed so far."""
+    """Return photos to choose from, in any state: the newest, or those that match the words of `query`."""
     moment = now()
     words = fold(query).split()
     if not words:
-        found = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
-        return [row.node for row in found.rows]
+        newest = lists.page(Filters(type=PHOTO), moment, size=OFFERED, collection=ASSET_FILES)
+        return [row.node for row in newest.rows]
     best = lists.page(Filters(search=query), moment, collection=ASSET_FILES).rows if _has_word(query) else ()
     chosen = {row.node.pk: row.node for row in best[:OFFERED]}
     for photo in _newest(LOOKED_THROUGH):
         if len(chosen) >= OFFERED:
             break
-        said = fold(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
-        if all(word in said for word in words):
+        text = folded(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
+        if all(word in text for word in words):
             chosen.setdefault(photo.pk, photo)
     return list(chosen.values())
 
@@ -90,13 +94,13 @@ def _has_word(query: str) -> bool:
 
 
 def _newest(most: int) -> list[Photo]:
-    found = database()[ASSET_FILES].find(node_filter(ASSET_FILES), FIELDS[ASSET_FILES])
-    newest = found.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
+    photos = database()[ASSET_FILES].find(node_filter(ASSET_FILES), FIELDS[ASSET_FILES])
+    newest = photos.sort([("metadata.updated", -1), ("_id", -1)]).limit(most)
     return list(readable_nodes(ASSET_FILES, newest))
 
 
 def tags(typed: str, version: ObjectId | None, author: ObjectId | str | None = ANY) -> list[str]:
-    """Return tags of pages (of one author) and of photos that begin with what was typed, and then those that contain it."""
+    """Return tags of pages (of one author) and of photos. Tags that begin with `typed` come before tags that contain it."""
     wanted = typed.casefold().strip()
     every = dict.fromkeys((*lists.tags(version, NODES, author), *lists.tags(version, ASSET_FILES)))
     first = [tag for tag in every if tag.casefold().startswith(wanted)]
