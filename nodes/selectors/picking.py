@@ -31,7 +31,9 @@ def title_filter(query: str) -> dict[str, Any]:
 
     The index by_title_word supports this filter.
     """
-    prefixes = [{"$elemMatch": {"$gte": word, "$lt": word + titles.LAST}} for word in titles.typed(query)]
+    prefixes = [
+        {"$elemMatch": {"$gte": word, "$lt": word + titles.LAST_CHARACTER}} for word in titles.query_prefixes(query)
+    ]
     return (
         {"derived.title_words": prefixes[0]}
         if len(prefixes) == 1
@@ -83,7 +85,7 @@ def photos(query: str) -> list[Photo]:
     for photo in _newest(LOOKED_THROUGH):
         if len(chosen) >= OFFERED:
             break
-        text = folded(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
+        text = fold(" ".join((photo.metadata.title, photo.metadata.detail.alt, *photo.metadata.tags)))
         if all(word in text for word in words):
             chosen.setdefault(photo.pk, photo)
     return list(chosen.values())
