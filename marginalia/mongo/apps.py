@@ -17,16 +17,16 @@ class MongoConfig(AppConfig):
 
 
 def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:
-    """After `migrate`: the same indexes and validators as `setup_indexes` makes."""
+    """Create indexes and validators after `migrate`, as `setup_indexes` does. Raises CommandError if one can't be built."""
     from marginalia.mongo import indexes
 
-    made: set[str] = set()
+    new_collections: set[str] = set()
 
     def report(change: indexes.Change) -> None:
-        # A new collection has a line for each index: operators look for changes of collections that have documents.
+        # Indexes of a new collection are only reported verbosely. Operators look for changes of collections with documents.
         if change.makes_collection:
-            made.add(change.collection)
-        if verbosity > 1 or (verbosity and change.collection not in made):
+            new_collections.add(change.collection)
+        if verbosity > 1 or (verbosity and change.collection not in new_collections):
             (stdout or sys.stdout).write(f"  {change}\n")
 
     try:

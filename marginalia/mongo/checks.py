@@ -10,23 +10,28 @@ from marginalia.mongo.sharding import shard_key_problems
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """Check that declarations can be carried out: index names once, shard keys that unique indexes allow, a reason for none."""
-    found: list[CheckMessage] = []
+    """Check that declarations can be applied.
+
+    Index names must be unique, unique indexes must allow the shard key, and a collection without one must give a reason.
+    """
+    messages: list[CheckMessage] = []
     for item in declared_collections():
         collection = item.collection
         names = [index.name for index in collection.indexes]
         if len(names) != len(set(names)):
-            found.append(Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002"))
-        found += [
+            messages.append(
+                Error(f"{collection.name} has two indexes of one name.", hint="Rename one.", id="mongo.E002")
+            )
+        messages += [
             Error(f"{problem}.", hint="Begin the index with the shard key, or choose another key.", id="mongo.E003")
             for problem in shard_key_problems(collection)
         ]
         if collection.shard_key is None and not collection.unsharded_because:
-            found.append(
+            messages.append(
                 Warning(
                     f"{collection.name} has no shard key and no reason for that.",
                     hint="Give it a shard_key, or say unsharded_because.",
                     id="mongo.W004",
                 )
             )
-    return found
+    return messages

@@ -4,6 +4,6 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the present time as an aware UTC datetime, cut to the milliseconds that MongoDB stores."""
+    """Return the current time as an aware UTC datetime, truncated to the milliseconds that MongoDB stores."""
     moment = datetime.now(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

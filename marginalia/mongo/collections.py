@@ -1,11 +1,11 @@
-"""Collections declared as data: each app's `collections` module says what is stored where, under which indexes.
+"""Collections declared as data: each app's `collections` module lists its collections and their indexes.
 
     COLLECTIONS = (
         Collection("cms.nodes", indexes=(Index("by_tag", (("metadata.tags", 1),)),), shard_key=ShardKey(...)),
     )
 
-A module whose collections live behind another of Django's connections also defines `database_alias() -> str`. One whose
-collections depend on settings defines `collections() -> tuple[Collection, ...]` in place of the constant.
+If the collections use another of Django's connections, the module also defines `database_alias() -> str`.
+If they depend on settings, it defines `collections() -> tuple[Collection, ...]` instead of the constant.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ Keys = tuple[tuple[str, int | str], ...]
 
 @dataclass(frozen=True)
 class Index:
-    """One index: `keys` are (dotted path, 1 | -1 | "text" | "hashed"); `options`: what createIndexes takes besides."""
+    """An index. `keys` are pairs (dotted path, 1 | -1 | "text" | "hashed"); `options` are further options of createIndexes."""
 
     name: str
     keys: Keys
@@ -36,10 +36,10 @@ class Index:
 
     @property
     def is_text(self) -> bool:
-        return any(way == "text" for _path, way in self.keys)
+        return any(kind == "text" for _path, kind in self.keys)
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as the server lists them, keys and name apart."""
+        """Return the options as the server lists them, without keys and name."""
         settings = dict(self.options)
         if self.unique:
             settings["unique"] = True
@@ -56,9 +56,9 @@ class Index:
 class ShardKey:
     """The key by which a collection is sharded; `reason` is shown in plans.
 
-    `least`: where values of the first field are spread evenly by the hexadecimal digits that they begin with, the function that
-    returns the least of those that begin with four (of a hashed field, the least such hash): such a collection can be cut into
-    ranges before anything is in it.
+    `least` is set if the values of the first field are spread evenly over their first hexadecimal digits. It is a function
+    from four digits to the least value, or the least hash of a hashed field, that begins with them. Such a collection can
+    be split into ranges while it is empty.
     """
 
     keys: Keys
@@ -68,22 +68,24 @@ class ShardKey:
 
 
 def least_id(digits: str) -> ObjectId:
-    """Return the least ObjectId that begins with some hexadecimal digits: for keys that begin with random ones."""
+    """Return the least ObjectId that begins with `digits`, which are hexadecimal; for keys whose first digits are random."""
     return ObjectId(digits.ljust(24, "0"))
 
 
 def least_hash(digits: str) -> Int64:
-    """Return the least hash, as hashed indexes keep them, of those that begin with some hexadecimal digits."""
+    """Return the least hash, as stored in hashed indexes, that begins with the hexadecimal `digits`."""
     return Int64(int(digits.ljust(16, "0"), 16) - (1 << 63))
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection, its indexes (beside the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
+    """A collection, its indexes (without the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
 
-    `shared`: Django's migrations make indexes there too; those not declared here are left alone. `former`: the filter of
-    documents in a former format, which this code cannot read: a database that has nothing else is refused. `is_busy`: readers
-    and posters write it, in no transaction with others: from MongoDB 8.0 on it may lie, unsharded, on any shard.
+    `shared`: Django's migrations also create indexes there, so undeclared indexes are left alone.
+    `former`: the filter of documents in a former format, which this code can't read. A database with no other documents is
+    refused.
+    `is_busy`: readers and posters write to it, never in a transaction with other collections. From MongoDB 8.0 on, it can be
+    on any shard without being sharded.
     """
 
     name: str
@@ -98,7 +100,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class DeclaredCollection:
-    """A collection together with the alias of the connection it lives behind."""
+    """A collection together with the alias of its connection."""
 
     alias: str
     collection: Collection
@@ -107,22 +109,22 @@ class DeclaredCollection:
 def declared_collections() -> list[DeclaredCollection]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
-    Where one app needs indexes on another's collection, both are given as one. What connections there are is not asked: checks
-    of settings must be able to say of an alias that there is none.
+    If an app declares indexes on another app's collection, both declarations are merged. Aliases aren't checked here, because
+    checks of settings must be able to report an alias that doesn't exist.
     """
-    found: dict[tuple[str, str], Collection] = {}
+    merged: dict[tuple[str, str], Collection] = {}
     for module in app_modules("collections"):
         alias = getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS)
         for collection in (
             module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
         ):
             key = alias(), collection.name
-            found[key] = _merged(found[key], collection) if key in found else collection
-    return [DeclaredCollection(alias, collection) for (alias, _), collection in found.items()]
+            merged[key] = _merged(merged[key], collection) if key in merged else collection
+    return [DeclaredCollection(alias, collection) for (alias, _), collection in merged.items()]
 
 
 def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[DeclaredCollection]:
-    """Return the declared collections that MongoDB stores: all, or those behind one connection, or those of these names."""
+    """Return the declared collections that MongoDB stores, only those of connection `alias` or with one of `names` if given."""
     wanted = set(names)
     return [
         item
@@ -134,20 +136,20 @@ def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[Decl
 
 
 def mongodb_aliases() -> list[str]:
-    """Return the connections to MongoDB behind which collections are declared."""
+    """Return the aliases of the MongoDB connections for which collections are declared."""
     return list(dict.fromkeys(item.alias for item in mongodb_collections()))
 
 
 def app_modules(name: str) -> Iterator[ModuleType]:
-    """Yield the modules of this name of the installed apps, in the order of INSTALLED_APPS."""
+    """Yield the modules called `name` of the installed apps, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
-        # This app's own modules are what looks for the others'.
+        # This app's modules are skipped: they are the ones that look for the modules of other apps.
         if app.name != __package__ and module_has_submodule(app.module, name):
             yield import_module(f"{app.name}.{name}")
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:
-    """Return the dotted paths of a collection's declared shard key, () without one: what a targeted update must name."""
+    """Return the dotted paths of a collection's declared shard key, which targeted updates must contain; () without one."""
     for item in declared_collections():
         if item.collection.name == collection and item.collection.shard_key:
             return tuple(path for path, _ in item.collection.shard_key.keys)

@@ -1,4 +1,4 @@
-"""The one client: the one behind Django's connection, with datetimes that know their zone."""
+"""The MongoDB client, shared with Django's connection, but with aware datetimes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,29 +25,29 @@ T = TypeVar("T")
 # src/mongo/base/error_codes.yml
 UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
-# A collection with so many times more documents than a sample has is not read whole.
+# A collection is sampled if it has more than this many times the documents of a sample.
 SAMPLING_FACTOR = 20
 
-# A time before the year 1 or after 9999, which no service writes, is read as the first or last there is: the driver would
-# otherwise refuse the whole batch that has one.
+# Python can't represent times before the year 1 or after 9999. No service writes them, and they are clamped, because the
+# driver would otherwise refuse the whole batch that contains one.
 AWARE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
 )
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
-    """Return the pymongo database of a Django connection; what it reads has aware UTC datetimes.
+    """Return the pymongo database of a Django connection, which reads datetimes as aware UTC datetimes.
 
     The ORM reads through Django's own handle, which must stay naive: DateTimeField fails on aware values.
     """
     read_tracking.note_read()
     wrapper = connections[alias]
-    stock = wrapper.database
-    kept: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")
-    if kept is None or kept[0] is not stock:
-        kept = wrapper.__dict__["_aware_database"] = (stock, stock.with_options(codec_options=AWARE))
+    naive = wrapper.database
+    cached: tuple[Database[Document], Database[Document]] | None = wrapper.__dict__.get("_aware_database")
+    if cached is None or cached[0] is not naive:
+        cached = wrapper.__dict__["_aware_database"] = (naive, naive.with_options(codec_options=AWARE))
     options = secondaries.options()
-    return kept[1].with_options(**options) if options else kept[1]
+    return cached[1].with_options(**options) if options else cached[1]
 
 
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
@@ -60,14 +60,14 @@ def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the values in lists of `size`, one for each query that names them."""
+    """Yield `values` in lists of up to `size`, for example one list per query."""
     rest = iter(values)
     while batch := list(islice(rest, size)):
         yield batch
 
 
 def insert_new(collection: Collection[Document], documents: Sequence[Document]) -> int:
-    """Insert documents, but for those whose keys are there already; return how many. Raises BulkWriteError."""
+    """Insert the documents whose keys don't exist yet; return how many. Raises BulkWriteError for other failures."""
     try:
         return len(collection.insert_many(documents, ordered=False).inserted_ids)
     except BulkWriteError as error:
@@ -77,15 +77,15 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
 
 
 def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
-    """Return what went wrong in a bulk write, {index, code, …}, but for keys that were there already."""
-    return [one for one in error.details["writeErrors"] if one["code"] != DUPLICATE_KEY]
+    """Return the write errors of a bulk write, {index, code, …}, except duplicate keys."""
+    return [failure for failure in error.details["writeErrors"] if failure["code"] != DUPLICATE_KEY]
 
 
 def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:
-    """Return what a "find" or an "aggregate" of a few small documents finds, all of it in the first batch.
+    """Return the documents that a "find" or "aggregate" command returns in its first batch, which must contain them all.
 
-    For what every request begins with: without a cursor it takes a tenth less time. Where the connection broke or the
-    primary moved it is sent once more, as the driver does with find() and aggregate(). Raises PyMongoError.
+    Every request begins with such a command. Without a cursor, it takes a tenth less time. If the connection broke or the
+    primary changed, the command is sent once more, as the driver does for find() and aggregate(). Raises PyMongoError.
     """
     db = database()
     if db.read_concern.level:
@@ -104,8 +104,10 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
 
 
 def sample_stages(collection: Collection[Document], sample: int) -> list[Document]:
-    """Return the first stages of a pipeline over a collection: none for one that can be read whole, for a larger one a random
-    sample of so many documents."""
+    """Return the first stages of a pipeline over a collection.
+
+    A collection too large to be read completely is sampled: `sample` random documents. Others need no stage.
+    """
     return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > SAMPLING_FACTOR * sample else []
 
 
@@ -113,8 +115,8 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
     """Run `work(session)` in a transaction and return what it returns.
 
     The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects.
-    The connection's write concern, or majority where it has none, and snapshot reads: what it read still held when it
-    committed.
+    It uses the connection's write concern, or majority if none is set, and snapshot reads. So what `work` read was still
+    true when the transaction committed.
     """
     concern = client(alias).write_concern
     with client(alias).start_session() as session:
@@ -127,26 +129,31 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
 
 @contextmanager
 def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Bound a block by `seconds`, besides a round trip: of less than that the driver sends nothing (apply_timeout in pymongo
-    4.20), and takes the round trip of a server that hung for seconds, until it has asked that one again."""
+    """Limit a block to `seconds`, plus a round trip.
+
+    With less time left than a round trip, the driver sends nothing (apply_timeout in pymongo 4.20). After a server hung, the
+    driver assumes a round trip of seconds until its next check of that server.
+    """
     with pymongo.timeout(seconds):
-        # The first of a process connects.
-        known = client(alias).topology_description.server_descriptions().values()
-    with pymongo.timeout(seconds + max((one.min_round_trip_time for one in known), default=0.0)):
+        # The first call of a process connects here.
+        servers = client(alias).topology_description.server_descriptions().values()
+    with pymongo.timeout(seconds + max((server.min_round_trip_time for server in servers), default=0.0)):
         yield
 
 
 def server_selection_time_limit() -> AbstractContextManager[Any]:
-    """Bound a block by the connection's serverSelectionTimeoutMS: what a request begins with, so that it ends soon if no server
-    is found or the one that is hangs.
+    """Limit a block to the connection's serverSelectionTimeoutMS.
 
-    By itself the driver heeds that option only where there is no timeoutMS (get_server_selection_timeout in pymongo 4.20):
-    every request of an outage would wait for the time of a whole operation.
+    Requests begin with such a block, so that they end soon if no server is found or the server hangs. The driver itself
+    ignores that option if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Every request during an outage
+    would then wait for the time limit of a whole operation.
     """
     return time_limit(client().options.server_selection_timeout)
 
 
 def no_time_limit() -> AbstractContextManager[Any]:
-    """Lift the connection's time limit from a block: an index build or a scan takes as long as it takes. Finding a server is
-    still bounded by serverSelectionTimeoutMS."""
+    """Lift the connection's time limit from a block, for index builds and scans.
+
+    Finding a server is still limited by serverSelectionTimeoutMS.
+    """
     return pymongo.timeout(0)

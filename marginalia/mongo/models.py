@@ -1,4 +1,4 @@
-"""Models that the ORM and the admin read, and that only services write."""
+"""Models that the ORM and the admin can read, but only services can write."""
 
 from typing import Any, NoReturn
 
@@ -8,11 +8,11 @@ from marginalia.mongo.connection import database
 
 
 class WrittenByServices(TypeError):
-    """A document was to be written through the ORM, past the rules that the services keep."""
+    """An attempt to write a document through the ORM, which would bypass the rules of the services."""
 
 
 class ReadOnlyQuerySet(models.QuerySet):
-    """A queryset that reads; every method that would write refuses."""
+    """A read-only queryset. Every writing method raises WrittenByServices."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise WrittenByServices(f"{self.model.__name__} is written by services, never through the ORM.")
@@ -21,12 +21,12 @@ class ReadOnlyQuerySet(models.QuerySet):
     acreate = aget_or_create = aupdate_or_create = abulk_create = abulk_update = aupdate = adelete = _refuse
 
     def estimated_total(self) -> int:
-        """Return how many documents the whole collection has, as MongoDB keeps the figure: a count reads each of them."""
+        """Return MongoDB's estimate of the collection's size, because an exact count reads every document."""
         return database(self.db)[self.model._meta.db_table].estimated_document_count()
 
 
 class ReadOnlyModel(models.Model):
-    """Base of models written by services alone: a save would undo what a concurrent writer has changed."""
+    """Base of models that only services write, because a save would undo concurrent changes."""
 
     objects = ReadOnlyQuerySet.as_manager()
 

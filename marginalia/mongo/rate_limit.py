@@ -1,7 +1,7 @@
-"""Rate limits that hold over all processes: one document a key, the times of what passed in it, removed by a TTL index.
+"""Rate limits shared by all processes: one document per key with the times of allowed calls, removed by a TTL index.
 
-The window slides: at no moment have more than `limit` passed in the `seconds` before it. One findAndModify decides, by the
-server's clock, so that concurrent callers cannot all pass.
+The window slides: at no moment have more than `limit` calls been allowed in the `seconds` before it. One findAndModify
+decides, by the server's clock, so concurrent callers can't exceed the limit.
 """
 
 import math
@@ -31,7 +31,7 @@ COLLECTIONS = (
 
 @dataclass(frozen=True)
 class RateLimitResult:
-    """Whether one more passed, how many still may, and after how many seconds (1 at least) the first of them is forgotten."""
+    """The outcome of a call: whether it is allowed, how many remain, and the seconds (at least 1) until the oldest expires."""
 
     allowed: bool
     remaining: int
@@ -39,9 +39,9 @@ class RateLimitResult:
 
 
 def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return whether one more may pass under `key`, and count it if so.
+    """Return whether one more call is allowed under `key`, and count it if so.
 
-    `token` names what passes: the same one again passes again without being counted twice.
+    `token` identifies the call: a repeated call with the same token is allowed again and counted once.
     """
     return count(key, limit=limit, seconds=seconds, token=token, alias=alias).allowed
 
@@ -49,7 +49,7 @@ def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAUL
 def count(
     key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alias: str = DEFAULT_DB_ALIAS
 ) -> RateLimitResult:
-    """Count one more under `key` if it may pass, as `take` does, and return what came of it. It is counted `cost` times."""
+    """Count a call under `key` `cost` times if it is allowed, as `allow` does, and return the result."""
     recent = {
         "$filter": {
             "input": {"$ifNull": ["$passed", []]},
@@ -58,33 +58,33 @@ def count(
     }
     has_room = {"$lte": [{"$size": "$passed"}, limit - cost]}
     passes = {"$and": [{"$not": [{"$in": [_literal(token), "$passed.token"]}]}, has_room]}
-    entry = {"token": _literal(token), "at": "$$NOW"}
+    new_entry = {"token": _literal(token), "at": "$$NOW"}
     document = database(alias)[COLLECTION].find_one_and_update(
         {"_id": key},
         [
             {"$set": {"passed": recent}},
-            {"$set": {"passed": {"$cond": [passes, {"$concatArrays": ["$passed", [entry] * cost]}, "$passed"]}}},
+            {"$set": {"passed": {"$cond": [passes, {"$concatArrays": ["$passed", [new_entry] * cost]}, "$passed"]}}},
             {"$set": {"expires": {"$add": ["$$NOW", seconds * 1000]}}},
         ],
         upsert=True,
         return_document=ReturnDocument.AFTER,
     )
-    assert document is not None  # as it is inserted where there is none
+    assert document is not None  # the upsert inserts one
     passed = document["passed"]
-    # By the server's clock, which wrote both.
+    # The server's clock wrote both times, so it is the one to compare with.
     moment = document["expires"] - timedelta(seconds=seconds)
-    first = min((one["at"] for one in passed), default=moment)
+    first = min((entry["at"] for entry in passed), default=moment)
     wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))
-    return RateLimitResult(any(one["token"] == token for one in passed), max(limit - len(passed), 0), wait)
+    return RateLimitResult(any(entry["token"] == token for entry in passed), max(limit - len(passed), 0), wait)
 
 
 def refund(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo a `take`: what passed did not come about."""
+    """Undo a call of `allow`, because the allowed action did not take place."""
     database(alias)[COLLECTION].update_one({"_id": key}, {"$pull": {"passed": {"token": token}}})
 
 
 def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete what was counted under a key; return whether anything was, as 0 or 1."""
+    """Delete the counts of `key`; return the number of deleted documents, 0 or 1."""
     return int(database(alias)[COLLECTION].delete_one({"_id": key}).deleted_count)
 
 

@@ -1,6 +1,6 @@
-"""Reading past what is damaged: documents that can't be read are left out, and an index that is gone only costs time.
+"""Tolerant reads: damaged documents are left out, and a missing index only makes reads slow.
 
-Both are faults that the doctor names. The log has a line for each, once an hour and process.
+The doctor reports both faults. Each is logged once per hour and process.
 """
 
 import logging
@@ -16,11 +16,11 @@ from pymongo.errors import OperationFailure, PyMongoError
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Seconds until a damaged document or a missing index is logged again, and how many are told apart until then.
+# Seconds until a damaged document or a missing index is logged again, and how many faults are remembered until then.
 LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
 # Raised by code that reads a document without one of its fields, or with a value of another type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# src/mongo/base/error_codes.yml; a hint is one of many things that can be a bad value.
+# src/mongo/base/error_codes.yml; a wrong hint is only one of many bad values, so the message decides.
 BAD_VALUE = 2
 BAD_HINT_MESSAGE = "hint provided does not correspond"
 NO_TEXT_INDEX_MESSAGE = "text index"
@@ -53,7 +53,7 @@ def log_skipped(collection: str, key: Any, reason: str) -> None:
 
 
 def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
-    """Return an iterator over what `read(hint=keys)` finds. If the index is missing or hidden, read without a hint."""
+    """Return an iterator over the results of `read(hint=keys)`. If the index is missing or hidden, read without a hint."""
     try:
         cursor = iter(read(hint=keys))
         first = next(cursor, None)
@@ -74,7 +74,7 @@ def lacks_text_index(error: PyMongoError) -> bool:
 
 
 def aggregate_with_hint(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
-    """Return an iterator over the results of a pipeline that begins along an index, even if the server lacks that index."""
+    """Return an iterator over the results of a pipeline that uses the index `keys`, even if the server lacks it."""
     return read_with_hint(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 

@@ -1,7 +1,7 @@
-"""The parts that validators ($jsonSchema) are written with.
+"""Building blocks of validators ($jsonSchema).
 
-A validator here says which fields a document must have and of which type those are that the code reads; it never forbids
-further ones, so that an older version of the code can write beside a newer one.
+A validator lists the fields that a document must have and the types of the fields that the code reads. It never forbids
+other fields, so that an older version of the code can run alongside a newer one.
 """
 
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ TEXT: Schema = {"bsonType": "string"}
 ID: Schema = {"bsonType": "objectId"}
 DATE: Schema = {"bsonType": "date"}
 BOOLEAN: Schema = {"bsonType": "bool"}
-# The driver stores an int in 32 bits where it fits in.
+# The driver stores an int in 32 bits if it fits.
 INTEGER: Schema = {"bsonType": ["int", "long"]}
 NUMBER: Schema = {"bsonType": ["int", "long", "double", "decimal"]}
 BYTES: Schema = {"bsonType": "binData"}
 
 
 def either(*schemas: Schema) -> Schema:
-    """Return the schema of a value of one of these types."""
+    """Return the schema of values that match one of `schemas`."""
     kinds: list[str] = []
     for schema in schemas:
         kind = schema["bsonType"]
@@ -30,24 +30,24 @@ def either(*schemas: Schema) -> Schema:
 
 
 def optional(schema: Schema) -> Schema:
-    """Return a schema that null meets too."""
+    """Return a schema that also allows null."""
     if "enum" in schema:
         return {"enum": [*schema["enum"], None]}
     return either(schema, {"bsonType": "null"})
 
 
 def one_of(*values: str) -> Schema:
-    """Return the schema of one of these texts."""
+    """Return the schema of a text that is one of `values`."""
     return {"enum": list(values)}
 
 
 def array_of(items: Schema) -> Schema:
-    """Return the schema of an array of such items."""
+    """Return the schema of an array of `items`."""
     return {"bsonType": "array", "items": items} if items else {"bsonType": "array"}
 
 
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
-    """Return the schema of a document with all of `fields`, and with those of `also` that it has; any other field is free."""
+    """Return the schema of a document with required `fields` and optional ones in `also`; others are allowed."""
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
     # The server refuses an empty list.
     required = {"required": list(fields)} if fields else {}
@@ -55,7 +55,7 @@ def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -
 
 
 def several_types(schema: Schema, path: str) -> bool:
-    """Return whether a schema allows values of several types (null apart) at a path such as "exif[].v"; False if unknown."""
+    """Return whether a schema allows values of several types (not counting null) at a path such as "exif[].v"; False if unknown."""
     found = _parts(schema)
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]
@@ -69,7 +69,7 @@ _NUMBERS_BUT_INT = {"long", "double", "decimal"}
 
 
 def _parts(schema: Schema) -> list[Schema]:
-    """Return a schema and all that it is put together of."""
+    """Return a schema and all schemas nested in its allOf and anyOf."""
     parts = (*schema.get("allOf", ()), *schema.get("anyOf", ()))
     return [schema, *(inner for part in parts for inner in _parts(part))]
 

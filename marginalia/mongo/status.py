@@ -1,4 +1,4 @@
-"""What MongoDB's servers say of themselves. None stands for what the site's user may not ask, or a server does not say."""
+"""Status of MongoDB's servers. Functions return None if the site's user lacks the permission or the server has no answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,21 +17,23 @@ from marginalia.mongo.servers import is_outage
 _PRIMARY = 1
 _SECONDARY = 2
 _ARBITER = 7
-# Most of an answer of serverStatus, and nothing that is read here.
+# These sections make up most of the response of serverStatus, and nothing here reads them.
 _WITHOUT_SECTIONS = dict.fromkeys(
     ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
 )
 _SCRATCH = "_scratch_"
-# The server takes names of 63 bytes; an id is at the end.
+# The server allows names of 63 bytes, and the name ends with an id of 24.
 _MAX_NAME_LENGTH = 63 - len(_SCRATCH) - 24
-# No command needs a database of its own for longer.
+# No command needs its scratch database for longer.
 ABANDONED = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Members:
-    """A replica set: its term, the members that are down, and by how many seconds each secondary is behind the primary (none
-    while there is no primary)."""
+    """A replica set: its term, the members that are down, and the lag of each secondary in seconds.
+
+    `lag` is empty while there is no primary.
+    """
 
     term: int
     down: tuple[str, ...]
@@ -40,7 +42,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Server:
-    """The primary: the connections that it has, and how many it takes."""
+    """The primary: the number of open connections, and their maximum."""
 
     connections: int
     max_connections: int
@@ -48,7 +50,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Oplog:
-    """How many seconds the oplog reaches back, and what share of its size is filled."""
+    """The oplog: how many seconds it reaches back, and the filled share of its size (0 to 1)."""
 
     seconds: float
     filled: float
@@ -56,20 +58,20 @@ class Oplog:
 
 @dataclass(frozen=True)
 class Disk:
-    """The disk that the database lies on, in bytes."""
+    """The disk that contains the database: total and free bytes."""
 
     total: int
     free: int
 
 
 def members(alias: str = DEFAULT_DB_ALIAS) -> Members | None:
-    """Return the state of the replica set. Raises PyMongoError where no server answers; so do all of these."""
+    """Return the state of the replica set. Like all functions here, it raises PyMongoError if no server answers."""
     answer = _run_if_allowed(client(alias).admin, "replSetGetStatus")
     return parse_members(answer) if answer else None
 
 
 def parse_members(answer: Mapping[str, Any]) -> Members:
-    """Return what an answer to replSetGetStatus says."""
+    """Return the Members that a response to replSetGetStatus describes."""
     states = {member["name"]: member["state"] for member in answer["members"]}
     newest = next((member["optimeDate"] for member in answer["members"] if member["state"] == _PRIMARY), None)
     lag = {
@@ -82,7 +84,7 @@ def parse_members(answer: Mapping[str, Any]) -> Members:
 
 
 def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
-    """Return what the primary, or a mongos, says of its connections."""
+    """Return the connections of the primary, or of a mongos."""
     answer = _run_if_allowed(client(alias).admin, "serverStatus", **_WITHOUT_SECTIONS)
     if answer is None:
         return None
@@ -91,7 +93,7 @@ def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
 
 
 def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
-    """Return how far back the primary's oplog reaches; None of a mongos."""
+    """Return how far back the primary's oplog reaches; None for a mongos."""
     answer = _run_if_allowed(client(alias).admin, "serverStatus", oplog=1, **_WITHOUT_SECTIONS)
     stored = _run_if_allowed(client(alias).local, "collStats", "oplog.rs")
     if not answer or "oplog" not in answer or not stored or not stored.get("maxSize"):
@@ -102,7 +104,7 @@ def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
 
 
 def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
-    """Return the size of the disk under the primary's data, and what of it is free."""
+    """Return the total and free size of the disk with the primary's data."""
     answer = _run_if_allowed(database(alias), "dbStats")
     if not answer or not answer.get("fsTotalSize"):
         return None
@@ -119,13 +121,15 @@ def _run_if_allowed(db: Database[Document], command: str, value: Any = 1, **argu
 
 
 def scratch_prefix(own: str) -> str:
-    """Return how the databases are called that commands make beside the site's own, up to the id at the end."""
+    """Return the name, without the id at its end, of databases that commands create alongside the site's database `own`."""
     return f"{own[:_MAX_NAME_LENGTH]}{_SCRATCH}"
 
 
 def abandoned_scratch_databases(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """Return those databases beside the site's own, as far as its user may see them, whose command was stopped long ago before
-    it deleted them."""
+    """Return the names of scratch databases whose command stopped before it deleted them.
+
+    Only databases that the site's user can see are listed, and only those older than ABANDONED.
+    """
     begin = scratch_prefix(database(alias).name)
     before = now() - ABANDONED
     ids = {name: name.removeprefix(begin) for name in client(alias).list_database_names() if name.startswith(begin)}

@@ -1,4 +1,4 @@
-"""Connection strings: what the driver or the site would refuse, known before any connection."""
+"""Checks of connection strings, before any connection is made."""
 
 import ssl
 import warnings
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
-# Options that the site relies on (lower case): the only value of each, and the reason.
+# Options that the site relies on, in lower case, with the only allowed value and the reason.
 _REQUIRED_OPTIONS = {
     "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
@@ -19,13 +19,13 @@ _REQUIRED_OPTIONS = {
 
 
 def is_protected(uri: str) -> bool:
-    """Return whether a MongoDB URI says who connects: a user, or a client certificate."""
+    """Return whether a MongoDB URI contains credentials: a user, or a client certificate."""
     user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
     return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
 
 
 def problem(uri: str) -> str:
-    """Return why a MongoDB URI can't be used, as the rest of a sentence that begins with its name, or "" if it can be.
+    """Return why a MongoDB URI can't be used, as the rest of a sentence whose subject is the setting, or "" if it can be.
 
     The text never contains the password. No server is asked, but the files that the URI names are read.
     """

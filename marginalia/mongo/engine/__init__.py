@@ -1,1 +1,1 @@
-"""The database engine of Django's settings: django-mongodb-backend with what this project found missing."""
+"""The database engine of Django's settings: django-mongodb-backend extended by the features that this project needs."""

@@ -1,7 +1,7 @@
-"""ENGINE = "marginalia.mongo.engine": django-mongodb-backend with what this project found missing.
+"""ENGINE = "marginalia.mongo.engine": django-mongodb-backend, extended by the features that this project needs.
 
-ORDER BY is served by indexes (see compiler), `migrate` adopts collections that exist already, and text and hashed indexes
-can be introspected.
+Indexes serve ORDER BY (see compiler), `migrate` adopts existing collections, and text and hashed indexes can be
+introspected.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ class DatabaseOperations(BaseOperations):
 
 
 class DatabaseIntrospection(BaseIntrospection):
-    # The stock table lacks these and fails with KeyError on a collection that has such an index.
+    # The table of django-mongodb-backend lacks these and fails with KeyError on a collection that has such an index.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 
@@ -30,7 +30,7 @@ class DatabaseSchemaEditor(BaseSchemaEditor):
 
 
 class _AdoptingDatabase:
-    """A database whose create_collection accepts a collection that is there already."""
+    """A database whose create_collection accepts an existing collection."""
 
     def __init__(self, database: Any) -> None:
         self._database = database
@@ -49,19 +49,21 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     SchemaEditorClass = DatabaseSchemaEditor
 
     def get_connection_params(self) -> Any:
-        """Return what the client is made with. A time that Python can't represent is read as the first or last that it can: one
-        such value would otherwise fail the whole batch."""
+        """Return the arguments of the client.
+
+        Times that Python can't represent are clamped, because a single one would fail the whole batch.
+        """
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Ask nothing: each process would begin by waiting for a server that is away. See marginalia.mongo.servers.check."""
+        """Skip the check, because each process would wait for an unreachable server. See marginalia.mongo.servers.check."""
 
     @property
     def database(self) -> Any:
-        """The pymongo database. Every read and write asks for it, so test runners can refuse each of them.
+        """Return the pymongo database. Every read and write uses this property, so test runners can refuse each of them.
 
         pytest-django replaces ensure_connection(). Django's test cases replace cursor() as well, because a connection that an
-        earlier test opened stays open. The stock backend calls neither.
+        earlier test opened stays open. django-mongodb-backend calls neither.
         """
         self.ensure_connection()
         self.cursor()
@@ -76,6 +78,6 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         del self._database
 
     def get_collection(self, name: str, **options: Any) -> Any:
-        """Return a collection, as querysets read it."""
+        """Return a collection for a queryset, and count this as a read."""
         read_tracking.note_read()
         return super().get_collection(name, **{**secondaries.options(), **options})

@@ -1,4 +1,4 @@
-"""What is sent to MongoDB, seen from the driver: for what counts commands and names the slow ones."""
+"""Commands sent to MongoDB, as the driver reports them; for counting commands and logging slow ones."""
 
 import threading
 from typing import Protocol
@@ -7,27 +7,27 @@ from pymongo import monitoring
 
 
 class CommandObserver(Protocol):
-    """What is told of each command, in the thread that sends it. Quick: it stands between every command and its answer."""
+    """An observer that is called for each command, in the sending thread. It must be quick: commands wait for it."""
 
     def sent(self) -> None:
-        """A command is on its way: it holds one connection until it is answered."""
+        """Handle the sending of a command, which occupies one connection until it is answered."""
 
     def answered(self, name: str, collection: str, seconds: float) -> None:
-        """The answer is here, or the failure. `name` is the command's, `collection` what it was about, "" for none."""
+        """Handle the answer or failure of the command `name` on `collection`, which is "" if the command has none."""
 
 
 class CommandReporter(monitoring.CommandListener):
-    """Tells a Watch; never what was asked for or answered."""
+    """A listener that reports to a CommandObserver, without the contents of commands and answers."""
 
-    def __init__(self, watch: CommandObserver) -> None:
-        self._watch = watch
-        self._about = threading.local()
+    def __init__(self, observer: CommandObserver) -> None:
+        self._observer = observer
+        self._current = threading.local()
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        # A getMore names a cursor where others name their collection.
-        named = event.command.get("collection") or event.command.get(event.command_name)
-        self._about.collection = named if isinstance(named, str) else ""
-        self._watch.sent()
+        # getMore has a cursor id where other commands have their collection.
+        collection_name = event.command.get("collection") or event.command.get(event.command_name)
+        self._current.collection = collection_name if isinstance(collection_name, str) else ""
+        self._observer.sent()
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
         self._ended(event)
@@ -36,4 +36,4 @@ class CommandReporter(monitoring.CommandListener):
         self._ended(event)
 
     def _ended(self, event: monitoring.CommandSucceededEvent | monitoring.CommandFailedEvent) -> None:
-        self._watch.answered(event.command_name, self._about.collection, event.duration_micros / 1_000_000)
+        self._observer.answered(event.command_name, self._current.collection, event.duration_micros / 1_000_000)

@@ -1,6 +1,6 @@
 """Query compilation that MongoDB's indexes can serve.
 
-The stock compiler sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of
+django-mongodb-backend sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of
 50,000 documents cost 200 times the raw query. It also fetches whole documents where a model declares a few fields.
 """
 
@@ -23,14 +23,14 @@ from pymongo import ASCENDING, DESCENDING
 
 from marginalia.mongo.reading import MALFORMED, Malformed, log_skipped
 
-_TEXTS = (models.CharField, models.TextField)
-# Django looks the compilers up by name in this module.
+_TEXT_FIELDS = (models.CharField, models.TextField)
+# Django looks up the compilers by name in this module.
 __all__ = ["SQLAggregateCompiler", "SQLCompiler", "SQLDeleteCompiler", "SQLInsertCompiler", "SQLUpdateCompiler"]
 
 
 def _class_of(field: models.Field) -> Any:
-    """Return the class of a field's values that code relies on; None if any may do."""
-    if isinstance(field, _TEXTS):
+    """Return the class that a field's values must have; None if any class is allowed."""
+    if isinstance(field, _TEXT_FIELDS):
         return str
     if isinstance(field, models.BooleanField):
         return int
@@ -64,30 +64,30 @@ class SQLCompiler(stock.SQLCompiler):
         return query
 
     def apply_converters(self, rows: Any, converters: Any) -> Iterator[Any]:
-        """Yield rows as fields have their values; leave out and log those of damaged documents.
+        """Yield rows of field values; leave out and log rows of damaged documents.
 
-        A text that is missing is empty, as that of a field that was added since.
+        A missing text becomes "", because the field may be newer than the document.
         """
         columns = self._own_columns()
         for row in rows:
             try:
-                (found,) = super().apply_converters([row], converters)
-                for place, field in columns:
-                    if not isinstance(found[place], _class_of(field) | None):
+                (converted,) = super().apply_converters([row], converters)
+                for index, field in columns:
+                    if not isinstance(converted[index], _class_of(field) | None):
                         raise Malformed(f"{field.column} has another type")
-                    if isinstance(field, _TEXTS) and not field.null:
-                        found[place] = found[place] or ""
+                    if isinstance(field, _TEXT_FIELDS) and not field.null:
+                        converted[index] = converted[index] or ""
             except MALFORMED as error:
                 log_skipped(self.collection_name, row[0], f"{type(error).__name__}: {error}")
             else:
-                yield found
+                yield converted
 
     def _own_columns(self) -> list[tuple[int, models.Field]]:
-        """Return place and field of the columns whose values' class is known, without those of other models' rows."""
+        """Return index and field of this model's own columns whose values must have a known class."""
         columns = [column for column, *_rest in self.select[: self.col_count]]
         return [
-            (place, column.target)
-            for place, column in enumerate(columns)
+            (index, column.target)
+            for index, column in enumerate(columns)
             if isinstance(column, Col) and column.alias == self.collection_name and _class_of(column.target)
         ]
 

@@ -1,4 +1,4 @@
-"""Whether whatever is read for an answer is noted by what it depends on: only then may the answer be kept and compared."""
+"""Tracking of reads: a response may only be cached if the dependencies of every read are recorded."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,19 @@ from marginalia.mongo.engine.recording import Recorder
 
 @dataclass
 class WatchedReads:
-    """What a `watched()` block did. `has_untracked`: it read something, and nothing noted what that depends on."""
+    """The reads of a `watch_reads()` block. `has_untracked`: a read whose dependencies nothing recorded took place."""
 
     has_untracked: bool = False
 
 
 _watched = Recorder("watched", WatchedReads)
-# Watch whether the block reads anything outside of `noted()`, which is for what notes itself what it reads.
+# `watch_reads()` records whether a block reads anything outside of `tracked_reads()`. Code that records the dependencies of
+# its reads itself runs in `tracked_reads()`.
 watch_reads = _watched.recorded
 tracked_reads = _watched.unrecorded
 
 
 def note_read() -> None:
-    """Say that something is about to be read: called by whatever hands out the database."""
-    if (found := _watched.current) is not None:
-        found.has_untracked = True
+    """Record that something is about to be read. Called by functions that return a database or collection."""
+    if (reads := _watched.current) is not None:
+        reads.has_untracked = True

@@ -1,4 +1,4 @@
-"""Records that a block begins, and that what runs in it finds and adds to: by thread and task."""
+"""Records that a block starts and that code running in it can find and extend, per thread and task."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,21 +9,21 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """Records of one kind; of blocks in each other the inner one is recorded apart."""
+    """Records of one kind. Nested blocks have records of their own."""
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:
-        """`begin` makes a record, for each block its own."""
+        """Use `begin` to create the record of each block."""
         self._begin = begin
         self._current: ContextVar[T | None] = ContextVar(name, default=None)
 
     @property
     def current(self) -> T | None:
-        """The record of the block that runs, None outside of any."""
+        """Return the record of the running block; None outside of any."""
         return self._current.get()
 
     @contextmanager
     def recorded(self) -> Iterator[T]:
-        """Record what the block notes."""
+        """Run the block with a record, and yield the record."""
         record = self._begin()
         token = self._current.set(record)
         try:

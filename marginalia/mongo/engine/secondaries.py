@@ -1,7 +1,7 @@
-"""Reading without a primary: what a block reads, of secondaries, may be old, and must be kept nowhere.
+"""Reading without a primary: data read from secondaries may be old and must never be cached.
 
-A member gives what a majority has and no rollback undoes; none is asked that is further behind the newest than MOST_BEHIND.
-Two reads of a block may ask two members, and see two moments.
+Reads return majority-committed data, which no rollback undoes. A member that is further behind the newest one than
+MAX_STALENESS_SECONDS is never read. Two reads of a block may use two members and see two points in time.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import PrimaryPreferred
 
-# Seconds; the driver allows no fewer.
+# The least value that the driver allows.
 MAX_STALENESS_SECONDS = 90
 
 _OPTIONS = {
@@ -24,7 +24,7 @@ _reading: ContextVar[bool] = ContextVar("secondaries", default=False)
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Read from secondaries in a block, if there is no primary. Writes fail there as they do elsewhere."""
+    """Let a block read from secondaries if there is no primary. Writes fail as they do elsewhere."""
     token = _reading.set(True)
     try:
         yield
@@ -33,10 +33,10 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Return whether what is read now may be old."""
+    """Return whether reads may return old data now."""
     return _reading.get()
 
 
 def options() -> dict[str, Any]:
-    """Return what a database or collection is opened with: by whatever hands them out."""
+    """Return the options with which databases and collections must be opened now."""
     return _OPTIONS if _reading.get() else {}
