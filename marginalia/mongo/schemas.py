@@ -55,7 +55,7 @@ def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -
 
 
 def several_types(schema: Schema, path: str) -> bool:
-    """Return whether a schema allows values of several types (not counting null) at a path such as "exif[].v"; False if unknown."""
+    """Return whether a schema allows several types (except null) at a path such as "exif[].v"; False if unknown."""
     found = _parts(schema)
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]

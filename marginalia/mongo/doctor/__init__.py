@@ -1,6 +1,6 @@
-"""The doctor: looks at a running system and says what is wrong, what may become wrong, and what to do about it.
+"""The doctor: checks a running system for faults and risks, and suggests fixes.
 
-Checks are functions registered by `check`; each app may have a `doctor` module with checks and hot queries of its own.
+Checks are functions registered with `check`. Each app can have a `doctor` module with its own checks and hot queries.
 """
 
 from marginalia.mongo.doctor.findings import (

@@ -1,4 +1,4 @@
-"""What only a mongos can answer: whether chunks are spread, can be moved, and all shards are there."""
+"""Checks of a sharded cluster, which need a mongos: balancer, jumbo chunks, reachable shards."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from marginalia.mongo import sharding
 from marginalia.mongo.connection import Document, client
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
-# Jumbo chunks that are looked for.
+# Jumbo chunks that are counted at most.
 MAX_JUMBO_CHUNKS = 1_000
 
 
 @check
 def shards(examination: Examination) -> Iterator[Finding]:
-    """On a mongos: the balancer runs, no chunk is too large to be moved, every shard has a primary that is reached."""
+    """Check on a mongos that the balancer runs, no chunk is too large to be moved, and every shard has a reachable primary."""
     if not sharding.is_mongos(examination.alias):
         return
     server = client(examination.alias)
@@ -33,27 +33,32 @@ def shards(examination: Examination) -> Iterator[Finding]:
 
 
 def is_balancing(config: Database[Document]) -> bool:
-    """Return whether the balancer is on, by the `config` database of a cluster."""
-    said = config["settings"].find_one({"_id": "balancer"}) or {}
-    return not said.get("stopped") and said.get("mode", "full") != "off"
+    """Return whether the balancer is on, according to the `config` database of a cluster."""
+    settings = config["settings"].find_one({"_id": "balancer"}) or {}
+    return not settings.get("stopped") and settings.get("mode", "full") != "off"
 
 
 def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
-    """Return how many chunks of each collection are marked as jumbo, by the `config` database of a cluster."""
-    found: dict[Any, int] = {}
+    """Return the number of jumbo chunks per namespace, according to the `config` database of a cluster."""
+    counts: dict[Any, int] = {}
     for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MAX_JUMBO_CHUNKS):
-        found[chunk["uuid"]] = found.get(chunk["uuid"], 0) + 1
-    names = {one["uuid"]: one["_id"] for one in config["collections"].find({"uuid": {"$in": list(found)}}, {"uuid": 1})}
-    return {names.get(uuid, str(uuid)): number for uuid, number in found.items()}
+        counts[chunk["uuid"]] = counts.get(chunk["uuid"], 0) + 1
+    names = {
+        collection["uuid"]: collection["_id"]
+        for collection in config["collections"].find({"uuid": {"$in": list(counts)}}, {"uuid": 1})
+    }
+    return {names.get(uuid, str(uuid)): number for uuid, number in counts.items()}
 
 
 def unreachable_shards(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
-    """Return the shards of a cluster without a primary that answers, by its `config` database and what a member says to
-    connPoolStats. A shard that was never asked is not judged."""
+    """Return the shards of a cluster without a reachable primary.
+
+    `pools` is a response to connPoolStats. Shards to which no connection was ever opened are left out.
+    """
     sets = pools.get("replicaSets", {})
     return [
         shard["_id"]
         for shard in config["shards"].find().sort("_id", 1)
-        if (known := sets.get(shard["host"].partition("/")[0]))
-        and not any(host.get("ok") and host.get("ismaster") for host in known["hosts"])
+        if (replica_set := sets.get(shard["host"].partition("/")[0]))
+        and not any(host.get("ok") and host.get("ismaster") for host in replica_set["hosts"])
     ]

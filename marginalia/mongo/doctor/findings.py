@@ -1,7 +1,7 @@
-"""What a check finds, and how checks are registered and run.
+"""Findings of checks, and how checks are registered and run.
 
-Every check has so many seconds: one that has not looked at everything by then says so, so that the doctor ends in time on a
-collection of any size. What grows without bound is looked at in a random sample.
+Every check has a time limit, so that the doctor ends in time on a collection of any size. A check that was interrupted is
+reported. Checks of collections that grow without bound use a random sample.
 """
 
 import logging
@@ -26,13 +26,13 @@ ERROR = "error"
 WARNING = "warning"
 ADVICE = "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
-# For a check of the whole database, or of one collection.
+# Time limit of a check, which covers the whole database or one collection.
 CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong. `name` is stable ("index-missing"), `where` a collection or setting, `fix` what to do."""
+    """A problem. `name` is stable ("index-missing"), `where` is a collection or setting, `fix` tells what to do."""
 
     level: str
     name: str
@@ -43,31 +43,31 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """What the checks look at: one database, the collections declared for it, and how strict to be."""
+    """The subject of the checks: one database, the collections declared for it, and whether it is in production."""
 
     alias: str
     db: Database[Document]
     collections: tuple[Collection, ...]
     production: bool
-    # Documents looked at of a collection too large to be read whole.
+    # Documents sampled from a collection too large to be read completely.
     sample: int = 1_000
     existing: frozenset[str] = field(default_factory=frozenset)
 
     @property
     def for_production(self) -> str:
-        """The level of what only a production site must have."""
+        """Return the level of findings that are errors only in production."""
         return ERROR if self.production else ADVICE
 
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
-        """Return the first stages of a pipeline over a collection: none for a small one, a random sample of a large one."""
+        """Return the first stages of a pipeline over a collection: a random sample if it is large, else none."""
         return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
-        """Return which of these collections apps declare for this database."""
+        """Return those of the collections `names` that apps declare for this database."""
         return [collection.name for collection in self.collections if collection.name in names]
 
     def present(self, name: str, ids: Iterable[Any]) -> set[Any]:
-        """Return which of these ids documents of a collection have."""
+        """Return those of `ids` that exist in the collection `name`."""
         return {document["_id"] for document in self.db[name].find({"_id": {"$in": list(ids)}}, {"_id": 1})}
 
 
@@ -84,7 +84,7 @@ def check(function: Check) -> Check:
 
 
 def collection_check(function: CollectionCheck) -> CollectionCheck:
-    """Register a function that yields Findings for one declared collection that exists; GridFS chunks are not asked about."""
+    """Register a function that yields Findings for each existing declared collection, except GridFS chunks."""
     _collection_checks.append(function)
     return function
 
@@ -95,24 +95,24 @@ def examine(
     progress: Callable[[str], None] = lambda name: None,
     checks: Sequence[Check] | None = None,
 ) -> list[Finding]:
-    """Run every check on every MongoDB database that apps declare collections for; return the findings, the worst first.
+    """Run every check on every MongoDB database with declared collections; return the findings, errors first.
 
     `checks` replaces the registered checks of a database, not those of its collections.
     """
     _discover()
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for alias in mongodb_aliases():
         try:
             examination = _examination(alias, production)
             for name, where, work in _list_checks(examination, _checks if checks is None else checks):
                 progress(name)
-                found += _run_in_time(name, where, work)
+                findings += _run_in_time(name, where, work)
         except PyMongoError as error:
             if not is_outage(error):
                 raise
             fix = "Start MongoDB, or correct MONGODB_URI."
-            found.append(Finding(ERROR, "unreachable", alias, describe_outage(error, alias), fix))
-    return sorted(found, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
+            findings.append(Finding(ERROR, "unreachable", alias, describe_outage(error, alias), fix))
+    return sorted(findings, key=lambda finding: (_SEVERITY[finding.level], finding.name, finding.where))
 
 
 def _examination(alias: str, production: bool) -> Examination:
@@ -133,11 +133,11 @@ def _list_checks(
         yield _check_name(function), examination.alias, partial(function, examination)
     for collection in examination.collections:
         if collection.name in examination.existing and not collection.name.endswith(".chunks"):
-            for look in _collection_checks:
+            for collection_function in _collection_checks:
                 yield (
-                    f"{_check_name(look)} of {collection.name}",
+                    f"{_check_name(collection_function)} of {collection.name}",
                     collection.name,
-                    partial(look, examination, collection),
+                    partial(collection_function, examination, collection),
                 )
 
 
@@ -146,33 +146,33 @@ def _check_name(function: Callable[..., Any]) -> str:
 
 
 def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return what a check finds in the time that it has; that it was not enough, not allowed, or failed, is a finding too."""
-    found: list[Finding] = []
+    """Return the findings of a check. An exceeded time limit, a missing permission or a failure is a finding, too."""
+    findings: list[Finding] = []
     try:
         with pymongo.timeout(CHECK_SECONDS):
             for finding in work():
-                found.append(finding)  # noqa: PERF402 - what was found before a time-out is kept
+                findings.append(finding)  # noqa: PERF402 - findings before a timeout are kept
     except PyMongoError as error:
         if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
             message = f"The site's user may not see what “{name}” looks at."
-            found.append(
+            findings.append(
                 Finding(ADVICE, "not-allowed", where, message, "Grant clusterMonitor, or ask as an administrator.")
             )
         elif error.timeout and not isinstance(error, ServerSelectionTimeoutError):
-            found.append(_timed_out_finding(name, where))
+            findings.append(_timed_out_finding(name, where))
         elif is_outage(error):
             raise
         else:
-            found.append(_failed_finding(name, where, first_clause(error)))
-    except Exception as error:  # noqa: BLE001 - a malformed document must not hide what the other checks find
-        found.append(_failed_finding(name, where, f"{type(error).__name__}: {error}"))
-    return found
+            findings.append(_failed_finding(name, where, first_clause(error)))
+    except Exception as error:  # noqa: BLE001 - a malformed document must not hide the findings of other checks
+        findings.append(_failed_finding(name, where, f"{type(error).__name__}: {error}"))
+    return findings
 
 
-def _failed_finding(name: str, where: str, why: str) -> Finding:
+def _failed_finding(name: str, where: str, reason: str) -> Finding:
     log.exception("The doctor's check “%s” of %s failed", name, where)
     fix = "manage.py setup_indexes --check lists malformed documents; the log shows where the check failed."
-    return Finding(ERROR, "check-failed", where, f"“{name}” failed: {why}.", fix)
+    return Finding(ERROR, "check-failed", where, f"“{name}” failed: {reason}.", fix)
 
 
 def _timed_out_finding(name: str, where: str) -> Finding:

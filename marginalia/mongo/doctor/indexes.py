@@ -1,4 +1,4 @@
-"""Indexes that are missing, strange, unused, or that forbid sharding."""
+"""Checks of indexes: missing, undeclared, unused, or in the way of sharding."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,13 +7,13 @@ from marginalia.mongo import indexes, sharding
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes import status
 
-# A young server has not seen enough to call an index unused.
+# A server that started recently hasn't seen enough queries to call an index unused.
 MIN_OBSERVATION = timedelta(days=7)
 
 
 @check
 def declared_indexes(examination: Examination) -> Iterator[Finding]:
-    """Every declared index exists, and no other; what is stored is in the present format."""
+    """Check that exactly the declared indexes exist, and that the stored format is current."""
     try:
         changes = indexes.plan(alias=examination.alias)
     except indexes.FormerFormat as error:
@@ -39,7 +39,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
-    """Indexes that a week of use has not used: they slow each write."""
+    """Check for indexes unused for a week, because they slow each write."""
     for row in status.indexes(alias=examination.alias):
         if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue
@@ -55,7 +55,7 @@ def unused_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def shardable(examination: Examination) -> Iterator[Finding]:
-    """Every declared key can be the shard key."""
+    """Check that every declared key can be the shard key."""
     for collection in examination.collections:
         for problem in sharding.shard_key_problems(collection):
             yield Finding(

@@ -1,4 +1,4 @@
-"""Hot queries, declared as data and explained on the real server."""
+"""Hot queries, declared as data and explained by the real server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination
 from marginalia.mongo.reading import read_documents
 from marginalia.mongo.sharding.targeting import is_targeted
 
-# As many documents may be read for each one returned.
+# Documents that a query may read per returned document.
 READS_PER_RESULT = 2
-# Below this a ratio says nothing.
+# With fewer documents read, the ratio means nothing.
 _MIN_READS = 20
-# Documents that are tried to build a query from.
+# Documents from which building a query is tried.
 _MAX_EXAMPLES = 5
 
 
@@ -24,7 +24,7 @@ _MAX_EXAMPLES = 5
 class HotQuery:
     """A find that every page or post needs. `query` builds {filter, sort, limit…} from a stored document of `collection`.
 
-    `example`: which documents to build it from. `broadcast_because`: why it may ask every shard.
+    `example` is the filter of documents to build it from. `broadcast_because` is the reason if it may go to every shard.
     """
 
     name: str
@@ -36,10 +36,10 @@ class HotQuery:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the server did for a query: the stages of its plan, documents read, documents returned.
+    """The execution of a query: the stages of its plan, documents read, documents returned.
 
-    `sorts`: no plan that it considered came without a sort in memory. On a handful of documents the plans cost the same, and
-    the one that was chosen says nothing.
+    `sorts`: every plan that the server considered sorts in memory. With few documents all plans cost the same, so the
+    chosen plan alone means nothing.
     """
 
     stages: frozenset[str]
@@ -54,7 +54,7 @@ def hot_queries() -> list[HotQuery]:
 
 
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explanation:
-    """Run `find` ({filter, sort, limit, projection}) under explain and return what it cost."""
+    """Run `find` ({filter, sort, limit, projection}) under explain and return its plan and cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
     figures = answer["executionStats"]
     planner = answer["queryPlanner"]
@@ -69,7 +69,7 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
 
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
-    """Every hot query is served by an index, reads little more than it returns, and sorts nothing in memory."""
+    """Check that every hot query uses an index, reads little more than it returns, and doesn't sort in memory."""
     for query, collection, find in build_queries(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
         if asks_every_shard(find, collection) and not query.broadcast_because:
@@ -85,7 +85,7 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
 def build_queries(
     db: Database[Document], collections: Iterable[Collection]
 ) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
-    """Yield the hot queries of these collections as finds, where there is a sound document to build one from."""
+    """Yield the hot queries of `collections` as finds, if a valid document exists to build them from."""
     known = {collection.name: collection for collection in collections}
     for query in hot_queries():
         collection = known.get(query.collection)
@@ -96,13 +96,13 @@ def build_queries(
 
 
 def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
-    """Return whether mongos would send a find to every shard that has some of a collection."""
+    """Return whether mongos would send a find to every shard with data of a collection."""
     key = collection.shard_key
     return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 
 
 def judge(query: HotQuery, find: dict[str, Any], explained: Explanation) -> Iterator[Finding]:
-    """Yield what is wrong with an explained query."""
+    """Yield the problems of an explained query."""
     fix = "manage.py setup_indexes, or declare an index for it."
     if "COLLSCAN" in explained.stages:
         yield Finding(ERROR, "query-scan", query.collection, f"“{query.name}” reads the whole collection: {find}.", fix)

@@ -1,4 +1,4 @@
-"""Migrations and settings, as far as Django itself can judge them."""
+"""Checks of migrations, connection options and settings."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from marginalia.mongo.servers import unmet_write_concern
 
 @check
 def pending_migrations(examination: Examination) -> Iterator[Finding]:
-    """Every migration has been applied, where any is."""
+    """Check that every migration has been applied, if the database has migrations."""
     executor = MigrationExecutor(connections[examination.alias])
     if examination.alias != DEFAULT_DB_ALIAS and not executor.recorder.has_table():
         return
@@ -25,12 +25,12 @@ def pending_migrations(examination: Examination) -> Iterator[Finding]:
 
 @check
 def promises(examination: Examination) -> Iterator[Finding]:
-    """The driver asks for what the site promises: a write that was acknowledged survives the loss of a server."""
+    """Check that the driver's options ensure that acknowledged writes survive the loss of a server."""
     options = client(examination.alias).options
     asked = options.write_concern.document
     fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
     members = asked.get("w", "majority")
-    # More than a majority may be asked for, by a number or by a tag.
+    # A number or a tag may require more than a majority.
     if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)
@@ -47,7 +47,7 @@ def promises(examination: Examination) -> Iterator[Finding]:
 
 @check
 def deployment_checks(examination: Examination) -> Iterator[Finding]:
-    """What `manage.py check --deploy` says, where the site is one."""
+    """Report the messages of `manage.py check --deploy` for a production site."""
     if examination.production and examination.alias == DEFAULT_DB_ALIAS:
         for message in checks.run_checks(include_deployment_checks=True):
             if message.is_silenced():

@@ -16,11 +16,11 @@ from marginalia.mongo.schemas import several_types
 MAX_DOCUMENT_BYTES = 100 * 1024
 MAX_DEPTH = 4
 MAX_ARRAY_LENGTH = 1_000
-# Only what has so many elements can be one kind of array among others; the check stops there.
+# Elements of an array that are examined at most.
 _MAX_ELEMENTS = 20
-# A pattern of names shared by as many collections looks like one collection for each user.
+# So many collections with names of the same pattern look like one collection per user.
 MAX_ALIKE_COLLECTIONS = 20
-# Documents of which the server is asked for no more than the size, or whether they are valid, in a large collection.
+# Documents of a large collection whose size or validity the server checks.
 MAX_SAMPLED = 5_000
 _MAX_REPORTED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
@@ -28,7 +28,7 @@ _NUMBERS = {"int", "Int64", "float", "Decimal128"}
 
 @dataclass
 class Shapes:
-    """What documents of one collection look like, taken in one by one."""
+    """Statistics on the shapes of documents of one collection, updated document by document."""
 
     types: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     kinds: Counter[frozenset[str]] = field(default_factory=Counter)
@@ -36,29 +36,29 @@ class Shapes:
     longest: tuple[int, str, Any] = (0, "", None)
 
     def add(self, document: Document) -> None:
-        """Take a document into account."""
+        """Add a document to the statistics."""
         self.kinds[frozenset(document) - {"_id"}] += 1
         for path, value in _leaves(document):
             self.types[path][_type_of(value)] += 1
-        self.deepest = max(self.deepest, (_depth(document), document["_id"]), key=lambda found: found[0])
+        self.deepest = max(self.deepest, (_depth(document), document["_id"]), key=lambda entry: entry[0])
         for path, length in _arrays(document):
-            self.longest = max(self.longest, (length, path, document["_id"]), key=lambda found: found[0])
+            self.longest = max(self.longest, (length, path, document["_id"]), key=lambda entry: entry[0])
 
 
 @collection_check
 def shapes(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Mixed types, several kinds of entity, deep nesting, long arrays."""
+    """Check for mixed types, several kinds of entity, deep nesting and long arrays."""
     name = collection.name
-    seen = Shapes()
+    statistics = Shapes()
     for document in examination.db[name].aggregate(examination.sample_stages(name), batchSize=100):
-        seen.add(document)
-    yield from _mixed_types(collection, seen)
-    yield from _several_entities(name, seen)
-    depth, deepest = seen.deepest
+        statistics.add(document)
+    yield from _mixed_types(collection, statistics)
+    yield from _several_entities(name, statistics)
+    depth, deepest = statistics.deepest
     if depth > MAX_DEPTH:
         message = f"{deepest} is nested {depth} levels deep."
         yield Finding(WARNING, "deep-nesting", name, message, "Flatten it: a path in place of nesting.")
-    length, path, longest = seen.longest
+    length, path, longest = statistics.longest
     if length > MAX_ARRAY_LENGTH:
         message = f"{path} of {longest} has {length:,} elements."
         fix = "Bound it, or give the elements documents of their own."
@@ -67,7 +67,7 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
 
 @collection_check
 def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Documents over 100 KB, judged by the server."""
+    """Check for documents over 100 KB, whose size the server determines."""
     name = collection.name
     too_big: list[Document] = [
         *examination.sample_stages(name, MAX_SAMPLED),
@@ -82,7 +82,7 @@ def big_documents(examination: Examination, collection: Collection) -> Iterator[
 
 @collection_check
 def valid_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Stored documents are such as their collection's validator accepts."""
+    """Check that stored documents match their collection's validator."""
     if collection.validator is None:
         return
     part = examination.sample_stages(collection.name, MAX_SAMPLED)
@@ -98,7 +98,7 @@ def valid_documents(examination: Examination, collection: Collection) -> Iterato
 
 @check
 def collections_by_user(examination: Examination) -> Iterator[Finding]:
-    """Many collections whose names differ in a number or an id alone."""
+    """Check for many collections whose names differ only in a number or id."""
     patterns = Counter(re.sub(r"[0-9a-f]{24}|\d+", "#", name) for name in examination.existing)
     for pattern, count in patterns.items():
         if count >= MAX_ALIKE_COLLECTIONS:
@@ -111,16 +111,16 @@ def collections_by_user(examination: Examination) -> Iterator[Finding]:
             )
 
 
-def _mixed_types(collection: Collection, seen: Shapes) -> Iterator[Finding]:
-    for path, counted in seen.types.items():
-        if len(counted) > 1 and not several_types(collection.validator or {}, path):
-            spelled = ", ".join(f"{kind} {count}×" for kind, count in counted.most_common())
-            message = f"{path} has several types: {spelled}."
+def _mixed_types(collection: Collection, statistics: Shapes) -> Iterator[Finding]:
+    for path, type_counts in statistics.types.items():
+        if len(type_counts) > 1 and not several_types(collection.validator or {}, path):
+            formatted = ", ".join(f"{kind} {count}×" for kind, count in type_counts.most_common())
+            message = f"{path} has several types: {formatted}."
             yield Finding(WARNING, "mixed-type", collection.name, message, "Convert the rarer ones.")
 
 
-def _several_entities(name: str, seen: Shapes) -> Iterator[Finding]:
-    kinds = [kind for kind in seen.kinds if kind]
+def _several_entities(name: str, statistics: Shapes) -> Iterator[Finding]:
+    kinds = [kind for kind in statistics.kinds if kind]
     for number, kind in enumerate(kinds):
         if any(not kind & other for other in kinds[:number]):
             yield Finding(
@@ -150,7 +150,7 @@ def _type_of(value: Any) -> str:
 
 
 def _depth(value: Any) -> int:
-    """How many documents lie in one another below the top one; arrays do not count by themselves."""
+    """Return how many levels of documents are nested below the top one; arrays alone aren't levels."""
     if isinstance(value, dict):
         return max((_depth(inner) + isinstance(inner, dict | list) for inner in value.values()), default=0)
     if isinstance(value, list):

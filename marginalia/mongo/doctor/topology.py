@@ -1,4 +1,4 @@
-"""Which server answers, and whether it is one to trust with data."""
+"""Checks of the server: version, known faults, members, clock, authentication and encryption."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ MAX_SKEW_SECONDS = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of MongoDB itself: what may happen, and by release series the first version without it."""
+    """A fault of MongoDB itself: its effect, and the first fixed version of each release series."""
 
     name: str
     effect: str
     fixed_in: dict[tuple[int, int], int]
 
 
-# Those that a site can meet. What a later series never had is not named.
+# Faults that can affect a site. Release series that never had a fault are left out.
 FAULTS = (
     Fault(
         "CVE-2025-14847",
@@ -42,15 +42,15 @@ FAULTS = (
 
 @check
 def server_version(examination: Examination) -> Iterator[Finding]:
-    """Supported, and still getting security fixes."""
+    """Check that the version is supported and still gets security fixes."""
     series: tuple[int, int] = tuple(client(examination.alias).server_info()["versionArray"][:2])
-    spelled = ".".join(map(str, series))
+    version_text = ".".join(map(str, series))
     if series < OLDEST_VERSION:
         yield Finding(
-            ERROR, "server-too-old", examination.alias, f"MongoDB {spelled} is not supported.", "Upgrade to 8.0."
+            ERROR, "server-too-old", examination.alias, f"MongoDB {version_text} is not supported.", "Upgrade to 8.0."
         )
     elif (end := END_OF_LIFE.get(series)) and end < datetime.now(UTC):
-        message = f"MongoDB {spelled} gets no more security fixes (since {end:%Y-%m-%d})."
+        message = f"MongoDB {version_text} gets no more security fixes (since {end:%Y-%m-%d})."
         yield Finding(
             examination.for_production, "server-end-of-life", examination.alias, message, "Upgrade to 7.0 or 8.0."
         )
@@ -58,29 +58,33 @@ def server_version(examination: Examination) -> Iterator[Finding]:
 
 @check
 def server_faults(examination: Examination) -> Iterator[Finding]:
-    """No version that is known to be faulty."""
+    """Check that the version has no known fault."""
     version = client(examination.alias).server_info()["versionArray"]
-    for fault, mended in known_faults(version):
-        spelled = ".".join(map(str, version[:3]))
-        message = f"MongoDB {spelled} has a known fault ({fault.name}): {fault.effect}."
+    for fault, fixed_version in known_faults(version):
+        version_text = ".".join(map(str, version[:3]))
+        message = f"MongoDB {version_text} has a known fault ({fault.name}): {fault.effect}."
         yield Finding(
-            examination.for_production, "server-faulty", examination.alias, message, f"Upgrade to {mended} or later."
+            examination.for_production,
+            "server-faulty",
+            examination.alias,
+            message,
+            f"Upgrade to {fixed_version} or later.",
         )
 
 
 def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
-    """Return the known faults of a version such as [6, 0, 5, 0], each with the first one of its series that lacks it."""
+    """Return the known faults of a version such as [6, 0, 5, 0], each with the first fixed version of the series."""
     series = (version[0], version[1])
     return [
-        (fault, f"{series[0]}.{series[1]}.{mended}")
+        (fault, f"{series[0]}.{series[1]}.{fixed_version}")
         for fault in FAULTS
-        if (mended := fault.fixed_in.get(series)) is not None and version[2] < mended
+        if (fixed_version := fault.fixed_in.get(series)) is not None and version[2] < fixed_version
     ]
 
 
 @check
 def server_topology(examination: Examination) -> Iterator[Finding]:
-    """A replica set or mongos; three members, so that one may fail."""
+    """Check for a mongos, or a replica set of three members, so that one can fail."""
     hello = client(examination.alias).admin.command("hello")
     if hello.get("msg") == "isdbgrid":
         return
@@ -93,7 +97,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             "Start it with --replSet and initiate the set.",
         )
         return
-    members = len(hello["hosts"]) + len(hello.get("passives", ()))  # which never become the primary
+    members = len(hello["hosts"]) + len(hello.get("passives", ()))  # passive members never become the primary
     if members < MIN_MEMBERS:
         yield Finding(
             examination.for_production,
@@ -102,8 +106,8 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
             f"The replica set has {members} member{'s' if members > 1 else ''}: when one fails, writes stop.",
             "Add members until there are three, on machines of their own.",
         )
-    known = status.members(examination.alias)
-    for name in known.down if known else ():
+    members_status = status.members(examination.alias)
+    for name in members_status.down if members_status else ():
         yield Finding(
             WARNING, "member-down", name, "This member of the replica set is not healthy.", "See rs.status()."
         )
@@ -111,10 +115,10 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
 
 @check
 def clocks(examination: Examination) -> Iterator[Finding]:
-    """This machine's clock and the primary's agree."""
-    began = now()
-    theirs = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
-    skew = max((began - theirs).total_seconds(), (theirs - now()).total_seconds())
+    """Check that the clocks of this machine and the primary agree."""
+    started = now()
+    server_time = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
+    skew = max((started - server_time).total_seconds(), (server_time - now()).total_seconds())
     if skew > MAX_SKEW_SECONDS:
         message = f"This machine's clock and MongoDB's differ by {skew:,.0f} s."
         fix = "Synchronize the clocks of all machines, for example with chrony, then run the doctor again."
@@ -123,9 +127,9 @@ def clocks(examination: Examination) -> Iterator[Finding]:
 
 @check
 def transport(examination: Examination) -> Iterator[Finding]:
-    """The server authenticates its clients, and the connection is encrypted."""
+    """Check that the server authenticates its clients and the connection is encrypted."""
     options = client(examination.alias).options
-    # Not among the options by name: a user in the URI is no option of pymongo's, but becomes its credentials.
+    # pymongo has no option for a user in the URI. The user becomes the credentials of the pool.
     if options.pool_options._credentials is None:
         yield Finding(
             examination.for_production,

@@ -1,4 +1,4 @@
-"""A step of a plan: what separates a database from what the apps declare."""
+"""Steps of a plan, the differences between a database and the declarations of the apps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ Work = Callable[[Database[Document]], None]
 
 
 def no_obstacles(db: Database[Document]) -> str:
-    """Return "": most steps cannot fail for what is stored."""
+    """Return "", because stored documents can't make most steps fail."""
     return ""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One step of a plan. `sign` is + (make), ~ (change) or - (drop, `optional`: only when told to).
+    """A step of a plan. `sign` is + (create), ~ (change) or - (drop); `optional` steps are applied only on request.
 
-    `obstacles` looks for stored documents that would make it fail, and names them; it may read the whole collection.
+    `obstacles` returns a message listing stored documents that would make the step fail. It may read the whole collection.
     """
 
     sign: str
@@ -33,7 +33,7 @@ class Change:
 
     @property
     def makes_collection(self) -> bool:
-        """Whether the step creates the collection itself."""
+        """Return whether the step creates the collection itself."""
         return (self.sign, self.description) == ("+", COLLECTION)
 
     def __str__(self) -> str:

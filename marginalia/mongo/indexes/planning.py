@@ -1,9 +1,9 @@
-"""Declared against existing: what to create, rebuild or change so that each collection is as its app declares it.
+"""Plans of what to create, rebuild or change so that each collection matches its declaration.
 
-A plan is data; applying it is idempotent, builds an index with other keys beside the old one, which queries of the version that
-still serves may hint at, builds one with other options before it drops the old one wherever the server lets both stand beside
-each other, and never drops what no app declares unless told to. An index is known by what it does (keys and
-options), not by its name.
+A plan is data, and applying it is idempotent. An index with other keys is built alongside the old one, because queries of
+the version that still runs may hint at the old one. An index with other options is built before the old one is dropped, if
+the server allows both. Undeclared indexes are dropped only on request. An index is identified by its keys and options, not
+by its name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,21 +26,21 @@ from marginalia.mongo.indexes.matching import (
     listed_keys,
 )
 
-# As many offending documents are named where a unique index cannot be built.
+# Offending keys that are listed if a unique index can't be built.
 _MAX_OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
 
 
 class CannotBuild(Exception):
-    """An index cannot be built; the message names the documents that stand in its way."""
+    """An index can't be built. The message lists the documents that prevent it."""
 
 
 class FormerFormat(CannotBuild):
-    """What is stored was written by an older version of the code, and cannot be read; the message says what to do."""
+    """The stored documents were written by an older version of the code and can't be read. The message tells what to do."""
 
 
 def require_present_format(alias: str = "") -> None:
-    """Return if this code can read what is stored in the databases (or in that of one connection). Raises FormerFormat."""
+    """Check that this code can read the documents of all databases, or of connection `alias`. Raises FormerFormat."""
     for item in mongodb_collections(alias):
         if not item.collection.former:
             continue
@@ -56,8 +56,9 @@ def require_present_format(alias: str = "") -> None:
 
 
 def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
-    """Return what separates the databases (or that of one connection) from what the apps declare, for the named collections
-    or for all. Drops of indexes that no app declares are in it as `optional` changes. Raises FormerFormat.
+    """Return the changes that make `collections`, or all, of connection `alias`, or all, match the declarations.
+
+    Drops of undeclared indexes are `optional` changes. Raises FormerFormat.
     """
     require_present_format(alias)
     return [
@@ -68,7 +69,7 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
 
 
 def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str = "") -> int:
-    """Apply the whole plan, optional drops apart; return how many steps were taken. Raises CannotBuild."""
+    """Apply the whole plan except optional changes; return the number of applied changes. Raises CannotBuild."""
     done = 0
     for change in plan(alias=alias):
         if not change.optional:
@@ -79,7 +80,7 @@ def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str
 
 
 def apply_change(change: Change) -> None:
-    """Take one step of a plan. Raises CannotBuild: for what is stored, or for want of rights."""
+    """Apply one change. Raises CannotBuild because of stored documents or missing permissions."""
     try:
         change.apply(database(change.alias))
     except OperationFailure as error:
@@ -89,19 +90,19 @@ def apply_change(change: Change) -> None:
 
 
 def changes_of(alias: str, collection: Collection, db: Database[Document]) -> list[Change]:
-    """Return what separates one collection of `db` from its declaration."""
+    """Return the changes that make one collection of `db` match its declaration."""
     name = collection.name
-    found = next(iter(db.list_collections(filter={"name": name})), None)
+    listing = next(iter(db.list_collections(filter={"name": name})), None)
     changes = []
-    if found is None:
+    if listing is None:
         changes.append(Change("+", alias, name, COLLECTION, lambda db: _create_collection(db, name)))
-    existing = db[name].index_information() if found else {}
+    existing = db[name].index_information() if listing else {}
     matched: set[str] = set()
     for index in collection.indexes:
         changes += _index_changes(alias, name, index, existing, matched, lists_strays=not collection.shared)
-    changes += validators.changes_of(alias, collection, (found or {}).get("options", {}))
+    changes += validators.changes_of(alias, collection, (listing or {}).get("options", {}))
     if not collection.shared:
-        # Of a rebuild that was broken off the old one is left: by its keys alone the server knows neither.
+        # An interrupted rebuild leaves the old index, which has the declared name and keys. Its drop isn't optional.
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
             Change(
@@ -139,7 +140,7 @@ def _index_changes(
     obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
-    # The name is taken by another index of ours, as it was declared before.
+    # An index of a former declaration has the name.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
@@ -147,7 +148,7 @@ def _index_changes(
     former = existing[index.name]
     build = _build_index(collection, index, new_name)
     if lists_strays and listed_keys(former) != list(index.keys) and not enforces(former):
-        # It stays, as one that no app declares: processes of the old version hint at it.
+        # The old index stays as an undeclared one, because processes of the old version hint at it.
         return [
             Change("+", alias, collection, f"{describe_index(index)}, built as {new_name}", build, obstacles=obstacles)
         ]
@@ -158,12 +159,12 @@ def _index_changes(
         _drop_index(collection, index.name)(db)
 
     before = describe_index(from_listing(index.name, former))
-    what = f"{before} → {describe_keys(index)}, built as {new_name} before the old one goes"
-    return [Change("~", alias, collection, what, rebuild, obstacles=obstacles)]
+    description = f"{before} → {describe_keys(index)}, built as {new_name} before the old one goes"
+    return [Change("~", alias, collection, description, rebuild, obstacles=obstacles)]
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
-    """Return the change of an index into one that the server would not let stand beside it."""
+    """Return the change from an existing index to one that the server refuses alongside it."""
     before = describe_index(from_listing(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
@@ -180,15 +181,15 @@ def _change_of_twin(alias: str, collection: str, index: Index, name: str, detail
         _drop_index(collection, name)(db)
         _build_index(collection, index, index.name)(db)
 
-    what = f"{before} → {describe_keys(index)}; the old one goes first: the server takes the two for one"
-    return Change("~", alias, collection, what, replace, obstacles=_find_obstacles(collection, index))
+    description = f"{before} → {describe_keys(index)}; the old one goes first: the server takes the two for one"
+    return Change("~", alias, collection, description, replace, obstacles=_find_obstacles(collection, index))
 
 
 def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # else a concurrent process was first
+        if error.code != _NAMESPACE_EXISTS:  # if so, a concurrent process created it
             raise
 
 
@@ -198,8 +199,10 @@ def _build_index(collection: str, index: Index, name: str) -> Work:
             try:
                 db[collection].create_index(list(index.keys), name=name, **index.settings())
             except DuplicateKeyError as error:
-                named = _find_offenders(db, collection, index) or f"  {error.details and error.details.get('keyValue')}"
-                raise CannotBuild(_cannot_build_message(collection, index, named)) from error
+                offenders = (
+                    _find_offenders(db, collection, index) or f"  {error.details and error.details.get('keyValue')}"
+                )
+                raise CannotBuild(_cannot_build_message(collection, index, offenders)) from error
 
     return build
 
@@ -212,22 +215,22 @@ def _drop_index(collection: str, name: str) -> Work:
 
 
 def _find_obstacles(collection: str, index: Index) -> Callable[[Database[Document]], str]:
-    def look(db: Database[Document]) -> str:
+    def find(db: Database[Document]) -> str:
         if not index.unique:
             return ""
         with no_time_limit():
-            named = _find_offenders(db, collection, index)
-        return _cannot_build_message(collection, index, named) if named else ""
+            offenders = _find_offenders(db, collection, index)
+        return _cannot_build_message(collection, index, offenders) if offenders else ""
 
-    return look
+    return find
 
 
-def _cannot_build_message(collection: str, index: Index, named: str) -> str:
-    return f"{collection}: {describe_index(index)} cannot be built, these are there more than once:\n{named}"
+def _cannot_build_message(collection: str, index: Index, offenders: str) -> str:
+    return f"{collection}: {describe_index(index)} cannot be built, these are there more than once:\n{offenders}"
 
 
 def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:
-    """Return the first documents, a line for each key, that a unique index forbids; "" if there are none."""
+    """Return the first documents that a unique index forbids, one line per key; "" if there are none."""
     paths = [path for path, _way in index.keys]
     key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
     matches: list[Document] = [{"$match": index.partial}] if index.partial else []

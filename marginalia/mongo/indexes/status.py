@@ -1,4 +1,4 @@
-"""What the server says of the declared collections: their indexes, how large and how much used they are."""
+"""Indexes of the declared collections as the server reports them: size and use."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ from marginalia.mongo.indexes.matching import enforces, is_same
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """An existing index: `size` in bytes, `uses` since the server started counting at `since`. `enforces`: of use
-    without being asked, as it keeps values unique or has documents expire."""
+    """An existing index: `size` in bytes, `uses` since the server started counting at `since`.
+
+    `enforces`: the index is useful without queries, because it keeps values unique or lets documents expire.
+    """
 
     collection: str
     name: str
@@ -26,7 +28,7 @@ class IndexStatus:
 
 
 def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
-    """Return every existing index of the declared collections: of those named or all, behind one connection or every one."""
+    """Return the existing indexes of declared collections, limited to `collections` and connection `alias` if given."""
     rows = []
     for item in mongodb_collections(alias, collections):
         db = database(item.alias)
@@ -47,13 +49,13 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
 
 
 def build_progress(alias: str) -> int:
-    """Return how far the index build in progress has come, in percent; 0 if there is none, or we may not see it."""
+    """Return the progress of the running index build in percent; 0 if there is none or the user may not see it."""
     building: list[Document] = [
         {"$currentOp": {"allUsers": True}},
         {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},
     ]
     try:
         running = list(client(alias).admin.aggregate(building))
-    except OperationFailure:  # the site's user need not be allowed to ask
+    except OperationFailure:  # the site's user may lack the permission
         return 0
     return max((100 * op["progress"]["done"] // op["progress"]["total"] for op in running), default=0)

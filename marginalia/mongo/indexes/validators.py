@@ -1,6 +1,6 @@
-"""What a collection accepts: the declared $jsonSchema against the one that the server has, and against what is stored.
+"""Validators: the declared $jsonSchema compared with the server's and with stored documents.
 
-Ours carry a title. A validator without it was made outside this site, and stays unless we are told to replace it.
+Validators of this site have a title. One without it was created elsewhere, and is replaced only on request.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +14,11 @@ from marginalia.mongo.connection import Document, database, no_time_limit
 from marginalia.mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
-# Moderate: a document that violated the schema before may still be changed, so that no old fault stops the site.
+# Moderate: documents that already violate the schema can still be changed, so that old faults don't stop the site.
 SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "error"}
-# The server's defaults, as far as it does not list them.
+# The server's defaults, which it doesn't list.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
-# As many differences of two schemas are named.
+# Differences of two schemas that are listed.
 MAX_DIFFERENCES = 3
 
 
@@ -31,29 +31,29 @@ class Violation:
 
 
 def declared_validator(collection: Collection) -> Document:
-    """Return the validator of a collection as the server is told it, {} for none."""
+    """Return the validator of a collection for collMod; {} if none is declared."""
     return {"$jsonSchema": {"title": TITLE, **collection.validator}} if collection.validator else {}
 
 
 def changes_of(alias: str, collection: Collection, options: Mapping[str, Any]) -> list[Change]:
-    """Return what separates the `options` that the server lists for a collection from its declared validator."""
-    present = options.get("validator", {})
+    """Return the changes from the `options` that the server lists for a collection to its declared validator."""
+    existing = options.get("validator", {})
     schema = declared_validator(collection)
-    if (present == schema and _settings(options) == SETTINGS) or not (present or schema):
+    if (existing == schema and _settings(options) == SETTINGS) or not (existing or schema):
         return []
-    is_ours = not present or present.get("$jsonSchema", {}).get("title") == TITLE
+    is_ours = not existing or existing.get("$jsonSchema", {}).get("title") == TITLE
     if not schema and (not is_ours or collection.shared):
         return []
 
     def modify(db: Database[Document]) -> None:
         db.command("collMod", collection.name, validator=schema, **SETTINGS)
 
-    if not present:
+    if not existing:
         return [Change("+", alias, collection.name, "validator", modify)]
     if not is_ours:
         what = "the validator is not one of ours; it would be replaced"
         return [Change("~", alias, collection.name, what, modify, optional=True)]
-    differences = list(_differences(present, schema, "")) + list(_differences(_settings(options), SETTINGS, ""))
+    differences = list(_differences(existing, schema, "")) + list(_differences(_settings(options), SETTINGS, ""))
     more = f" and {len(differences) - MAX_DIFFERENCES} more" if len(differences) > MAX_DIFFERENCES else ""
     what = (
         f"validator: {'; '.join(differences[:MAX_DIFFERENCES])}{more}" if schema else "validator goes: none is declared"
@@ -68,7 +68,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
 def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
-            # The words of JSON Schema tell an operator nothing.
+            # Keywords of JSON Schema mean nothing to an operator.
             below = (
                 path
                 if name in ("$jsonSchema", "properties", "items", "bsonType", "enum")
@@ -90,12 +90,12 @@ def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
         if item.collection.validator is None:
             continue
         with no_time_limit():
-            found = list(violations_in(database(item.alias), item.collection))
-        yield from found
+            documents = list(violations_in(database(item.alias), item.collection))
+        yield from documents
 
 
 def violations_in(db: Database[Document], collection: Collection, part: Iterable[Document] = ()) -> Iterator[Violation]:
-    """Yield documents of one collection that violate its validator, out of the `part` that these stages leave, or of all."""
+    """Yield documents of one collection that violate its validator. The stages `part` can select a sample."""
     stages: list[Document] = [
         *part,
         {"$match": {"$nor": [{"$jsonSchema": collection.validator}]}},

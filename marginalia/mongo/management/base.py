@@ -1,6 +1,6 @@
-"""What management commands have in common: their exit codes, one sentence where MongoDB is away, findings as JSON.
+"""Base classes of management commands: exit codes, one sentence if MongoDB is unreachable, findings as JSON.
 
-Every command here ends with 0 when all is well, 1 when it found or left something wrong, 2 when it could not do its work.
+Every command exits with code 0 if all is well, 1 if it found or left problems, 2 if it could not do its work.
 """
 
 import json
@@ -18,7 +18,7 @@ FOUND_PROBLEMS, COULD_NOT_RUN = 1, 2
 
 
 def problems_error(message: str) -> CommandError:
-    """Return the error of a command that did its work, and found or left something wrong: exit code 1."""
+    """Return the error for a command that did its work but found or left problems: exit code 1."""
     error = CommandError(message, returncode=FOUND_PROBLEMS)
     error.is_finding = True
     return error
@@ -28,7 +28,7 @@ class MongoCommand(BaseCommand):
     """A command whose errors end it with one sentence: exit code 2, or 1 for problems_error."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Run the command. Raises CommandError with the exit code of the case; other faults keep their traceback."""
+        """Run the command. Raises CommandError with the exit code; errors other than outages keep their traceback."""
         try:
             return super().execute(*args, **options)
         except CommandError as error:
@@ -43,7 +43,7 @@ class MongoCommand(BaseCommand):
 
 
 class AuditCommand(MongoCommand):
-    """A command that looks for what is wrong. Whatever keeps it from looking is exit code 2, never taken for a finding."""
+    """A command that looks for problems. Anything that prevents it is exit code 2, never a finding."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")

@@ -1,4 +1,4 @@
-"""A database for a moment, beside the site's own: what a command does in it the site never sees."""
+"""A scratch database alongside the site's own, for commands whose work the site must not see."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +14,10 @@ from marginalia.mongo.connection import UNAUTHORIZED, client, no_time_limit
 
 @contextmanager
 def scratch_database() -> Iterator[None]:
-    """Have all connections of this process lead to new databases on their servers, with indexes and validators, and delete
-    these at the end. Raises CommandError where the user may make none."""
+    """Switch all connections of this process to new databases with indexes and validators, and delete them at the end.
+
+    Raises CommandError if the user can't create databases.
+    """
     own = {alias: connections[alias].database for alias in connections}
     id = ObjectId()
     names = {alias: f"{status.scratch_prefix(database.name)}{id}" for alias, database in own.items()}
@@ -39,6 +41,6 @@ def scratch_database() -> Iterator[None]:
             try:
                 client(alias).drop_database(names[alias])
             except OperationFailure as error:
-                # Who may make none may drop none.
+                # A user who can't create the database can't drop it either.
                 if error.code != UNAUTHORIZED:
                     raise

@@ -1,4 +1,4 @@
-"""Say what is wrong with this system, and how to mend it."""
+"""Report problems of this system, and how to fix them."""
 
 from argparse import ArgumentParser
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Make the database's collections, indexes and validators what the apps declare."""
+"""Create collections, indexes and validators as the apps declare them."""
 
 from argparse import ArgumentParser
 from threading import Thread
@@ -12,7 +12,7 @@ from marginalia.mongo.connection import database
 from marginalia.mongo.indexes import status, validators
 from marginalia.mongo.management.base import MongoCommand, problems_error
 
-# Seconds between two looks at how far a build has come.
+# Seconds between two updates of the progress bar.
 PROGRESS_SECONDS = 0.5
 
 
@@ -51,7 +51,7 @@ class Command(MongoCommand):
                 raise problems_error(f"{changed} changes are to be made.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
-        """Apply the plan, or show it; return how many changes were, or would be, made. Raises CommandError."""
+        """Apply the plan, or only show it; return the number of changes in it. Raises CommandError."""
         try:
             changes = indexes.plan(only)
         except indexes.FormerFormat as error:
@@ -72,23 +72,23 @@ class Command(MongoCommand):
         return len(wanted)
 
     def _try(self, change: indexes.Change, pretend: bool) -> str:
-        """Take one step, or see whether it could be taken; return why it cannot be, "" if it can."""
+        """Apply one change, or check whether it is possible; return the reason if not, else ""."""
         if pretend:
             return change.obstacles(database(change.alias))
         try:
             self._apply(change)
-        except indexes.CannotBuild as error:  # the others can be built all the same
+        except indexes.CannotBuild as error:  # the other changes are still possible
             return str(error)
         return ""
 
     def _apply(self, change: indexes.Change) -> None:
-        """Take one step, and show on a terminal how far an index build has come. Raises CannotBuild."""
+        """Apply one change, and show the progress of an index build on a terminal. Raises CannotBuild."""
         failure: list[BaseException] = []
 
         def work() -> None:
             try:
                 indexes.apply_change(change)
-            except BaseException as error:  # noqa: BLE001 - raised again below, in the thread that can answer it
+            except BaseException as error:  # noqa: BLE001 - raised again below, in the main thread
                 failure.append(error)
 
         thread = Thread(target=work)

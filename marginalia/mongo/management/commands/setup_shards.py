@@ -73,7 +73,7 @@ class Command(MongoCommand):
             self._presplit(options)
 
     def _show_commands(self, statements: list[sharding.Statement], options: dict[str, Any]) -> None:
-        """Show what would be done as commands for mongosh."""
+        """Show the plan as commands for mongosh."""
         lines = [line for statement in statements for line in statement.mongosh()]
         if options["presplit"]:
             lines += [step.mongosh() for step in self._ranges(options).steps]
@@ -87,15 +87,15 @@ class Command(MongoCommand):
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
 
     def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
-        """Return how ranges are cut and dealt out, and name what stays. Raises CommandError."""
+        """Return the plan of splits and moves, and report ranges that stay. Raises CommandError."""
         try:
-            found = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
+            presplit_plan = ranges.presplit(options["presplit"], zones=options["zones"], shards=options["shard"])
         except sharding.CannotShard as error:
             raise CommandError(str(error)) from error
-        for name, count in found.not_moved.items():
+        for name, count in presplit_plan.not_moved.items():
             why = "hold something or are cut finer, and stay: the balancer may move them"
             self.stdout.write(f"= {name}: {count} ranges {why}")
-        return found
+        return presplit_plan
 
     def _presplit(self, options: dict[str, Any]) -> None:
         steps = self._ranges(options).steps
@@ -107,16 +107,18 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{len(steps)} cuts and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
-        """Show which queries the keys do not route: those that were accepted, with the reason, and those that were not."""
+        """Show the queries that go to every shard, with the declared reason or a note that none is given."""
         collections = [item.collection for item in mongodb_collections(alias)]
         for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):
                 reason = query.broadcast_because or "No reason is given: add the shard key to its filter."
                 self.stdout.write(f"! {collection.name}: “{query.name}” asks every shard  {reason}")
-        for known in targeting.broadcasts():
-            if known.collection in {collection.name for collection in collections}:
-                paths = ", ".join(known.paths) or "nothing"
-                self.stdout.write(f"! {known.collection}: what asks by {paths} asks every shard  {known.reason}")
+        for broadcast in targeting.broadcasts():
+            if broadcast.collection in {collection.name for collection in collections}:
+                paths = ", ".join(broadcast.paths) or "nothing"
+                self.stdout.write(
+                    f"! {broadcast.collection}: what asks by {paths} asks every shard  {broadcast.reason}"
+                )
 
     def _apply(self, statements: list[sharding.Statement]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Do the jobs that wait."""
+"""Run the jobs in the queue."""
 
 import signal
 import threading
@@ -50,9 +50,9 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
-        """Do jobs until the event is set, mails in a thread of their own too; return how many were taken.
+        """Run jobs until `stopping` is set, emails also in a separate thread; return the number of jobs.
 
-        Raises what ends one of the two loops, which ends the other.
+        An exception in one of the two loops ends the other and is raised.
         """
         with ThreadPoolExecutor(1) as pool:
             mails = pool.submit(self._mail, aliases, stopping)
