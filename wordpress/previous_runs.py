@@ -71,7 +71,7 @@ def load(export: Export, media: Path | None) -> None:
         else:
             _load_entry(export, number, is_page=item["kind"] == "page", record=record)
             if "waiting" in item:
-                export.waiting[number] = set(item["waiting"]["wants"])
+                export.incomplete[number] = set(item["waiting"]["wants"])
 
 
 def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[str, Any]) -> None:
@@ -79,14 +79,14 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
         number=number,
         line=0,
         is_page=is_page,
-        wanted="",
+        wanted_slug="",
         has_slug=False,
         approved=0,
         in_this_file=False,
         id=identifier(export.key, "page" if is_page else "post", number),
         **{**record, "shown": tuple(record["shown"])},
     )
-    export.shown |= set(entry.shown)
+    export.public_pictures |= set(entry.shown)
     if number not in export.entries:
         export.entries[number] = entry
         export.old.add_page(number, entry.link, entry.guid, entry.old_slug)
@@ -126,8 +126,8 @@ def _record(entry: Entry) -> dict[str, Any]:
 
 
 def _attachments(export: Export) -> Iterator[Attachment]:
-    yield from (attachment for attachment, _path in export.found)
-    yield from export.absent
+    yield from (attachment for attachment, _path in export.files)
+    yield from export.missing_files
 
 
 def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
@@ -152,7 +152,7 @@ def _set_waiting(node_id: ObjectId, value: dict[str, Any] | None) -> None:
 def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
     """Yield the incomplete texts of this source with their sources."""
     # Each text is read separately. It can have a megabyte, and completing all of them takes longer than a cursor lives.
-    for number in sorted(export.waiting):
+    for number in sorted(export.incomplete):
         entry = export.entries.get(number)
         item = database()[ITEMS].find_one({"_id": entry.id}, {"waiting": 1}) if entry else None
         if item and (source := item.get("waiting")):

@@ -124,30 +124,30 @@ def unpublish(context: WriteContext, node_id: ObjectId) -> None:
     _save(context, _load(context, node_id, Action.PUBLISH), {"published": None})
 
 
-def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
+def schedule(context: WriteContext, node_id: ObjectId, publish_time: datetime) -> None:
     """Publish a node, or the changes in its draft, at a time in the future.
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
     editable = _load(context, node_id, Action.PUBLISH)
-    at = patches.check_moment(at, "body.at")
-    if at <= now():
+    publish_time = patches.check_moment(publish_time, "body.at")
+    if publish_time <= now():
         raise Problem(
             "invalid", errors=[("body.at", _("Choose a time ahead. To show the changes at once, publish them."))]
         )
     if not context.is_draft:
-        _check_not_public(editable, at, "body.at")
-        if at >= editable.live.fields["expires"]:
+        _check_not_public(editable, publish_time, "body.at")
+        if publish_time >= editable.live.fields["expires"]:
             raise Problem("invalid", errors=[("body.at", _("It would expire before it appears."))])
-        _save(context, editable, {"published": at})
+        _save(context, editable, {"published": publish_time})
         return
 
     def is_done() -> bool:
         present = editable_nodes.load(node_id)
-        return bool(present and present.draft and present.draft.due == at)
+        return bool(present and present.draft and present.draft.due == publish_time)
 
     with _changing_draft(context, editable, is_done):
-        drafts.schedule(context.actor, node_id, context.seen, at)
+        drafts.schedule(context.actor, node_id, context.seen, publish_time)
 
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
@@ -322,9 +322,9 @@ def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())
 
 
-def _check_not_public(editable: Editable, at: datetime, field: str) -> None:
+def _check_not_public(editable: Editable, published: datetime, field: str) -> None:
     """Raise Problem (422) if a time in the future would hide a published node from readers."""
-    if at > now() and editable.node.is_live(now()):
+    if published > now() and editable.node.is_live(now()):
         message = _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
         raise Problem("invalid", errors=[(field, message)])
 

@@ -106,7 +106,7 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
 
     With `version=draft`, publish the changes in the draft of a public node.
     """
-    return _write(request, node_id, partial(operations.schedule, at=data.at), version=options.version)
+    return _write(request, node_id, partial(operations.schedule, publish_time=data.at), version=options.version)
 
 
 @router.post(

@@ -78,25 +78,25 @@ class Arrived(Shape):
     duplicates: list[Id]
 
 
-def check_may_add(principal: Principal, wanted: PhotoDescription) -> None:
+def check_may_add(principal: Principal, description: PhotoDescription) -> None:
     """Raise an error unless a principal can add such a photo.
 
     Raises PermissionDenied, or Problem (422) if it cannot be published without an alternative text.
     """
-    if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(wanted.gallery)):
+    if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(description.gallery)):
         raise PermissionDenied
-    if wanted.publish and not access.may_change_photos(principal):
+    if description.publish and not access.may_change_photos(principal):
         raise PermissionDenied
-    if wanted.publish and is_blank(wanted.alt):
-        raise Problem("invalid", errors=[(f"{wanted.source}.alt", "It takes an alternative text to be published.")])
+    if description.publish and is_blank(description.alt):
+        raise Problem("invalid", errors=[(f"{description.source}.alt", "It takes an alternative text to be published.")])
 
 
-def check_wanted_place(wanted: PhotoDescription) -> None:
+def check_wanted_place(description: PhotoDescription) -> None:
     """Raise Problem (422) if a photo cannot have the wanted place. This is checked before its bytes are read."""
-    with as_problems(wanted.source):
-        check_place(ObjectId(wanted.gallery), PHOTO)
-        if wanted.slug:
-            slugs.check(slugs.normalized(wanted.slug), ObjectId(wanted.gallery))
+    with as_problems(description.source):
+        check_place(ObjectId(description.gallery), PHOTO)
+        if description.slug:
+            slugs.check(slugs.normalized(description.slug), ObjectId(description.gallery))
 
 
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
@@ -157,14 +157,14 @@ class Body:
 
 
 def add_photo(
-    principal: Principal, wanted: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
+    principal: Principal, description: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
 ) -> Photo:
     """Create a photo from bytes and return it. If `photo_id` exists already, return that photo.
 
     Raises Problem. After any exception, nothing is left behind.
     """
     if photo_id is None:
-        return _finish(_begin(principal, wanted, None), parts, wanted.source)
+        return _finish(_begin(principal, description, None), parts, description.source)
     with jobs.exclusively(f"photo:{photo_id}", START_LIMIT) as is_locked:
         if not is_locked:
             raise under_way()
@@ -172,8 +172,8 @@ def add_photo(
             return photo
         if trash.load(photo_id):
             raise Problem("conflict", "The photo that was made by this is in the trash.")
-        upload = _begin(principal, wanted, photo_id)
-    return _finish(upload, parts, wanted.source)
+        upload = _begin(principal, description, photo_id)
+    return _finish(upload, parts, description.source)
 
 
 def under_way() -> Problem:
@@ -181,17 +181,17 @@ def under_way() -> Problem:
     return Problem("conflict", "This upload is under way.", headers={"Retry-After": LATER})
 
 
-def _begin(principal: Principal, wanted: PhotoDescription, photo_id: ObjectId | None) -> Upload:
-    values = {"summary": wanted.summary, "detail.alt": wanted.alt}
-    fields = {path: value for path, value in values.items() if value} | ({"published": now()} if wanted.publish else {})
+def _begin(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None) -> Upload:
+    values = {"summary": description.summary, "detail.alt": description.alt}
+    fields = {path: value for path, value in values.items() if value} | ({"published": now()} if description.publish else {})
 
     def begin() -> Upload:
         return Upload(
-            Actor.of(principal), ObjectId(wanted.gallery), wanted.filename, title=wanted.title, slug=wanted.slug,
-            fields=fields, tags=tuple(wanted.tags), photo_id=photo_id,
+            Actor.of(principal), ObjectId(description.gallery), description.filename, title=description.title, slug=description.slug,
+            fields=fields, tags=tuple(description.tags), photo_id=photo_id,
         )  # fmt: skip
 
-    with as_problems(wanted.source):
+    with as_problems(description.source):
         try:
             return begin()
         except errors.IdTaken:

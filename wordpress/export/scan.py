@@ -64,7 +64,7 @@ class Entry:
     is_public: bool
     protected: bool
     title: str
-    wanted: str
+    wanted_slug: str
     has_slug: bool
     above: int
     posted: datetime | None
@@ -120,14 +120,14 @@ class Export:
     entries: dict[int, Entry] = field(default_factory=dict)
     old: OldSite = field(default_factory=OldSite)
     # Attachments whose files exist, with their paths.
-    found: list[tuple[Attachment, Path]] = field(default_factory=list)
+    files: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Attachments with a URL whose files are missing.
-    absent: list[Attachment] = field(default_factory=list)
+    missing_files: list[Attachment] = field(default_factory=list)
     # Ids of items of any type that were not public, and of pictures in public items, as written in the export.
-    hidden: set[int] = field(default_factory=set)
-    shown: set[str] = field(default_factory=set)
+    hidden_items: set[int] = field(default_factory=set)
+    public_pictures: set[str] = field(default_factory=set)
     # What the texts of previous runs still lack, by number.
-    waiting: dict[int, set[str]] = field(default_factory=dict)
+    incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
     def publish_time(self, attachment: Attachment, moment: datetime) -> datetime | None:
@@ -139,12 +139,12 @@ class Export:
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:
             return None
-        if attachment.id and str(attachment.id) in self.shown:
+        if attachment.id and str(attachment.id) in self.public_pictures:
             return own_time
         if entry := self.entries.get(attachment.parent):
             entry_time = entry.publish_time(moment)
             return entry_time and (entry_time if entry_time > moment else own_time)
-        is_hidden = attachment.parent in self.hidden or (attachment.parent and self.error)
+        is_hidden = attachment.parent in self.hidden_items or (attachment.parent and self.error)
         return None if is_hidden else own_time
 
 
@@ -210,10 +210,10 @@ def add_file(export: Export, attachment: Attachment, media: Path | None, report:
     path = locate(media, attachment) if media else None
     if path:
         report.found += 1
-        export.found.append((attachment, path))
+        export.files.append((attachment, path))
     else:
         if attachment.url:
-            export.absent.append(attachment)
+            export.missing_files.append(attachment)
         report.missing.append(attachment.url or f"attachment {attachment.id}, which has no address")
     return path
 
@@ -223,9 +223,9 @@ def _add_item(export: Export, item: Item, report: Report) -> None:
     if item.is_public:
         ids = (number.strip() for groups in _PICTURES.findall(item.body) for number in "".join(groups).split(","))
         shown = {str(item.picture), *ids} - {"", "0"}
-        export.shown |= shown
+        export.public_pictures |= shown
     elif item.id:
-        export.hidden.add(item.id)
+        export.hidden_items.add(item.id)
     if item.type == PATTERN and item.is_public:
         export.old.patterns[item.id] = item.body
     elif item.type not in ("post", "page"):
@@ -263,7 +263,7 @@ def _entry(export: Export, item: Item, shown: set[str]) -> Entry:
         is_public=item.is_public,
         protected=item.protected,
         title=title,
-        wanted=slug or make_slug(title),
+        wanted_slug=slug or make_slug(title),
         has_slug=bool(slug),
         above=item.parent,
         posted=item.posted,

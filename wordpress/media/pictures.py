@@ -32,12 +32,12 @@ MAX_NAME_BYTES = 200
 
 def with_file(export: Export) -> list[tuple[Attachment, Path]]:
     """Return the attachments that are pictures and whose files exist."""
-    return [(attachment, path) for attachment, path in export.found if path.suffix.lower() in importing.EXTENSIONS]
+    return [(attachment, path) for attachment, path in export.files if path.suffix.lower() in importing.EXTENSIONS]
 
 
 def without_file(export: Export) -> list[Attachment]:
     """Return the attachments whose URLs are those of pictures and whose files are missing."""
-    return [attachment for attachment in export.absent if _file_name(attachment).suffix.lower() in importing.EXTENSIONS]
+    return [attachment for attachment in export.missing_files if _file_name(attachment).suffix.lower() in importing.EXTENSIONS]
 
 
 def _file_name(attachment: Attachment) -> PurePosixPath:
@@ -104,19 +104,19 @@ class PictureImporter:
         register(self.export, attachment, photo_id, self.report, self.moment)
         return photo_id
 
-    def register_planned(self, wanted: list[Attachment]) -> None:
+    def register_planned(self, attachments: list[Attachment]) -> None:
         """Register pictures that will be downloaded, for a dry run."""
-        for attachment in wanted:
+        for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
-        if wanted:
-            self.report.note("To be downloaded", f"{len(wanted)} pictures")
+        if attachments:
+            self.report.note("To be downloaded", f"{len(attachments)} pictures")
 
-    def download(self, wanted: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
+    def download(self, attachments: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
         """Download pictures of the old site and upload them.
 
         Raises DownloadsStopped if a limit of the run is reached.
         """
-        for attachment in wanted:
+        for attachment in attachments:
             self._fetch(attachment, downloader)
             step(1)
 
@@ -136,8 +136,8 @@ class PictureImporter:
 
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Register the pictures of previous runs, for the texts. Return the ids of those without a file in this run."""
-    existing = importing.existing(old_links.find_numbers(export, [attachment.id for attachment in export.absent]))
-    for attachment in export.absent:
+    existing = importing.existing(old_links.find_numbers(export, [attachment.id for attachment in export.missing_files]))
+    for attachment in export.missing_files:
         if attachment.id in existing:
             register(export, attachment, existing[attachment.id], report, moment)
     return set(existing)

@@ -50,7 +50,7 @@ def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Rep
         assert entry.known is not None
         entry.moves = entry.moves and entry.parent_id not in (entry.known.parent_id, top.id)
         if entry.moves:
-            entry.wanted = entry.known.slug
+            entry.wanted_slug = entry.known.slug
             entry.has_slug = True
         else:
             entry.parent_id = entry.known.parent_id
@@ -98,7 +98,7 @@ def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
     All other pages of previous runs stay where and what they are.
     """
     for entry in pages.values():
-        waits = missing_parent_label(entry.above) in export.waiting.get(entry.number, ())
+        waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())
         entry.moves = waits and _is_untouched(entry)
     parents = {entry.above for entry in pages.values() if entry.moves or not entry.known}
     for entry in pages.values():
@@ -149,12 +149,12 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
             used.add(entry.slug)
             if not entry.has_slug:
                 report.note("Slugs created because there were none", f"{entry.label}: {entry.slug}")
-            elif entry.slug != entry.wanted:
-                report.note("Renamed because the URL is taken", f"{entry.label}: {entry.wanted} → {entry.slug}")
+            elif entry.slug != entry.wanted_slug:
+                report.note("Renamed because the URL is taken", f"{entry.label}: {entry.wanted_slug} → {entry.slug}")
 
 
 def _stem(entry: Entry) -> str:
-    stem = entry.wanted[:MAX_SLUG].rstrip("-_")
+    stem = entry.wanted_slug[:MAX_SLUG].rstrip("-_")
     while stem and not stem[0].isalnum():
         stem = stem[1:]
     return stem or f"{'page' if entry.is_page else 'post'}-{entry.number}"

@@ -201,8 +201,8 @@ def _edge(text: str) -> int:
 
 
 def _escaped(text: str, at_start: bool) -> str:
-    text = SPECIAL.sub(lambda found: "\\" + found[0], text)
-    return LINE_START.sub(lambda found: (found[1] or "") + "\\", text) if at_start else text
+    text = SPECIAL.sub(lambda match: "\\" + match[0], text)
+    return LINE_START.sub(lambda match: (match[1] or "") + "\\", text) if at_start else text
 
 
 def _inner(token: Token) -> str:
