@@ -12,7 +12,7 @@ from marginalia.mongo.connection import Document
 from nodes.collections import NODES, SITE, TRASH, home_of
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
-_UPKEEP = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
+_MAINTENANCE_FIELDS = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
 # A change of these fields in a section affects everything in it. The first three can also hide a node from readers.
 _VISIBILITY_FIELDS = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
 _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
@@ -124,7 +124,7 @@ def _is_api_field(collection: str, field: str) -> bool:
     """
     if collection == NODES:
         return field.partition(".")[0] not in ("comments", "comments_epoch", "discarded")
-    return field.startswith("metadata.") and field not in _UPKEEP
+    return field.startswith("metadata.") and field not in _MAINTENANCE_FIELDS
 
 
 def _merged(before: DetectedChange, after: DetectedChange) -> DetectedChange:

@@ -28,7 +28,7 @@ from ninja.utils import contribute_operation_callback
 from api import problems
 from api.problems import Problem
 from api.rights.limits import JSON_TYPES
-from api.rights.principals import ANYONE, SAFE
+from api.rights.principals import ANYONE, SAFE_METHODS
 
 
 class StrictParser(Parser):
@@ -76,7 +76,7 @@ class Router(ninja.Router):
         Raises ImproperlyConfigured if an unsafe method is declared without `auth`.
         """
         if auth is NOT_SET:
-            if not SAFE.issuperset(methods):
+            if not SAFE_METHODS.issuperset(methods):
                 raise ImproperlyConfigured(f"{methods} {path} does not say who may: give it `auth`.")
             auth = ANYONE
         declared = super().api_operation(methods, path, auth=auth, **kwargs)

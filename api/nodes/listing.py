@@ -21,7 +21,7 @@ from nodes.selectors import by_hand, lists, search, stored_nodes
 from reader.selectors import bylines, dates, faceted_lists
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
-STATE = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
+STATE_PATTERN = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
 # Readers' lists accept only one of these filters.
 EXCLUSIVE = ("section", "tag", "author", "type", "q")
 
@@ -40,7 +40,7 @@ class Filters(Shape):
         [], max_length=10, description="Values of facets: `course=dessert`.", examples=[["course=dessert"]]
     )
     state: str = Field(
-        "", pattern=STATE, description=f"The list of the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`."
+        "", pattern=STATE_PATTERN, description=f"The list of the admin: `{'`, `'.join((lists.ANY, *lists.STATES))}`."
     )
     cursor: str = Field("", max_length=300, description="`next` of the previous page.")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Nodes per page.")

@@ -77,8 +77,8 @@ def parse_fields(
             add(path, f"detail.{name}", _parse_declared, field, value, seen.get(path), request_id)
         else:
             errors.append((f"body.detail.{name[:100]}", _("There is no field “%(name)s”.") % {"name": name[:100]}))
-    present = {**seen, **changes}
-    if present.get("published") and now() < present["published"] >= (present.get("expires") or NEVER):
+    merged = {**seen, **changes}
+    if merged.get("published") and now() < merged["published"] >= (merged.get("expires") or NEVER):
         errors.append(("body.expires", _("It would expire before it appears.")))
     if errors:
         raise Problem("invalid", errors=errors)

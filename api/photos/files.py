@@ -23,10 +23,10 @@ router = Router(tags=["Photos"])
 
 # A photo's file can be replaced at any time, so every request revalidates. The ETag identifies the bytes.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
-BYTES = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
+FILE_RESPONSE = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
 _RESPONSES = {
-    200: BYTES,
-    206: {**BYTES, "description": "The requested range"},
+    200: FILE_RESPONSE,
+    206: {**FILE_RESPONSE, "description": "The requested range"},
     304: {"description": "Not modified"},
     416: {"description": "The range is outside the file"},
 }

@@ -33,7 +33,7 @@ from photos.services.sweeping import sweep_stalled
 
 # Starting an upload takes two writes. If a process dies between them, the lock on the id ends after this time.
 START_LIMIT = timedelta(minutes=1)
-SOON, LATER = "5", "30"  # seconds
+RETRY_SOON, RETRY_LATER = "5", "30"  # seconds
 
 
 class PhotoDescription(Shape):
@@ -88,7 +88,9 @@ def check_may_add(principal: Principal, description: PhotoDescription) -> None:
     if description.publish and not access.may_change_photos(principal):
         raise PermissionDenied
     if description.publish and is_blank(description.alt):
-        raise Problem("invalid", errors=[(f"{description.source}.alt", "It takes an alternative text to be published.")])
+        raise Problem(
+            "invalid", errors=[(f"{description.source}.alt", "It takes an alternative text to be published.")]
+        )
 
 
 def check_wanted_place(description: PhotoDescription) -> None:
@@ -178,18 +180,26 @@ def add_photo(
 
 def under_way() -> Problem:
     """Return the problem for a request that repeats one which is still running."""
-    return Problem("conflict", "This upload is under way.", headers={"Retry-After": LATER})
+    return Problem("conflict", "This upload is under way.", headers={"Retry-After": RETRY_LATER})
 
 
 def _begin(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None) -> Upload:
     values = {"summary": description.summary, "detail.alt": description.alt}
-    fields = {path: value for path, value in values.items() if value} | ({"published": now()} if description.publish else {})
+    fields = {path: value for path, value in values.items() if value} | (
+        {"published": now()} if description.publish else {}
+    )
 
     def begin() -> Upload:
         return Upload(
-            Actor.of(principal), ObjectId(description.gallery), description.filename, title=description.title, slug=description.slug,
-            fields=fields, tags=tuple(description.tags), photo_id=photo_id,
-        )  # fmt: skip
+            Actor.of(principal),
+            ObjectId(description.gallery),
+            description.filename,
+            title=description.title,
+            slug=description.slug,
+            fields=fields,
+            tags=tuple(description.tags),
+            photo_id=photo_id,
+        )
 
     with as_problems(description.source):
         try:
@@ -251,11 +261,11 @@ def _problem(error: errors.NodeError, source: str) -> Problem:
         case BadPicture():
             return Problem("invalid", message, errors=[("body", message)])
         case errors.TooBusy():
-            return Problem("unavailable", message, headers={"Retry-After": SOON})
+            return Problem("unavailable", message, headers={"Retry-After": RETRY_SOON})
         case errors.IdTaken():
             return under_way()
         case PhotoLocked() | UploadLost():
-            return Problem("conflict", message, headers={"Retry-After": LATER})
+            return Problem("conflict", message, headers={"Retry-After": RETRY_LATER})
         case errors.ChangedSince():
             return Problem("stale")
         case errors.NodeGone():

@@ -24,7 +24,7 @@ from photos.services.photos import Replacement
 
 router = files.router
 
-PICTURE = {
+FILE_BODY = {
     "requestBody": {
         "required": True,
         "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
@@ -38,7 +38,7 @@ PICTURE = {
     auth=ACCOUNTS,
     response={201: Arrived},
     summary="Upload a photo",
-    openapi_extra={"parameters": [KEY_PARAMETER], **PICTURE},
+    openapi_extra={"parameters": [KEY_PARAMETER], **FILE_BODY},
 )
 def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpResponse:
     """Create a photo from the file in the body. With an Idempotency-Key, repeated requests create only one photo."""
@@ -55,7 +55,7 @@ def upload(request: HttpRequest, description: Query[PhotoDescription]) -> HttpRe
     auth=ACCOUNTS,
     response=Arrived,
     summary="Replace a photo's picture",
-    openapi_extra={"parameters": [responses.IF_MATCH], **PICTURE},
+    openapi_extra={"parameters": [responses.IF_MATCH], **FILE_BODY},
 )
 def replace(
     request: HttpRequest,

@@ -17,7 +17,7 @@ from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
-SECONDS = 60
+WINDOW_SECONDS = 60
 # Bytes of JSON that count as one more change, because longer texts take longer to render and to compare.
 BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
@@ -54,7 +54,7 @@ def count_changes(request: HttpRequest, number: int) -> None:
 
 
 def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
-    counted = rate_limit.count(key, limit=limit, seconds=SECONDS, token=secrets.token_hex(8), cost=cost)
+    counted = rate_limit.count(key, limit=limit, seconds=WINDOW_SECONDS, token=secrets.token_hex(8), cost=cost)
     request.api_counted = CountedRequest(key, cost, limit, counted)
     if not counted.allowed:
         raise Problem("too-many-requests", headers={"Retry-After": str(counted.reset_seconds)})
@@ -75,7 +75,7 @@ def exclusive(operation: str) -> Iterator[None]:
     """
     key = f"api:alone:{operation}"
     token = secrets.token_hex(8)
-    if not rate_limit.allow(key, limit=1, seconds=SECONDS, token=token):
+    if not rate_limit.allow(key, limit=1, seconds=WINDOW_SECONDS, token=token):
         message = "Another request like this one is under way. Send this one when that has ended."
         raise Problem("too-many-requests", message, headers={"Retry-After": str(RETRY_AFTER)})
     try:

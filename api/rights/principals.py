@@ -20,7 +20,7 @@ from api.rights.scopes import Scope, allows
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Principal:
@@ -106,10 +106,10 @@ class BearerToken(HttpBearer):
         Raises Problem: 401 if it is invalid, 429 if it exceeds its limit.
         """
         moment = now()
-        principal = _principal_of_secret(token, moment, is_reading=request.method in SAFE)
+        principal = _principal_of_secret(token, moment, is_reading=request.method in SAFE_METHODS)
         if principal is None or principal.token is None:
             raise Problem("unauthorized", headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        limits.count(request, f"token:{principal.token.id}", is_reading=request.method in SAFE)
+        limits.count(request, f"token:{principal.token.id}", is_reading=request.method in SAFE_METHODS)
         tokens.record_use(principal.token, moment)
         return principal
 
@@ -146,7 +146,7 @@ class Session(APIKeyCookie):
     def __call__(self, request: HttpRequest) -> Principal | None:
         if self.param_name not in request.COOKIES or not request.user.is_authenticated:
             return None
-        is_reading = request.method in SAFE
+        is_reading = request.method in SAFE_METHODS
         if not is_reading:
             if check_csrf(request):
                 raise Problem("forbidden", "The CSRF token is missing or wrong.")
@@ -165,9 +165,9 @@ class Visitor:
     openapi_security_schema: dict[str, str] = {}
 
     def __call__(self, request: HttpRequest) -> Principal:
-        if request.method not in SAFE:
+        if request.method not in SAFE_METHODS:
             limits.count(request, limits.visitor_key(request), is_reading=False)
-        return Principal(AnonymousUser(), is_reading=request.method in SAFE)
+        return Principal(AnonymousUser(), is_reading=request.method in SAFE_METHODS)
 
 
 # Values of an operation's `auth`: everybody, or only accounts, by a token or a session.

@@ -21,7 +21,7 @@ from marginalia.mongo.reading import Malformed, read_document, read_documents
 # The prefix of every token, so that code scanners recognize one.
 PREFIX = "mrg_"
 # Random bytes per token. So many can't be guessed, so a fast hash is enough.
-BYTES = 32
+RANDOM_BYTES = 32
 MAX_LENGTH = 200
 # Precision of the stored time of last use.
 USE_PRECISION = timedelta(hours=1)
@@ -61,7 +61,7 @@ class Token:
 
 def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
     """Store a new token of a user. Return it with its secret, which is shown once and never again."""
-    secret = PREFIX + secrets.token_urlsafe(BYTES)
+    secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     document = {
         "_id": ObjectId(),
         "hash": _hash(secret),

@@ -37,7 +37,11 @@ def with_file(export: Export) -> list[tuple[Attachment, Path]]:
 
 def without_file(export: Export) -> list[Attachment]:
     """Return the attachments whose URLs are those of pictures and whose files are missing."""
-    return [attachment for attachment in export.missing_files if _file_name(attachment).suffix.lower() in importing.EXTENSIONS]
+    return [
+        attachment
+        for attachment in export.missing_files
+        if _file_name(attachment).suffix.lower() in importing.EXTENSIONS
+    ]
 
 
 def _file_name(attachment: Attachment) -> PurePosixPath:
@@ -136,7 +140,9 @@ class PictureImporter:
 
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
     """Register the pictures of previous runs, for the texts. Return the ids of those without a file in this run."""
-    existing = importing.existing(old_links.find_numbers(export, [attachment.id for attachment in export.missing_files]))
+    existing = importing.existing(
+        old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])
+    )
     for attachment in export.missing_files:
         if attachment.id in existing:
             register(export, attachment, existing[attachment.id], report, moment)

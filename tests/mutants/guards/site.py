@@ -90,7 +90,7 @@ MUTANTS = (
     Mutant(
         "one bulk an account at a time",
         "api/rights/limits.py::exclusive",
-        "if not rate_limit.allow(key, limit=1, seconds=SECONDS, token=token):",
+        "if not rate_limit.allow(key, limit=1, seconds=WINDOW_SECONDS, token=token):",
         "if False:",
         "tests/api/test_bulk.py::test_an_account_makes_one_bulk_at_a_time",
     ),
