@@ -226,7 +226,7 @@ def test_other_pages_are_read_from_secondaries_and_kept_nowhere(post, browser, c
         assert event.command["$readPreference"] == {"mode": "primaryPreferred", "maxStalenessSeconds": 90}
         assert event.command["readConcern"] == {"level": "majority"}
     assert commands.sent
-    assert (page_cache.storage.cache.size, tree._kept, version_cache._kept) == (0, None, (None, {}))
+    assert (page_cache.storage.cache.size, tree._cached, version_cache._cache) == (0, None, (None, {}))
     monkeypatch.undo()
     assert browser.get(path).content == fresh.content
 
