@@ -1,13 +1,13 @@
-// Sends what is typed into a node's form to the server every few seconds, where it is kept for its editor alone until it is saved.
-// What could not be sent (no connection, no log-in) this browser keeps, and sends from the next page of the admin that it opens.
+// Sends the typed fields of a node's form to the server every few seconds. The server stores them as a working copy, only for the
+// editor, until the form is saved. Without a connection or login, the browser stores them, and sends them from the next admin page.
 (() => {
   "use strict";
   const { user, url, ...words } = document.currentScript.dataset;
   const PREFIX = "marginalia-typed:";
   const DAYS = 30;
-  // Milliseconds: of quiet before it is sent, at most between two times, and before what failed is tried again.
+  // Milliseconds: quiet time before sending, maximum time between two requests, and time before a failed request is repeated.
   const [QUIET, MOST, AGAIN] = [3_000, 10_000, 15_000];
-  // Bytes that a page may send while it is closed.
+  // Maximum bytes that browsers send from a page that is being closed.
   const SMALL = 60_000;
   const mine = (copy) => `${PREFIX}${user}:${copy}`;
 
@@ -30,7 +30,7 @@
     const body = new FormData();
     for (const [name, value] of fields) body.append(name, value);
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value || "";
-    // An expired log-in answers by leading to another page.
+    // If the login has expired, the server redirects to another page.
     return fetch(url, { method: "POST", body, redirect: "manual", headers: { Accept: "application/json", "X-CSRFToken": token }, ...more });
   };
 
@@ -38,12 +38,12 @@
   const field = (name) => form?.elements.namedItem(name);
   const own = field("_copy")?.value;
 
-  // Forms that are open in another tab go on by themselves: they are not offered here.
+  // Forms that are open in another tab send their own copies, so they are not offered here.
   const open = async () => new Set(((await navigator.locks?.query())?.held || []).map((lock) => lock.name));
   const offer = async (html) => {
     const place = document.getElementById("unsaved-work");
     if (!place) return;
-    if (html !== undefined) place.innerHTML = html; // written by the server's template
+    if (html !== undefined) place.innerHTML = html; // rendered by the server's template
     const elsewhere = await open();
     for (const one of place.querySelectorAll("[data-copy]")) one.hidden = one.dataset.copy === own || elsewhere.has(mine(one.dataset.copy));
   };
@@ -76,19 +76,19 @@
     const numbered = (list, number) => [...list.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
     let last = 0;
     const next = () => (last = Math.max(last + 1, Date.now()));
-    // A form that was shown again says what is kept nowhere yet.
+    // A form that was shown again contains values that are not stored anywhere yet.
     const isUnstored = "unstored" in form.dataset;
     let sent = isUnstored ? "" : plain(fields());
     let [since, waits, keeps, busy, leaving] = [0, 0, 0, false, false];
 
-    // Read out when something is wrong, not every few seconds.
+    // Screen readers announce failures, but not each request.
     const tell = (text, isWrong = false) => {
       if (!state) return;
       state.setAttribute("aria-live", isWrong ? "polite" : "off");
       if (state.textContent !== text) state.textContent = text;
     };
 
-    // Returns whether this browser has what is typed now.
+    // Returns whether the browser's storage contains the typed fields.
     const keep = () => {
       clearTimeout(keeps);
       const now = fields();
@@ -97,7 +97,7 @@
         store.setItem(key, JSON.stringify({ at: Date.now(), fields: numbered(now, next()) }));
         return true;
       } catch {
-        return false; // Storage is full or forbidden: the text is on the page still.
+        return false; // The storage is full or forbidden. The text is still on the page.
       }
     };
     const later = (wait) => {
@@ -154,12 +154,12 @@
     };
     document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && hide());
     window.addEventListener("online", () => later(0));
-    // What is saved is numbered after all that was sent before: what comes late is known as such.
+    // A save has a greater number than all requests before it, so the server recognizes late requests.
     form.addEventListener("submit", (event) => {
       if (event.defaultPrevented) return;
       const isKept = keep();
       if (!navigator.onLine) {
-        // The browser would put its own page in place of the form.
+        // The browser would replace the form by its own error page.
         event.preventDefault();
         tell(isKept ? words.offline : words.unsaved, true);
         return;

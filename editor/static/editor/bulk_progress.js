@@ -1,5 +1,5 @@
-// What is done to many at once: what was chosen goes in small batches, with a bar, and may be stopped. The last batch goes as the
-// plain form, with what came of the others, so that the page after it tells everything. Without this script one request does it.
+// Bulk actions: sends the chosen rows in small batches, with a progress bar and a button to stop. The last batch is sent as an
+// ordinary form with the outcome of the others, so that the next page reports all batches. Without this script, one request does all.
 (() => {
   "use strict";
   const SIZE = 5;
@@ -56,9 +56,9 @@
           body.append("chosen", field.value);
           body.append(name(field), form.elements[name(field)].value);
         }
-        // form.action is the field of that name.
+        // form.action is the form's field "action".
         const answer = await fetch(location.href, { method: "POST", body, headers: { Accept: "application/json" }, redirect: "manual" });
-        // Something was wrong with what was asked for: the list says what.
+        // The form was invalid. The list shows the errors.
         if (answer.type === "opaqueredirect") { removeEventListener("beforeunload", warn); location.reload(); return; }
         fields.set("so_far", (await answer.json()).so_far);
         done = Math.min(done + SIZE, chosen.length);

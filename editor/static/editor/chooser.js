@@ -1,5 +1,5 @@
-// Boxes in which something of the site is chosen by its title while it is typed: in fields, and in the dialog for links.
-// A field takes the address, a dialog hears of it by the event "chosen". Without this script it is typed.
+// Inputs that complete titles of pages, photos and tags: in fields, and in the link dialog.
+// A field receives the address, a dialog the event "chosen". Without this script, editors type the address.
 (() => {
   "use strict";
   const words = document.getElementById("chooser")?.dataset;
@@ -22,7 +22,7 @@
     return [image, ...parts];
   };
 
-  // What a link may lead to beside what the site has.
+  // Link targets outside the site.
   const isHere = (typed) => /^(\/(?!\/)|node:|photo:)/.test(typed) || typed.startsWith(`${location.origin}/`);
   const elsewhere = (typed) => {
     if (/\s/.test(typed)) return "";
@@ -136,7 +136,7 @@
     };
     const begin = (wait) => {
       clearTimeout(timer);
-      // What is on its way answers what was typed before.
+      // A pending response belongs to the text that was typed before.
       asked += 1;
       isPending = true;
       mark(-1);
@@ -168,21 +168,21 @@
     });
     if (!card) return;
     clear.hidden = !input.value;
-    // Chosen elsewhere: from the photos of the library; and taken back with all that was typed.
+    // The value was changed elsewhere: by the photo picker, or by a reset of the form.
     input.addEventListener("choose", ({ detail }) => show(detail));
     input.form?.addEventListener("reset", () => setTimeout(() => show(null)));
     clear.addEventListener("click", () => {
       put(null);
       input.focus();
     });
-    // What is not public has its title told to those who may know it.
+    // Only the server knows whether this user can see the title of a target that is not public.
     if (/^(node|photo):/.test(input.value)) {
       fetched(input.dataset.choose, input.value).then(([choice]) => choice && show(choice)).catch(() => {});
     }
   };
 
   document.querySelectorAll("input[data-choose]").forEach(enhance);
-  // Rows that were added since.
+  // Rows that were added later.
   document.addEventListener("focusin", ({ target }) => {
     if (target.matches("input[data-choose]:not([role])")) enhance(target);
   });

@@ -1,4 +1,4 @@
-// A button beside an address that copies it; browsers allow that on safe addresses only.
+// A button that copies the address beside it. Browsers allow this only on secure pages.
 (() => {
   "use strict";
   const place = document.querySelector("[data-copy]");
@@ -11,7 +11,7 @@
       await navigator.clipboard.writeText(address.value);
       said.textContent = place.dataset.copied;
     } catch {
-      address.select(); // The browser was told not to: there is the keyboard's way.
+      address.select(); // The browser refused. The selected address can be copied with the keyboard.
     }
   });
   place.append(copy, said);

@@ -1,4 +1,4 @@
-// The bar above a node's form: what is saved, what the primary button will do, its keys, and the menu. All of it is plain buttons too.
+// The bar of a node's edit form: the saved state, the primary button's label and shortcut, and the menu. All buttons work without it.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");
@@ -10,7 +10,7 @@
   const saved = document.getElementById("saved-state");
   const menu = bar.querySelector(".edit-form-menu");
 
-  // Until it is sent: what differs from what is stored. A form that was shown again has it from the beginning.
+  // Whether the form differs from the stored node. A form that was shown again differs from the beginning.
   let changed = "unstored" in form.dataset;
   const change = (event) => {
     if (event.target.name === undefined || changed) return;
@@ -20,7 +20,7 @@
   form.addEventListener("input", change);
   form.addEventListener("change", change);
 
-  // A time ahead schedules. The site's zone is that of the server: what the body says. Chinese dates have slashes.
+  // A time in the future schedules the page. The body contains the site's UTC offset. Chinese dates have slashes.
   const label = primary?.dataset.label;
   const ahead = () => {
     const [day, time] = [(field("published_0")?.value || "").replaceAll("/", "-"), field("published_1")?.value || "00:00"];
@@ -34,7 +34,7 @@
   for (const name of ["published_0", "published_1"]) {
     for (const kind of ["input", "change"]) field(name)?.addEventListener(kind, relabel);
   }
-  // The calendar writes without an event.
+  // The admin's calendar changes the inputs without an event.
   bar.addEventListener("pointerenter", relabel);
   bar.addEventListener("focusin", relabel);
   relabel();
@@ -63,7 +63,7 @@
     ask();
   });
 
-  // Ctrl-Enter does what the primary button says, asked before readers see it.
+  // Ctrl-Enter presses the primary button. A dialog asks first if readers will see the result.
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || document.querySelector("dialog[open]")) return;
     if (event.key !== "Enter" || !primary) return;
@@ -74,7 +74,7 @@
     else form.requestSubmit(primary);
   }, true);
 
-  // What was typed is saved, as a draft, before it is looked at.
+  // A preview saves unsaved text as a draft first.
   bar.querySelector("a[data-preview]")?.addEventListener("click", (event) => {
     if (!changed || !save || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -95,7 +95,7 @@
     if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
   });
 
-  // On a phone the settings are folded, but for what is wrong.
+  // On a phone, the groups of settings are folded, except those with errors.
   if (window.matchMedia("(max-width: 860px)").matches) {
     for (const group of form.querySelectorAll(".edit-form-group:not([data-wrong])")) group.open = false;
   }

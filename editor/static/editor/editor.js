@@ -1,5 +1,5 @@
-// The editor of Markdown over the form's text: toolbar, keys, word count, and beside it what readers will see.
-// The textarea stays what is sent and what autosave.js keeps; without this script it is all there is.
+// The Markdown editor of the form's text: toolbar, keys, word count and preview.
+// The textarea is still what the form sends and what autosave.js reads. Without this script, editors use the textarea.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");
@@ -62,9 +62,9 @@
     tool("keys", "help", () => dialog("editor-help")?.showModal(), { noDisable: true }),
   ];
 
-  // Markdown reads marks as emphasis only within a paragraph, and not between a letter and punctuation: those around 「“你好。”」
-  // would be shown. So each line gets marks of its own, inside its spaces, its punctuation and the signs of lists, quotations
-  // and headings. Where a symbol, a link or code is beside a letter, a hair space goes between them.
+  // Markdown reads marks as emphasis only within a paragraph, and not between a letter and punctuation. The marks around 「“你好。”」
+  // would be shown as text. Therefore, each line gets its own marks, inside its spaces, its punctuation and the signs of lists,
+  // quotations and headings. If a symbol, a link or code is next to a letter, a hair space separates them.
   const SIGNS = /^(\s*(?:(?:>|[-+*]|\d+[.)]|#{1,6})\s+)*)/;
   const UNITS = /`+[^`]*`+|!?\[[^\]]*\]\([^)]*\)|<\S+?>|\$[^$\s]+\$|\\.|./gu;
   const HAIR = "\u200a";
@@ -77,7 +77,7 @@
     let [from, to] = [0, units.length];
     while (from < to && isOutside(units[from], units[from - 1] || before)) from += 1;
     while (from < to && isOutside(units[to - 1], units[to] || after)) to -= 1;
-    // Nothing but punctuation.
+    // The line contains only punctuation.
     if (from === to) [from, to] = [0, units.length];
     const words = units.slice(from, to).join("");
     if (!words.trim()) return [line, "", ""];
@@ -86,7 +86,7 @@
     const pads = [[[...(start || before)].pop(), words], [[...(end || after)][0], [...words].pop()]].map((pair) => (isFree(...pair) ? "" : HAIR));
     return [start + pads[0], words, pads[1] + end];
   };
-  // Makes what is selected bold or italic, or no longer so. Without a selection the marks are put around the cursor.
+  // Toggles bold or italic for the selection. Without a selection, the marks are inserted around the cursor.
   const emphasize = (editor, name, mark, toggle) => {
     const { codemirror } = editor;
     const [from, to] = [codemirror.getCursor("from"), codemirror.getCursor("to")];
@@ -116,8 +116,8 @@
   const bold = (editor) => emphasize(editor, "bold", "**", EasyMDE.toggleBold);
   const italic = (editor) => emphasize(editor, "italic", "*", EasyMDE.toggleItalic);
 
-  // Puts a block between the paragraphs around the cursor. A function makes it of what is selected; text alone leaves that as
-  // it is. `select`: what of the block is selected then, from where to where. Without it the cursor is below the block.
+  // Inserts a block between the paragraphs around the cursor. A function makes the block from the selection; a string keeps the
+  // selection as it is. `select`: the range of the block to select. Without it, the cursor is placed below the block.
   const put = (codemirror, made) => {
     if (typeof made === "string") codemirror.setCursor(codemirror.getCursor("to"));
     const { block, select } = typeof made === "string" ? { block: made } : made(codemirror.getSelection());
@@ -128,7 +128,7 @@
     if (select) codemirror.setSelection(...select.map((at) => codemirror.posFromIndex(before.length + gap.length + at)));
     codemirror.focus();
   };
-  // Whoever types writes over the first heading.
+  // The first heading is selected, so typing replaces it.
   const putTable = ({ codemirror }) => {
     codemirror.setCursor(codemirror.getCursor("to"));
     const [column, cell] = [words.column, words.cell].map((word) => `| ${word} | ${word} |`);
@@ -140,7 +140,7 @@
     try {
       localStorage.setItem(BESIDE, editor.codemirror.getWrapperElement().classList.contains("CodeMirror-sided") ? "1" : "0");
     } catch {
-      // Forbidden: the next form begins as the window is wide.
+      // Storage is forbidden. The next form chooses by the width of the window.
     }
   }
   const isBesideWanted = () => {
@@ -148,12 +148,12 @@
       const said = localStorage.getItem(BESIDE);
       if (said !== null) return said === "1";
     } catch {
-      // As the window is wide.
+      // Choose by the width of the window.
     }
     return window.matchMedia("(min-width: 1400px)").matches;
   };
 
-  // The page as readers will see it, in a frame in which no script runs; it stays where it was scrolled to.
+  // The preview of the page, in a frame without scripts. It keeps its scroll position.
   const show = (pane, html) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     for (const needless of page.querySelectorAll("script, .theme-switch")) needless.remove();
@@ -173,7 +173,7 @@
     pane.replaceChildren(frame);
   };
 
-  // From the server, a moment after the last key: one question at a time, the last answer counts.
+  // The server renders the preview shortly after the last key. One request runs at a time, and the last response is shown.
   const typed = () => {
     const sent = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
     sent.set("text", editor ? editor.value() : text.value);
@@ -219,7 +219,7 @@
     element.textContent = `${words.words.replace("%(n)s", number.toLocaleString())} · ${words.minutes.replace("%(n)s", minutes)}`;
   };
 
-  // One stop of the Tab key for the whole toolbar, the arrow keys within it.
+  // The toolbar is one Tab stop. The arrow keys move within it.
   const reachable = (bar) => {
     const buttons = [...bar.querySelectorAll("button")];
     bar.setAttribute("role", "toolbar");
@@ -270,14 +270,14 @@
     codemirror.getInputField().setAttribute("aria-label", words.text);
     codemirror.getInputField().setAttribute("aria-multiline", "true");
     codemirror.getInputField().setAttribute("role", "textbox");
-    // What the browser itself writes over several lines gets inline styles, which the site's policy forbids, and is read a
-    // moment later: too late for a form that is sent at once.
+    // Text that the browser itself inserts over several lines gets inline styles, which the site's CSP forbids. CodeMirror also
+    // reads such text with a delay, which is too late for a form that is sent at once.
     codemirror.getInputField().addEventListener("beforeinput", (event) => {
       if (event.inputType !== "insertText" || event.data === null || event.isComposing) return;
       event.preventDefault();
       codemirror.replaceSelection(event.data, "end", "+input");
     });
-    // The Tab key goes on to the next field: Ctrl-] and Ctrl-[ indent.
+    // The Tab key moves to the next field. Ctrl-] and Ctrl-[ indent.
     const own = { B: bold, I: italic, K: chooseLink };
     const keys = { Tab: false, "Shift-Tab": false };
     for (const [key, act] of Object.entries(own)) keys[CTRL + key] = () => act(editor);
@@ -288,15 +288,15 @@
     codemirror.on("change", (_cm, change) => {
       if (change.origin !== "setValue") text.dispatchEvent(new Event("input", { bubbles: true }));
     });
-    // CodeMirror caches where its lines are. They wrap elsewhere when the column gets another width: the preview opens, the
-    // window or the panel changes.
+    // CodeMirror caches the positions of lines. They wrap differently when the column's width changes, because the preview opens,
+    // or the window or panel is resized.
     let width = 0;
     new ResizeObserver(([{ contentRect }]) => {
       if (contentRect.width === width) return;
       width = contentRect.width;
       codemirror.refresh();
     }).observe(codemirror.getWrapperElement());
-    // The text is as high as it needs, and the page scrolls: the cursor stays in sight between toolbar and bar.
+    // The text has its full height, and the page scrolls. The cursor stays visible between the toolbar and the form's bar.
     codemirror.on("scrollCursorIntoView", (cm, event) => {
       if (cm.getOption("fullScreen")) return;
       event.preventDefault();
@@ -313,7 +313,7 @@
     asked = null;
     if (isBesideWanted()) EasyMDE.toggleSideBySide(editor);
   };
-  // "[[" begins a link, but in code.
+  // "[[" opens the link dialog, except in code.
   const linkTyped = () => {
     const cm = editor?.codemirror;
     const cursor = cm?.getCursor();
@@ -325,7 +325,7 @@
     editor = null;
   };
 
-  // Of the other fields, too.
+  // The preview also depends on the other fields.
   const again = () => {
     const pane = editor?.codemirror.getWrapperElement().nextSibling;
     if (pane?.classList.contains("editor-preview-active-side")) render(editor.value(), pane);
@@ -333,7 +333,7 @@
   form.addEventListener("input", again);
   form.addEventListener("change", again);
 
-  // Others that write into the textarea: what was kept in this browser, a picture that was dropped.
+  // Other scripts also change the textarea: a copy from the browser's storage, or a dropped picture.
   for (const name of ["change", "input"]) {
     text.addEventListener(name, () => {
       if (editor && editor.value() !== text.value) editor.value(text.value);
@@ -348,7 +348,7 @@
     label.addEventListener("click", () => editor?.codemirror.focus());
   }
 
-  // What is still being composed, in Chinese or Japanese, is taken before the editor writes into the textarea.
+  // Text that is still being composed, in Chinese or Japanese, is accepted before the editor updates the textarea.
   form.addEventListener("submit", () => {
     const input = editor?.codemirror.display.input;
     input?.forceCompositionEnd?.();
@@ -361,7 +361,7 @@
     else if (!fits() && editor) end();
   });
   if (fits()) begin();
-  // The menu says it better.
+  // The menu explains the inserts better.
   const spellings = document.querySelector(".insert-spellings");
   if (spellings) spellings.hidden = true;
 })();

@@ -1,4 +1,5 @@
-// The form over a node: keeps the title one line, in a box as high as it needs; proposes a slug while the title is typed, takes a proposed one, ticks "Write it myself" when writing.
+// The form of a node: keeps the title on one line in a growing textarea, proposes a slug while the title is typed, fills in an
+// offered slug, and ticks "Write it myself" when an editor writes.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");
@@ -28,20 +29,20 @@
   };
   title?.addEventListener("input", fit);
   if (title?.scrollHeight) fit();
-  // Enter in the title goes on to the text; where there is none, it saves.
+  // Enter in the title moves to the text. Without a text, it saves.
   title?.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     (form.querySelector('label[for="id_text"]') || form.querySelector("[name=_save]"))?.click();
   });
 
-  // Ctrl-S saves and stays; it never changes what readers see where there is a button that does not.
+  // Ctrl-S saves and stays on the page. If a button saves without changing what readers see, Ctrl-S presses that button.
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
     const button = form.querySelector("[data-save]") || form.querySelector("[name=_continue]");
     if (!button) return;
     event.preventDefault();
-    // What an open dialog holds is not part of the form yet.
+    // The fields of an open dialog are not part of the form yet.
     if (!document.querySelector("dialog[open]")) form.requestSubmit(button);
   });
 
@@ -59,7 +60,7 @@
       const { slug } = await answer.json();
       field("slug").value = field("_proposed").value = slug;
     } catch {
-      // Without an answer the server makes the slug when the form is saved.
+      // Without a response, the server makes the slug when the form is saved.
     }
   };
   field("slug").addEventListener("input", (event) => {

@@ -1,13 +1,13 @@
-// Over a photo: its focal point by click, the part that is shown by dragging or arrow keys, turning by buttons.
-// The fields say the same in numbers, and are what is sent.
+// The frame of a photo: a click sets the focal point, dragging or arrow keys set the crop, and buttons turn the photo.
+// The form sends the fields, which contain the same values as numbers.
 (() => {
   "use strict";
   const page = document.getElementById("node_form");
-  // Parts of the picture that a drag must cross before it is more than a click, and that a key moves by.
+  // Fractions of the picture: the minimum distance of a drag, below which it is a click, and the step of an arrow key.
   const [LEAST, STEP] = [0.03, 0.01];
   const within = (value, least, most) => Math.min(Math.max(value, least), most);
   const percent = (part) => String(Math.round(part * 10_000) / 100);
-  // Directions and points as seen, after the picture was turned, as they are in the file.
+  // Converts directions and points of the turned picture to those of the file.
   const straight = (across, down, rotation) =>
     ({ 90: [down, -across], 180: [-across, -down], 270: [-down, across] })[rotation] || [across, down];
 
@@ -138,7 +138,7 @@
   };
 
   for (const figure of document.querySelectorAll(".photo-preview[data-whole], .photo-row .photo-pick")) setUp(figure);
-  // A row that a script has put in.
+  // A row that a script has inserted.
   document.addEventListener("photo-row", (event) => {
     const figure = event.target.querySelector(".photo-pick");
     if (figure) setUp(figure);

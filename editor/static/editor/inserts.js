@@ -1,4 +1,4 @@
-// The editor's menu of inserts: a choice, a small form, and a directive where the cursor is.
+// The editor's menu of inserts: a choice, a small form, and a directive at the cursor.
 (() => {
   "use strict";
   const text = document.querySelector("#node_form textarea[name=text]");
@@ -15,7 +15,7 @@
     shown.querySelector("input, select, textarea, button, h2").focus();
   };
 
-  // As marginalia/markup/directives.py writes them.
+  // Writes directives like marginalia/markup/directives.py.
   const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
   const isAsItBegins = (field) =>
     "said" in field.dataset ? false
@@ -45,11 +45,11 @@
       const begin = `:::${directive}\n`;
       const around = (selected) => {
         const inner = selected.trim();
-        // What is written next belongs into an empty one.
+        // If the insert is empty, the cursor is placed inside it.
         return { block: `${begin}${inner}\n:::`, select: inner ? undefined : [begin.length, begin.length] };
       };
       const block = "container" in form.dataset ? around : `::${directive}`;
-      // Once the dialog is closed, or its focus goes where it was before.
+      // Wait until the dialog is closed, because closing it moves the focus back.
       dialog.addEventListener("close", () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })), { once: true });
     });
     form.querySelector("[data-back]").addEventListener("click", () => show(choices));

@@ -1,7 +1,7 @@
-// Links in a text: chosen in a dialog, and pasted. An address of the site itself becomes a link by number, which follows its
-// page wherever it moves.
+// Links in a text, chosen in a dialog or pasted. An address of the site becomes a link by id, which still works after its page
+// moves.
 //
-// The address is pasted first, as it is: undoing the link gives it back, and where the server does not answer it stays.
+// The address is pasted unchanged first. Undo restores it, and it stays if the server does not respond.
 (() => {
   "use strict";
   const text = document.getElementById("id_text");
@@ -27,7 +27,7 @@
   const paste = async (cm, address, pasted) => {
     const from = cm.getCursor("from");
     const chosen = cm.getSelection();
-    // Where the address of a link is expected, its words are there already.
+    // At the address of a link, its text already exists.
     const inLink = /\]\(<?$/.test(cm.getRange({ line: from.line, ch: 0 }, from));
     cm.replaceSelection(pasted, "around", "paste");
     const mark = cm.markText(cm.getCursor("from"), cm.getCursor("to"));
@@ -35,27 +35,27 @@
     const { ref, title } = await asked(address);
     const place = mark.find();
     mark.clear();
-    // What was typed over it since stays.
+    // If the editor has changed the text meanwhile, it stays.
     if (!ref || !place || cm.getRange(place.from, place.to) !== pasted) return;
     const words = chosen && !chosen.includes("\n") ? chosen : escaped(title);
     const target = ref + address.hash;
     cm.replaceRange(inLink ? target : `[${words}](${target})`, place.from, place.to, "*link");
   };
 
-  // The editor stands beside the textarea, in its place: listened to before it hears of it.
+  // The editor's element follows the textarea. This listener runs before those of the editor.
   text.parentElement.addEventListener("paste", (event) => {
     const cm = event.target.closest(".CodeMirror")?.CodeMirror;
     const pasted = event.clipboardData?.getData("text/plain").trim() || "";
     const address = cm && own(pasted);
     const words = cm?.getSelection() || "";
-    // An address of the web, pasted over words, is where they lead.
+    // A web address that is pasted over words becomes their link.
     if (!address && /^https?:\/\/\S+$/.test(pasted) && words.trim() && !/[\n[\]`]|:\/\//.test(words) && !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "")) {
       event.preventDefault();
       event.stopPropagation();
       cm.replaceSelection(`[${words}](${pasted.replace(/[()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`, "end", "paste");
       return;
     }
-    // Code stays as it is, and so does HTML, where an address stands in quotes.
+    // Code and HTML stay unchanged, because addresses in HTML are quoted.
     if (!address || /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "") && !cm.getSelection()) return;
     event.preventDefault();
     event.stopPropagation();
@@ -67,7 +67,7 @@
   let place = null;
   let chosen = null;
 
-  // The link around the cursor, to be changed.
+  // The link at the cursor, which the dialog changes.
   const around = (cm) => {
     const { line, ch } = cm.getCursor();
     const found = [...cm.getLine(line).matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)];
@@ -80,7 +80,7 @@
     const isBare = !place.words && choice.title === choice.ref;
     const words = place.words || escaped(isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title);
     cm.replaceRange(`[${words}](${target})`, from, to, "*link");
-    // An address has no words of its own: those that stand for it are typed over.
+    // An address has no title. Its placeholder text is selected, so typing replaces it.
     if (isBare) cm.setSelection({ line: from.line, ch: from.ch + 1 }, { line: from.line, ch: from.ch + 1 + words.length });
     else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
   };
@@ -89,7 +89,7 @@
     const isTyped = cm.getRange({ line: cursor.line, ch: cursor.ch - 2 }, cursor) === "[[" && !cm.somethingSelected();
     const link = isTyped ? { from: { line: cursor.line, ch: cursor.ch - 2 }, to: cursor, words: "" } : around(cm);
     const selected = cm.getSelection();
-    // A link ends with its paragraph.
+    // A link cannot span paragraphs.
     const { from, to, words, target = "" } = link || (/\n\s*\n/.test(selected)
       ? { from: cm.getCursor("to"), to: cm.getCursor("to"), words: "" }
       : { from: cm.getCursor("from"), to: cm.getCursor("to"), words: selected });

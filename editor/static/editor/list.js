@@ -1,7 +1,7 @@
-// The lists of nodes and photos: choose all on the page, and say how many are chosen.
+// The lists of nodes and photos: selects all rows of the page, and shows the number of selected rows.
 (() => {
   "use strict";
-  // On a phone the list comes first, unless it is narrowed.
+  // On a phone, the filters are folded unless the list is filtered.
   const fold = document.querySelector(".list-fold");
   if (fold && !location.search && window.matchMedia("(max-width: 767px)").matches) fold.open = false;
 

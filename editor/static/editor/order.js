@@ -1,4 +1,4 @@
-// Rows are dragged by their grips; the places in the boxes follow, and the form saves them.
+// Rows can be dragged by their grips. The places in the inputs follow, and the form saves them.
 document.querySelectorAll("[data-order]").forEach((body) => {
   let dragged = null;
   body.querySelectorAll(".grip").forEach((grip) => {

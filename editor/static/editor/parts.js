@@ -1,4 +1,4 @@
-// Adds empty rows to lists of parts; without it there are some at the end of each, and more after every save.
+// Adds empty rows to lists of parts. Without this script, each list ends with some empty rows, and gets more after every save.
 document.querySelectorAll("[data-parts]").forEach((parts) => {
   const button = parts.querySelector("[data-add-part]");
   if (!button) return;

@@ -1,10 +1,10 @@
-// Uploads in the admin: several files by drag and drop, a bar and a result for each.
+// Uploads in the admin: several files by drag and drop, with a progress bar and a result for each.
 (() => {
   "use strict";
   const AT_ONCE = 2;
 
   for (const form of document.querySelectorAll("form[data-upload]")) {
-    // Where new photos are described beside the form, their rows take the place of those of their uploads.
+    // If the page has a form that describes new photos, its rows replace the rows of the uploads.
     const describing = form.querySelector(".photo-results") ? null : document.getElementById("describe");
     const results = (describing || form).querySelector(".photo-results");
     const input = form.querySelector("input[type=file]");
@@ -27,16 +27,16 @@
       return item;
     };
 
-    // The same row as on the page that describes photos without a script.
+    // The same row as on the page that describes photos.
     const described = async (item, result) => {
       let row = null;
       try {
         const answer = await fetch(result.describe);
         row = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".photo-row");
       } catch {
-        // Without an answer the row links to the photo's own page.
+        // Without a response, the row links to the photo's own page.
       }
-      // More than one form takes are described each on its own page.
+      // Photos beyond the maximum of the form are described on their own pages.
       if (!row || describing.querySelectorAll(".photo-row").length >= Number(form.dataset.most)) return false;
       for (const text of [form.dataset.done, result.note]) {
         if (!text) continue;
@@ -98,7 +98,7 @@
         try {
           found = JSON.parse(request.responseText).results;
         } catch {
-          // Not an answer of ours: told as a failure.
+          // The response is not the site's JSON, so it is reported as a failure.
         }
         tell(item, found[0] || { ok: false, name: file.name, reason: form.dataset.failed }).then(() => {
           running -= 1;
@@ -110,7 +110,7 @@
 
     const next = () => {
       while (running < AT_ONCE && queue.length) send(queue.shift());
-      // Another page would end what is on its way.
+      // Leaving the page would abort running uploads.
       for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || []) button.disabled = running > 0;
       if (!running && anyDone && "reload" in form.dataset) reload();
     };
@@ -148,7 +148,7 @@
     form.addEventListener("drop", (event) => add(event.dataTransfer.files));
   }
 
-  // Shows the page again, with what was typed into its form and is not saved yet.
+  // Reloads the page with the unsaved values of its form.
   const page = document.getElementById("node_form");
   const filledIn = () => page && new URLSearchParams(new FormData(page)).toString();
   const begun = filledIn();

@@ -1,4 +1,4 @@
-// Chooses a photo of the library for a text: a dialog that searches while one types.
+// A dialog that chooses a photo of the library, and searches while the editor types.
 (() => {
   "use strict";
   const text = document.querySelector("#node_form textarea[name=text]");
@@ -66,7 +66,7 @@
     show();
   });
   dialog.addEventListener("pick", (event) => {
-    // A function that wants the photo; without one it goes into the text, and may be a new one.
+    // A function that receives the photo. Without one, the photo is inserted into the text, and can be a new upload.
     taker = event.detail;
     if (upload) upload.parentElement.hidden = Boolean(taker);
     search.value = "";

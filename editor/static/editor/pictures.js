@@ -1,20 +1,20 @@
-// Pictures dropped or pasted into a text: asks what each shows, uploads them into a gallery, and writes them where the cursor was.
+// Pictures dropped or pasted into a text: asks for alternative texts, uploads the pictures into a gallery, and inserts them.
 (() => {
   "use strict";
   const text = document.querySelector("#node_form textarea[name=text]");
   const dialog = document.getElementById("picture-dialog");
   if (!text || !dialog) return;
   const AT_ONCE = 2;
-  // Pixels across of a picture in the dialog.
+  // Width in pixels of a picture in the dialog.
   const SMALL = 320;
   const form = dialog.querySelector("form");
   const list = dialog.querySelector(".photo-rows");
   const blank = dialog.querySelector("template");
   const insertButton = form.querySelector("[value=insert]");
   const token = document.querySelector("#node_form [name=csrfmiddlewaretoken]").value;
-  // {file, item, markdown}: the last once it is uploaded.
+  // {file, item, markdown}. `markdown` is set after the upload.
   let rows = [];
-  // A function that wants the photo; without one the pictures go into the text.
+  // A function that receives the photo. Without one, the pictures are inserted into the text.
   let taker = null;
   const inserting = insertButton.textContent;
 
@@ -29,7 +29,7 @@
       image.src = canvas.toDataURL();
       bitmap.close();
     } catch {
-      // What this browser cannot show, the server may know.
+      // The browser cannot show this format, but the server may support it.
     }
   };
 
@@ -67,7 +67,7 @@
       const body = new FormData();
       body.append("csrfmiddlewaretoken", token);
       for (const field of item.querySelectorAll("[name]")) body.append(field.name, field.value);
-      // Without its text a photo waits in the library, and the editor says that readers do not see it.
+      // A photo without alternative text stays unpublished, and the editor shows that readers do not see it.
       if (form.elements.publish?.checked && item.querySelector("[name=alt]").value.trim()) body.append("publish", "1");
       body.append("files", file, file.name || "picture.png");
       const bar = document.createElement("progress");
@@ -87,7 +87,7 @@
         try {
           [result] = JSON.parse(request.responseText).results;
         } catch {
-          // Not an answer of ours: told as a failure.
+          // The response is not the site's JSON, so it is reported as a failure.
         }
         bar.remove();
         if (result?.ok) {
@@ -102,7 +102,7 @@
     });
 
   const insert = (markdown) => {
-    // The editor, where there is one, puts it where its cursor is.
+    // If there is an editor, it inserts the text at its cursor.
     if (!text.dispatchEvent(new CustomEvent("insert-block", { detail: markdown, cancelable: true }))) return;
     const start = text.selectionStart;
     const before = text.value.slice(0, start);
@@ -121,12 +121,12 @@
     const waiting = rows.filter((row) => !row.markdown);
     insertButton.disabled = true;
     const work = async () => {
-      // Not what was left out or cancelled since: the dialog may be open with others already.
+      // Ignore pictures that were left out or cancelled meanwhile. The dialog may already be open with others.
       for (let row = waiting.shift(); row; row = waiting.shift()) if (dialog.open && rows.includes(row)) await send(row);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     insertButton.disabled = false;
-    // Cancelled meanwhile: what is uploaded is in the library.
+    // The dialog was cancelled meanwhile. The uploaded pictures are in the library.
     if (!dialog.open || !asked.includes(rows[0])) return;
     const failed = rows.find((row) => !row.markdown);
     if (failed) {
@@ -141,7 +141,7 @@
   text.addEventListener("put-picture", (event) => insert(event.detail));
   text.addEventListener("ask-picture", ({ detail }) => (detail.take ? ask(detail.files, detail.take) : ask(detail)));
 
-  // The editor stands beside the textarea, in its place: listened to before it hears of it.
+  // The editor's element follows the textarea. This listener runs before those of the editor.
   const place = text.parentElement;
   const listen = (name, work) => place.addEventListener(name, work, true);
   const taken = (event, files) => {

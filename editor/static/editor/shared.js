@@ -1,5 +1,5 @@
-// The picture of a page: chosen from the library, uploaded or dropped; and what search engines and link previews show of the page,
-// as it is typed. Without this script the picture is an address, and the preview is that of what was sent.
+// The picture of a page, which is chosen from the library, uploaded or dropped, and the preview of search results and shared
+// links, which follows the typed text. Without this script, editors type the picture's address, and the preview doesn't change.
 (() => {
   "use strict";
   const form = document.getElementById("node_form");

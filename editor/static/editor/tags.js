@@ -1,4 +1,4 @@
-// Tags are completed while they are typed: those in use that begin with, or contain, what stands between two commas.
+// Completes tags while they are typed. Offers tags in use that begin with, or contain, the text between two commas.
 (() => {
   "use strict";
   const SOURCE = document.querySelector("[data-tags]")?.dataset.tags;
@@ -23,7 +23,7 @@
     let timer = 0;
     let at = -1;
 
-    // What is typed: from the comma before the cursor to the one after it.
+    // The typed tag, from the comma before the cursor to the comma after it.
     const part = () => {
       const start = input.value.lastIndexOf(",", input.selectionStart - 1) + 1;
       const comma = input.value.indexOf(",", input.selectionStart);
@@ -85,7 +85,7 @@
         input.setAttribute("aria-expanded", "true");
         input.removeAttribute("aria-activedescendant");
       } catch {
-        close(); // Typed tags need no completion.
+        close(); // The editor can type the rest of the tag.
       }
       return undefined;
     };
