@@ -1,6 +1,6 @@
-"""Writing a site, or a part of it, to an archive: what editors and readers wrote, and nothing that opens a door.
+"""The export of a site, or of a section, to an archive: the content that editors and readers wrote, without credentials.
 
-Accounts, tokens, sessions, network addresses and jobs are not read at all; e-mail addresses of comments only if asked for.
+Accounts, tokens, sessions, network addresses and jobs are never read. Email addresses of comments are read only on request.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from bson import ObjectId
 
 from marginalia.comments.errors import DiscussionBusy, DiscussionDamaged
 from marginalia.comments.operations import transfer
-from marginalia.comments.reading import selectors as discussed
+from marginalia.comments.reading import selectors
 from marginalia.comments.types import Discussion, Target
 from marginalia.mongo.clock import now
 from nodes.content import CONTENT
@@ -31,12 +31,12 @@ from transfer.archive import (
     REVISIONS,
     SECTIONS,
     SETTINGS,
-    Lines,
+    ArchiveWriter,
+    LineWriter,
     Manifest,
-    Writer,
 )
-from transfer.exported import Part
-from transfer.lines import encoded
+from transfer.exported import Selection
+from transfer.lines import encode
 from wordpress import old_links
 
 Step = Callable[[], object]
@@ -50,14 +50,14 @@ class NoSuchSection(Exception):
 def export_site(
     path: Path, *, section: str = "", since: datetime | None = None, addresses: bool = False, step: Step = lambda: None
 ) -> "Export":
-    """Write the site, or a section with all below it, to a folder, or to a zip if it is called so; return what is in it.
+    """Write the site, or a section with everything below it, to `path`: a zip if it ends with ".zip", else a folder.
 
-    `since`: only what was changed from then on. `step` is called for each document. Raises NoSuchSection, FileExistsError,
-    OSError.
+    `since`: export only documents that were changed from then on. `addresses`: export the email addresses of comments.
+    `step` is called for each document. Raises NoSuchSection, FileExistsError, OSError.
     """
-    part = Part(_below(section) if section else None, since)
-    writer = Writer(path)
-    export = Export(part, section, addresses, writer, step)
+    selection = Selection(_section_ids(section) if section else None, since)
+    writer = ArchiveWriter(path)
+    export = Export(selection, section, addresses, writer, step)
     try:
         export.run()
     finally:
@@ -65,40 +65,45 @@ def export_site(
     return export
 
 
-def _below(address: str) -> frozenset[ObjectId]:
+def _section_ids(address: str) -> frozenset[ObjectId]:
     section = tree.fresh().resolve(address)
     if section is None:
         raise NoSuchSection(f"/{address.strip('/')}")
-    return exported.below(section.id)
+    return exported.ids_of_section(section.id)
 
 
 @dataclass
 class Export:
-    """An export under way. `ids` are the nodes and photos in it, `lost` names what could not be read and why; `manifest` is
-    there at the end."""
+    """A running export.
 
-    part: Part
+    `ids`: the exported nodes and photos. `unreadable`: descriptions of what could not be read, with the reasons.
+    `manifest`: set at the end.
+    """
+
+    selection: Selection
     section: str
     addresses: bool
-    writer: Writer
+    writer: ArchiveWriter
     step: Step
     ids: set[ObjectId] = field(default_factory=set)
-    lost: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     manifest: Manifest | None = None
 
     def run(self) -> None:
-        """Write all of it."""
-        self._write(SECTIONS, map(self._noted, exported.sections(self.part)))
-        self._write(NODES, map(self._noted, exported.leaves(self.part)))
+        """Write the whole archive."""
+        self._write(SECTIONS, map(self._add_id, exported.sections(self.selection)))
+        self._write(NODES, map(self._add_id, exported.leaves(self.selection)))
         self._write(PHOTOS, self._photos())
-        of = frozenset(self.ids)
-        self._write(REVISIONS, exported.revisions(self.part, sorted(of)))
-        self._write(REDIRECTS, exported.redirects(self.part, of))
-        self._write(OLD_LINKS, (link for link in old_links.all_links() if link["node_id"] in of))
-        self._write(SETTINGS, _settings() if self.part.ids is None else ())
+        ids = frozenset(self.ids)
+        self._write(REVISIONS, exported.revisions(self.selection, sorted(ids)))
+        self._write(REDIRECTS, exported.redirects(self.selection, ids))
+        self._write(OLD_LINKS, (link for link in old_links.all_links() if link["node_id"] in ids))
+        self._write(SETTINGS, _settings() if self.selection.ids is None else ())
         self._discussions()
-        self._write(PENDING, (row for row in transfer.waiting(addresses=self.addresses) if self._holds(_target(row))))
-        since = self.part.since.isoformat() if self.part.since else None
+        self._write(
+            PENDING, (row for row in transfer.waiting(addresses=self.addresses) if self._includes(_target(row)))
+        )
+        since = self.selection.since.isoformat() if self.selection.since else None
         options = {"section": self.section, "since": since, "addresses": self.addresses}
         self.manifest = self.writer.finish(now().isoformat(), options)
 
@@ -106,20 +111,20 @@ class Export:
         with self.writer.lines(name) as lines:
             self._add(lines, records)
 
-    def _add(self, lines: Lines, records: Iterable[dict[str, Any]]) -> None:
+    def _add(self, lines: LineWriter, records: Iterable[dict[str, Any]]) -> None:
         for record in records:
-            lines.add(encoded(record))
+            lines.add(encode(record))
             self.step()
 
-    def _noted(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _add_id(self, record: dict[str, Any]) -> dict[str, Any]:
         self.ids.add(record["_id"])
         return record
 
     def _photos(self) -> Iterator[dict[str, Any]]:
-        """Yield the photos and contents, each after its bytes were written."""
-        # By the content that is yet to come.
+        """Yield the photos and contents, each after writing its bytes."""
+        # Descriptions of photos, by the id of the shown content that has not been read yet.
         shown: dict[ObjectId, str] = {}
-        for record in exported.photos(self.part):
+        for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT
             shown.pop(record["_id"], None)
             if is_content and record["metadata"]["parent_id"] not in self.ids:
@@ -127,51 +132,53 @@ class Export:
             sha256 = ""
             if record["length"]:
                 try:
-                    sha256 = self.writer.picture(record["_id"], importing_photos.pieces(record["_id"]))
+                    sha256 = self.writer.picture(record["_id"], importing_photos.read_pieces(record["_id"]))
                 except MissingChunk:
-                    self.lost.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
+                    self.unreadable.append(f"{record['filename']} ({record['_id']}): its bytes are not whole")
                     continue
             if not is_content and record["metadata"]["content_id"] != record["_id"]:
                 shown[record["metadata"]["content_id"]] = f"{record['filename']} ({record['_id']})"
-            yield (record if is_content else self._noted(record)) | {"sha256": sha256}
-        self.lost += [f"the picture that {photo} shows: it is not there" for photo in shown.values()]
+            yield (record if is_content else self._add_id(record)) | {"sha256": sha256}
+        self.unreadable += [f"the picture that {photo} shows: it is not there" for photo in shown.values()]
 
     def _discussions(self) -> None:
         with self.writer.lines(DISCUSSIONS) as lines:
-            for target in filter(self._holds, discussed.begun()):
+            for target in filter(self._includes, selectors.begun()):
                 self._discussion(lines, target)
 
-    def _discussion(self, lines: Lines, target: Target) -> None:
-        """Write a discussion, nothing of it if it was not changed since, or cannot be read to its end."""
+    def _discussion(self, lines: LineWriter, target: Target) -> None:
+        """Write a discussion. Write nothing if it was not changed since, or if it cannot be read completely."""
 
         def write(rows: transfer.Rows) -> None:
-            with lines.together():
+            with lines.all_or_nothing():
                 self._add(lines, rows)
 
         try:
-            if self._is_later(discussed.discussion(target)):
+            if self._was_changed(selectors.discussion(target)):
                 transfer.read(target, write, addresses=self.addresses)
         except (DiscussionBusy, DiscussionDamaged) as error:
-            self.lost.append(f"the discussion {target}: {error}")
+            self.unreadable.append(f"the discussion {target}: {error}")
 
-    def _is_later(self, found: Discussion) -> bool:
-        # An id knows its second.
-        return self.part.since is None or ObjectId(found.version).generation_time + SECOND > self.part.since
+    def _was_changed(self, discussion: Discussion) -> bool:
+        # An ObjectId contains its time in whole seconds.
+        return (
+            self.selection.since is None or ObjectId(discussion.version).generation_time + SECOND > self.selection.since
+        )
 
-    def _holds(self, target: Target) -> bool:
-        """Return whether what a discussion is about is in the export: of the whole site, other things than nodes too."""
+    def _includes(self, target: Target) -> bool:
+        """Return whether the target of a discussion is exported. An export of the whole site includes targets of all kinds."""
         if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
-            return self.part.ids is None
-        if not ObjectId.is_valid(target.pk) or not self.part.holds(id := ObjectId(target.pk)):
+            return self.selection.ids is None
+        if not ObjectId.is_valid(target.pk) or not self.selection.includes(id := ObjectId(target.pk)):
             return False
-        return id in self.ids or (self.part.since is not None and exported.is_there(id))
+        return id in self.ids or (self.selection.since is not None and exported.exists(id))
 
 
 def _settings() -> Iterator[dict[str, Any]]:
-    """Yield the settings that were set."""
-    usual = asdict(StoredSettings())
+    """Yield the settings that differ from their defaults."""
+    defaults = asdict(StoredSettings())
     for name, value in asdict(stored_site.read().settings).items():
-        if value != usual[name]:
+        if value != defaults[name]:
             yield {"setting": name, "value": value}
 
 

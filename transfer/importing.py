@@ -1,6 +1,7 @@
-"""Taking an archive in: what each of its documents would change here, or changes. Whatever stops it, the next run goes on.
+"""The import of an archive, and its dry run. An interrupted import is resumed by the next run.
 
-What is here in the same version stays; an earlier version is written over, what was changed here since is left and told.
+A document that is already stored stays. An earlier version is replaced. A document that was changed here since is skipped and
+reported.
 """
 
 import hashlib
@@ -43,260 +44,273 @@ from transfer.archive import (
     SETTINGS,
     Archive,
 )
-from transfer.importing_nodes import Arrival, Outcome
+from transfer.importing_nodes import ImportResult, Outcome, Unstored
 from wordpress import old_links
 
-Arrivals = Iterator[Arrival]
+Results = Iterator[ImportResult]
 CHANGED, NOT_HERE = "it was changed here since", "what it is about is not here"
 
 
 @dataclass
-class Tally:
-    """How much came of each file and what of it, what was left, and what was written over."""
+class ImportSummary:
+    """The outcomes of an import, counted by file, with the results of skipped documents and the `replaced` documents."""
 
     counts: dict[str, Counter[Outcome]] = field(default_factory=lambda: {name: Counter() for name in FILES})
-    left: list[Arrival] = field(default_factory=list)
-    over: list[str] = field(default_factory=list)
+    skipped: list[ImportResult] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> dict[str, Arrival]:
-        """What was left, by what it is called."""
-        return {arrival.about: arrival for arrival in self.left}
+    def skipped_by_label(self) -> dict[str, ImportResult]:
+        """Return the results of skipped documents, by label."""
+        return {result.label: result for result in self.skipped}
 
-    def differing(self, told: "Tally") -> int:
-        """Return how many documents are not here as the archive has them, beside those that an import told it left."""
-        known = told.told
-        return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + sum(one.about not in known for one in self.left)
+    def count_differing(self, imported: "ImportSummary") -> int:
+        """Return the number of documents that differ from the archive, except those that the import `imported` skipped."""
+        known = imported.skipped_by_label
+        newly_skipped = sum(result.label not in known for result in self.skipped)
+        return self.count(Outcome.NEW) + self.count(Outcome.NEWER) + newly_skipped
 
     def count(self, outcome: Outcome) -> int:
-        """Return how many documents this became of."""
+        """Return the number of documents with an outcome."""
         return sum(counts[outcome] for counts in self.counts.values())
 
 
 @dataclass
 class Import:
-    """An archive on its way in; `dry_run`: only what would come of it. `reads_photos`: whether the bytes of photos that are
-    here are compared too. `step` is called for each document."""
+    """An import of an archive.
+
+    `dry_run`: only determine the results. `reads_photos`: also compare the bytes of stored photos.
+    `step` is called for each document.
+    """
 
     archive: Archive
     dry_run: bool = False
     reads_photos: bool = False
     step: Callable[[], object] = lambda: None
-    # What is left, as an earlier run has told; the revisions of such nodes and photos are not wanted.
-    told: dict[str, Arrival] = field(default_factory=dict)
-    _without: set[ObjectId | None] = field(default_factory=set, init=False)
-    _coming: importing_nodes.Coming = field(default_factory=importing_nodes.Coming, init=False)
+    # Documents that an earlier run skipped, by label. The revisions of such nodes and photos are not imported.
+    skipped_before: dict[str, ImportResult] = field(default_factory=dict)
+    _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
+    _unstored: Unstored = field(default_factory=Unstored, init=False)
     _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.moderates), init=False)
 
-    def run(self) -> Tally:
-        """Take all of it in. Raises BadArchive."""
-        tally = Tally()
-        # What stays is known before the first revision is stored; without storing any, only after the nodes.
+    def run(self) -> ImportSummary:
+        """Import the archive. Raises BadArchive."""
+        summary = ImportSummary()
+        # An import knows the skipped nodes from its earlier dry run. A dry run only knows them after reading the nodes.
         last = (REVISIONS,) if self.dry_run else ()
-        self._without = {arrival.id for arrival in self.told.values()}
+        self._skipped_ids = {result.id for result in self.skipped_before.values()}
         if self.dry_run:
-            self._coming = self._all_that_comes()
+            self._unstored = self._list_contents()
         try:
             for name in (*(name for name in FILES if name not in last), *last):
-                for one in self._of(name):
-                    arrival = self.told.get(one.about, one) if self.dry_run else one
-                    tally.counts[name][arrival.outcome] += 1
-                    if arrival.over:
-                        tally.over.append(arrival.over)
-                    if arrival.outcome is Outcome.LEFT:
-                        tally.left.append(arrival)
-                        self._without.add(arrival.id)
-                        if arrival.id:
-                            self._coming.types.pop(arrival.id, None)
+                for new_result in self._import_file(name):
+                    result = self.skipped_before.get(new_result.label, new_result) if self.dry_run else new_result
+                    summary.counts[name][result.outcome] += 1
+                    if result.replaced:
+                        summary.replaced.append(result.replaced)
+                    if result.outcome is Outcome.SKIPPED:
+                        summary.skipped.append(result)
+                        self._skipped_ids.add(result.id)
+                        if result.id:
+                            self._unstored.types.pop(result.id, None)
                     self.step()
         finally:
             if not self.dry_run:
                 invalidate()
-        return tally
+        return summary
 
-    def _all_that_comes(self) -> importing_nodes.Coming:
-        """Return what the archive has; what of it is left is taken out of that later."""
+    def _list_contents(self) -> Unstored:
+        """Return the contents of the archive. `run` removes skipped nodes and photos later."""
         types = {
             record["_id"]: str(record["metadata"].get("type"))
             for name in (SECTIONS, PHOTOS, NODES)
             for record in self.archive.records(name)
-            if record["_id"] not in self._without
+            if record["_id"] not in self._skipped_ids
         }
-        return importing_nodes.Coming(types, lambda: (record["_id"] for record in self.archive.records(REVISIONS)))
+        return Unstored(types, lambda: (record["_id"] for record in self.archive.records(REVISIONS)))
 
-    def _of(self, name: str) -> Arrivals:
+    def _import_file(self, name: str) -> Results:
         records = self.archive.records(name)
-        each: dict[str, Callable[[dict[str, Any]], Arrival]] = {
-            SECTIONS: partial(importing_nodes.node, dry_run=self.dry_run, coming=self._coming),
-            NODES: partial(importing_nodes.node, dry_run=self.dry_run, coming=self._coming),
-            REDIRECTS: partial(importing_nodes.redirect, dry_run=self.dry_run),
+        import_node = partial(importing_nodes.import_node, dry_run=self.dry_run, unstored=self._unstored)
+        importers: dict[str, Callable[[dict[str, Any]], ImportResult]] = {
+            SECTIONS: import_node,
+            NODES: import_node,
+            REDIRECTS: partial(importing_nodes.import_redirect, dry_run=self.dry_run),
             OLD_LINKS: self._old_link,
             SETTINGS: self._setting,
             PENDING: self._pending,
         }
         if name == REVISIONS:
-            return importing_nodes.revisions(self._wanted(records), dry_run=self.dry_run)
+            return importing_nodes.import_revisions(self._needed_revisions(records), dry_run=self.dry_run)
         if name == PHOTOS:
             return self._photos(records)
         if name == DISCUSSIONS:
             return self._discussions(records)
-        return map(each[name], records)
+        return map(importers[name], records)
 
-    def _wanted(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield those revisions that are the past of what comes, or is here already, as the archive has it."""
-        # All nonces of a site, as few objects as they can be: an export has the revisions of a node together.
+    def _needed_revisions(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the revisions in the histories of nodes and photos that are not skipped."""
+        # The nonces of a whole site are stored as one bytes object per node, to save memory. The lines of a node's revisions
+        # follow one another in an export, so each bytes object is split only once.
         past = {
             record["_id"]: b"".join(nonce.binary for nonce in record["history"] if isinstance(nonce, ObjectId))
             for name in (SECTIONS, PHOTOS, NODES)
             for record in self.archive.records(name)
-            if record["_id"] not in self._without and isinstance(record.get("history"), list)
+            if record["_id"] not in self._skipped_ids and isinstance(record.get("history"), list)
         }
         for node_id, revisions in groupby(records, itemgetter("node_id")):
             nonces = past.get(node_id, b"")
-            known = {nonces[at : at + 12] for at in range(0, len(nonces), 12)}
+            known = {nonces[start : start + 12] for start in range(0, len(nonces), 12)}
             yield from (revision for revision in revisions if revision["_id"].binary in known)
 
-    def _photos(self, records: Iterable[dict[str, Any]]) -> Arrivals:
-        """Yield what comes of photos. Those that are here in an earlier version follow when all pictures are stored, and one
-        whose picture is neither in the archive nor here is left."""
+    def _photos(self, records: Iterable[dict[str, Any]]) -> Results:
+        """Import photos and yield their results.
+
+        Earlier versions are replaced after all pictures are stored. A photo whose picture is neither in the archive nor stored
+        here is skipped.
+        """
         newer: set[ObjectId] = set()
-        come = {record["_id"] for record in self.archive.records(PHOTOS) if record["metadata"].get("type") == CONTENT}
+        content_ids = {
+            record["_id"] for record in self.archive.records(PHOTOS) if record["metadata"].get("type") == CONTENT
+        }
         for record in records:
-            if not importing_photos.shows_any(record, come):
-                yield importing_nodes.left(record, "the picture that it shows is not in the export")
+            if not importing_photos.has_shown_picture(record, content_ids):
+                yield importing_nodes.skip(record, "the picture that it shows is not in the export")
                 continue
-            arrival = importing_photos.photo(
-                record, self.archive.picture(record["_id"]), dry_run=self.dry_run, coming=self._coming
+            result = importing_photos.import_photo(
+                record, self.archive.picture(record["_id"]), dry_run=self.dry_run, unstored=self._unstored
             )
-            if arrival.outcome is Outcome.NEWER and not self.dry_run:
+            if result.outcome is Outcome.NEWER and not self.dry_run:
                 newer.add(record["_id"])
                 continue
-            if arrival.outcome is Outcome.SAME and self.reads_photos and not importing_photos.is_whole(record):
-                arrival = importing_nodes.left(record, "its bytes here are not those of the export")
-            yield arrival
+            if result.outcome is Outcome.SAME and self.reads_photos and not importing_photos.has_same_bytes(record):
+                result = importing_nodes.skip(record, "its bytes here are not those of the export")
+            yield result
         for record in self.archive.records(PHOTOS) if newer else ():
             if record["_id"] in newer:
-                yield importing_photos.photo(record, (), replace=True)
+                yield importing_photos.import_photo(record, (), replace=True)
 
-    def _old_link(self, record: dict[str, Any]) -> Arrival:
-        about = f"the old address {record.get('path')}"[:200]
+    def _old_link(self, record: dict[str, Any]) -> ImportResult:
+        label = f"the old address {record.get('path')}"[:200]
         try:
             is_new = old_links.import_link(record, dry_run=self.dry_run)
         except ValueError as error:
-            return Arrival(Outcome.LEFT, about, str(error))
-        return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
+            return ImportResult(Outcome.SKIPPED, label, str(error))
+        return ImportResult(Outcome.NEW if is_new else Outcome.SAME, label)
 
-    def _setting(self, record: dict[str, Any]) -> Arrival:
+    def _setting(self, record: dict[str, Any]) -> ImportResult:
         name = record["setting"]
         value = record.get("value")
-        about = f"the setting {name[:40]}"
-        usual = asdict(StoredSettings())
+        label = f"the setting {name[:40]}"
+        defaults = asdict(StoredSettings())
         present = asdict(stored_site.read().settings)
-        if name not in usual:
-            return Arrival(Outcome.LEFT, about, "this release has none of this name")
+        if name not in defaults:
+            return ImportResult(Outcome.SKIPPED, label, "this release has none of this name")
         if present[name] == value:
-            return Arrival(Outcome.SAME, about)
-        if present[name] != usual[name]:
-            return Arrival(Outcome.LEFT, about, "it is set to something else here")
+            return ImportResult(Outcome.SAME, label)
+        if present[name] != defaults[name]:
+            return ImportResult(Outcome.SKIPPED, label, "it is set to something else here")
         try:
-            said = str(value) if isinstance(value, ObjectId) else value
-            if SettingsForm.base_fields[name].clean(said) != value:
+            form_value = str(value) if isinstance(value, ObjectId) else value
+            if SettingsForm.base_fields[name].clean(form_value) != value:
                 raise ValidationError("it is not written as its form would write it")
             if not self.dry_run:
-                save_settings({name: value}, {name: usual[name]})
+                save_settings({name: value}, {name: defaults[name]})
         except (ValidationError, SettingsConflict, TooBusy, *MALFORMED) as error:
-            return Arrival(Outcome.LEFT, about, f"it cannot be stored: {error}")
-        return Arrival(Outcome.NEW, about)
+            return ImportResult(Outcome.SKIPPED, label, f"it cannot be stored: {error}")
+        return ImportResult(Outcome.NEW, label)
 
-    def _discussions(self, records: Iterable[dict[str, Any]]) -> Arrivals:
-        """Yield what comes of each discussion and of each of its comments, the comments of one discussion at a time."""
+    def _discussions(self, records: Iterable[dict[str, Any]]) -> Results:
+        """Import one discussion after another. Yield the results of each discussion and of its comments."""
         settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
-        begun = 0
+        count = 0
 
         def number(record: dict[str, Any]) -> int:
-            nonlocal begun
-            begun += "discussion" in record
-            return begun
+            nonlocal count
+            count += "discussion" in record
+            return count
 
-        for _number, rows in groupby(map(self._with_rights, records), number):
+        for _number, rows in groupby(map(self._check_moderator, records), number):
             yield from self._discussion(rows)
 
-    def _discussion(self, rows: Iterator[dict[str, Any]]) -> Arrivals:
+    def _discussion(self, rows: Iterator[dict[str, Any]]) -> Results:
         head = next(rows)
         target = Target.parse(str(head.get("discussion")))
-        about = f"the discussion {str(target)[:80]}"
-        if self.dry_run and about in self.told:
-            yield self.told[about]
+        label = f"the discussion {str(target)[:80]}"
+        if self.dry_run and label in self.skipped_before:
+            yield self.skipped_before[label]
             return
-        if not self._will_be_there(target):
-            yield Arrival(Outcome.LEFT, about, NOT_HERE)
+        if not self._will_exist(target):
+            yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion may be larger than memory, of which /tmp is a part in a container.
+        # A discussion may be larger than memory. In a container, /tmp may be in memory too, so the file is in VAR_DIR.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
-                here = transfer.read(target, _digests, addresses=addresses)
-                wanted = 0
+                stored = transfer.read(target, _digests, addresses=addresses)
+                new_rows = 0
                 for row in chain([head], rows):
                     lines.write(json.dumps(row).encode() + b"\n")
-                    wanted += _compared(target, row, here).outcome in (Outcome.NEW, Outcome.NEWER)
-                if wanted:
+                    new_rows += _compare(target, row, stored).outcome in (Outcome.NEW, Outcome.NEWER)
+                if new_rows:
                     lines.seek(0)
                     transfer.import_(lines, dry_run=self.dry_run)
             except (transfer.BrokenFile, CommentError, TypeError) as error:
-                yield Arrival(Outcome.LEFT, about, f"{type(error).__name__}: {error}")
+                yield ImportResult(Outcome.SKIPPED, label, f"{type(error).__name__}: {error}")
                 return
             lines.seek(0)
-            yield from (_compared(target, json.loads(line), here) for line in lines)
+            yield from (_compare(target, json.loads(line), stored) for line in lines)
 
-    def _will_be_there(self, target: Target) -> bool:
-        is_coming = ObjectId.is_valid(target.pk) and ObjectId(target.pk) in self._coming.types
-        return is_coming or _is_there(target)
+    def _will_exist(self, target: Target) -> bool:
+        is_unstored = ObjectId.is_valid(target.pk) and ObjectId(target.pk) in self._unstored.types
+        return is_unstored or _exists(target)
 
-    def _with_rights(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the line of a comment: that of a moderator only if the account that it names is one here."""
+    def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of a comment. It is a moderator's comment only if the named account is a moderator here."""
         user = row.get("user")
         is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
         return {**row, "moderator": is_moderator} if "moderator" in row else row
 
-    def _pending(self, record: dict[str, Any]) -> Arrival:
+    def _pending(self, record: dict[str, Any]) -> ImportResult:
         target = Target.parse(record["discussion"])
-        about = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
-        if not self._will_be_there(target):
-            return Arrival(Outcome.LEFT, about, NOT_HERE)
+        label = f"the comment that waits, {str(target)[:80]} {record.get('comment')}"[:200]
+        if not self._will_exist(target):
+            return ImportResult(Outcome.SKIPPED, label, NOT_HERE)
         try:
-            is_new = transfer.hold(self._with_rights(record), dry_run=self.dry_run)
+            is_new = transfer.hold(self._check_moderator(record), dry_run=self.dry_run)
         except (transfer.BrokenFile, CommentError, TypeError) as error:
-            return Arrival(Outcome.LEFT, about, str(error))
-        return Arrival(Outcome.NEW if is_new else Outcome.SAME, about)
+            return ImportResult(Outcome.SKIPPED, label, str(error))
+        return ImportResult(Outcome.NEW if is_new else Outcome.SAME, label)
 
 
-def _compared(target: Target, row: dict[str, Any], here: dict[str, bytes]) -> Arrival:
-    """Return what is to come of a line of a discussion: of itself, or of a comment."""
+def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> ImportResult:
+    """Return the result of importing a row of a discussion, which is its head or a comment."""
     slug = str(row.get("comment", ""))
-    about = f"{str(target)[:80]} {slug}".strip()[:200]
-    stored = here.get(slug)
-    if stored == _digest(row):
-        return Arrival(Outcome.SAME, about)
+    label = f"{str(target)[:80]} {slug}".strip()[:200]
+    digest = digests.get(slug)
+    if digest == _digest(row):
+        return ImportResult(Outcome.SAME, label)
     if "discussion" in row:
         if row.get("open"):
-            return Arrival(Outcome.LEFT, f"the discussion {about}", "it was closed here")
-        return Arrival(Outcome.NEWER, about)
-    return Arrival(Outcome.NEW, about) if stored is None else Arrival(Outcome.LEFT, f"the comment {about}", CHANGED)
+            return ImportResult(Outcome.SKIPPED, f"the discussion {label}", "it was closed here")
+        return ImportResult(Outcome.NEWER, label)
+    if digest is None:
+        return ImportResult(Outcome.NEW, label)
+    return ImportResult(Outcome.SKIPPED, f"the comment {label}", CHANGED)
 
 
 def _digests(rows: transfer.Rows) -> dict[str, bytes]:
-    """Return what tells whether a comment is as it is elsewhere, by slug, and of the discussion itself under ""."""
+    """Return the digests of comments by slug, and the digest of the discussion itself under ""."""
     return {row.get("comment", ""): _digest(row) for row in rows}
 
 
 def _digest(row: dict[str, Any]) -> bytes:
-    """Return a hash of a row, but for "moderator": accounts may be made, and get rights, after the comments came."""
-    said = {name: value for name, value in row.items() if name != "moderator"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
+    """Return a hash of a row without "moderator", because accounts may be created or become moderators after the import."""
+    hashed = {name: value for name, value in row.items() if name != "moderator"}
+    return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).digest()
 
 
-def _is_there(target: Target) -> bool:
+def _exists(target: Target) -> bool:
     if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
         return True
-    return ObjectId.is_valid(target.pk) and exported.is_there(ObjectId(target.pk))
+    return ObjectId.is_valid(target.pk) and exported.exists(ObjectId(target.pk))

@@ -1,7 +1,7 @@
-"""Nodes that come from an export, with the ids and nonces that they have there.
+"""The import of nodes, with the ids and nonces that they have in the export.
 
-What is here already is only replaced where the export knows its version as an earlier one, by a compare-and-set on that
-version. What was changed here since is left as it is, and told.
+A stored node is replaced only if the export's history contains its version, with a compare-and-set on that version. A node
+that was changed here since is skipped and reported.
 """
 
 import dataclasses
@@ -36,43 +36,46 @@ from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
 
-# Revisions that one command stores: each has a whole text.
+# Revisions stored with one command. Each contains a whole text.
 BATCH = 20
-REFUSED = "the database refuses it: it is not what its collection holds"
+DATABASE_REFUSED = "the database refuses it: it is not what its collection holds"
 
 
-# What all nodes have, and forms bound; dates that are shown in the site's time zone.
+# Fields of all nodes that forms limit, and dates that are shown in the site's time zone.
 _COMMON = frozenset({"title", "slug", "summary", "created", "updated", "published", "expires"})
 _DATES = ("created", "updated", "published", "expires")
 
 
 class Outcome(StrEnum):
-    """What becomes of a document of an export."""
+    """The outcome of importing a document. The values are the words of the report."""
 
     NEW = "new"
     NEWER = "newer than here"
     SAME = "the same here"
-    LEFT = "left as they are"
+    SKIPPED = "left as they are"
 
 
 @dataclass(frozen=True)
-class Arrival:
-    """What becomes, or would become, of a document: `why` it is left, of which node or photo it is, and what is written `over`
-    with it."""
+class ImportResult:
+    """The result of importing a document, or of a dry run.
+
+    `label`: a description of the document. `reason`: why it was skipped. `id`: the id of its node or photo.
+    `replaced`: a description of the earlier version that it replaces.
+    """
 
     outcome: Outcome
-    about: str = ""
-    why: str = ""
+    label: str = ""
+    reason: str = ""
     id: ObjectId | None = None
-    over: str = ""
+    replaced: str = ""
 
 
 class Refused(NodeError):
-    """The document cannot be stored here; the message says why."""
+    """The document cannot be stored here. The message contains the reason."""
 
 
 @dataclass
-class Coming:
+class Unstored:
     """Contents of an export that a dry run doesn't store: the `types` of nodes and photos by id, and the ids of revisions."""
 
     types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
@@ -80,103 +83,108 @@ class Coming:
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """The ids of revisions, read only if needed because that takes long."""
+        """Return the ids of revisions. They are read only if needed, because that takes long."""
         return frozenset(self.read_revisions())
 
 
-def node(record: Mapping[str, Any], *, dry_run: bool = False, coming: Coming | None = None) -> Arrival:
-    """Store a node of an export, whose sections and revisions are here; with `dry_run` only say what would come of it, if what
-    is `coming` were stored."""
-    coming = coming or Coming()
+def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: Unstored | None = None) -> ImportResult:
+    """Store a node of an export. Its sections and revisions must be stored already.
+
+    With `dry_run`, only return the result that the import would have if `unstored` were stored.
+    """
+    unstored = unstored or Unstored()
     try:
         stored = database()[NODES].find_one({"_id": record["_id"]})
-        arrival = compared(record, stored, NODES)
-        if arrival.outcome not in (Outcome.NEW, Outcome.NEWER):
-            return arrival
+        result = compare(record, stored, NODES)
+        if result.outcome not in (Outcome.NEW, Outcome.NEWER):
+            return result
         check_fields(record)
-        _check(record, coming)
+        _check(record, unstored)
         if dry_run:
             if stored is not None:
-                check_past(record, coming)
-            return arrival
-        _insert(_whole(record)) if stored is None else _replace(stored, _whole(record))
-        return arrival
+                check_history(record, unstored)
+            return result
+        if stored is None:
+            _insert(_with_derived(record))
+        else:
+            _replace(stored, _with_derived(record))
+        return result
     except (NodeError, DuplicateKeyError, WriteError, *MALFORMED) as error:
-        return left(record, reason(error))
+        return skip(record, explain(error))
 
 
-def compared(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> Arrival:
-    """Return what is to become of a node or photo, of which `stored` is here. Raises what a malformed document raises."""
-    name = about(record)
-    said = {k: v for k, v in record.items() if k not in ("history", "sha256")}
+def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> ImportResult:
+    """Return the result of importing a node or photo over the `stored` one. Raises one of MALFORMED for malformed documents."""
+    label = describe(record)
+    exported_fields = {k: v for k, v in record.items() if k not in ("history", "sha256")}
     if stored is None:
         if database()[TRASH].find_one({"_id": record["_id"]}, {"_id": 1}):
-            return left(record, "it is in the trash here")
+            return skip(record, "it is in the trash here")
         place = {f"metadata.{field}": record["metadata"][field] for field in ("parent_id", "slug")}
         if database()[collection].find_one({**place, "_id": {"$ne": record["_id"]}}, {"_id": 1}):
-            return left(record, "something else has its address here")
-        return Arrival(Outcome.NEW, name)
-    if exported.as_exported(stored) == said:
-        return Arrival(Outcome.SAME, name)
+            return skip(record, "something else has its address here")
+        return ImportResult(Outcome.NEW, label)
+    if exported.as_exported(stored) == exported_fields:
+        return ImportResult(Outcome.SAME, label)
     known = {record["metadata"]["nonce"], *record["history"]}
     present = {stored["metadata"]["nonce"], stored.get("draft", {}).get("nonce", record["metadata"]["nonce"])}
     if not present <= known:
-        return left(record, "it was changed here since")
-    if (record["metadata"]["nonce"], _draft(record)) == (stored["metadata"]["nonce"], _draft(stored)):
-        # Of what takes no nonce it is not known where it was changed last.
-        return left(record, "it is the same version with other tags, in another order or the like")
+        return skip(record, "it was changed here since")
+    if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
+        # Changes that don't set a nonce, such as tags and order, don't show which site made the last one.
+        return skip(record, "it is the same version with other tags, in another order or the like")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
-        return left(record, "its tags were changed here since")
+        return skip(record, "its tags were changed here since")
     if _was_discarded(record, stored):
-        return left(record, "its draft was discarded here")
+        return skip(record, "its draft was discarded here")
     address = tree.current().url(stored["metadata"]["parent_id"], stored["metadata"]["slug"])
-    return Arrival(Outcome.NEWER, name, id=record["_id"], over=f"{about(stored)} at {address}")
+    return ImportResult(Outcome.NEWER, label, id=record["_id"], replaced=f"{describe(stored)} at {address}")
 
 
 def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Return whether the draft of a record is the one that was discarded here, or one from before it."""
-    gone = stored.get("discarded")
-    if gone is None or "draft" in stored or "draft" not in record:
+    """Return whether the draft of a record is the draft that was discarded here, or an earlier one."""
+    discarded = stored.get("discarded")
+    if discarded is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    # Nonces begin with their second: what was begun elsewhere after it is another draft.
-    sent = record["draft"]["nonce"]
-    return bool(sent == gone or (is_same_version and gone not in record["history"] and sent < gone))
+    # Nonces begin with their time in seconds, so a draft that was begun elsewhere later has a greater nonce.
+    nonce = record["draft"]["nonce"]
+    return bool(nonce == discarded or (is_same_version and discarded not in record["history"] and nonce < discarded))
 
 
-def check_past(record: Mapping[str, Any], coming: Coming | None = None) -> None:
-    """Raise Refused for a version that is to be written over another, and is in no history: the next editor could not merge."""
-    saved = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
-    is_coming = coming is not None and saved["_id"] in coming.revisions
-    if not is_coming and database()[REVISIONS].find_one(saved, {"_id": 1}) is None:
+def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
+    """Raise Refused for a replacing version without a revision, because the next editor could not merge with it."""
+    revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
+    is_unstored = unstored is not None and revision["_id"] in unstored.revisions
+    if not is_unstored and database()[REVISIONS].find_one(revision, {"_id": 1}) is None:
         raise Refused("its present version is not in its history")
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags with which the present version was saved: tagging alone takes no nonce."""
-    saved = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
-    return (database()[REVISIONS].find_one(saved, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
+    """Return the tags with which the present version was saved. Changing only tags doesn't set a new nonce."""
+    revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
+    return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 
 
-def about(record: Mapping[str, Any]) -> str:
-    """Return how a node or photo is named to an operator."""
+def describe(record: Mapping[str, Any]) -> str:
+    """Return the title, or the slug, and the id of a node or photo, for an operator."""
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title = "".join(c if c.isprintable() else " " for c in str(metadata.get("title", metadata.get("slug")))[:80])
     return f"“{title}” ({str(record.get('_id'))[:40]})"
 
 
-def left(record: Mapping[str, Any], why: str) -> Arrival:
-    """Return that a node or photo is left."""
-    return Arrival(Outcome.LEFT, about(record), why, record.get("_id"))
+def skip(record: Mapping[str, Any], reason: str) -> ImportResult:
+    """Return the result of a node or photo that is skipped."""
+    return ImportResult(Outcome.SKIPPED, describe(record), reason, record.get("_id"))
 
 
-def reason(error: Exception) -> str:
-    """Return in a sentence why a document cannot be stored."""
+def explain(error: Exception) -> str:
+    """Return the reason why a document cannot be stored, in words."""
     if isinstance(error, DuplicateKeyError):
         return "something else has its address here"
     if isinstance(error, WriteError):
-        return REFUSED
+        return DATABASE_REFUSED
     if isinstance(error, FieldRefused):
         return f"{error.path}: {error}"
     if isinstance(error, NodeError):
@@ -184,61 +192,67 @@ def reason(error: Exception) -> str:
     return f"it is malformed ({type(error).__name__}: {error})"
 
 
-def revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[Arrival]:
-    """Store those revisions that are not here, many by one command; yield what came, or would come, of each."""
+def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[ImportResult]:
+    """Store the missing revisions in batches. Yield the result of each revision."""
     for batch in batched(records, BATCH):
         documents = {record["_id"]: dict(record) for record in batch}
-        of = {"$in": list({one["node_id"] for one in batch})}
-        found = database()[REVISIONS].find({"_id": {"$in": list(documents)}, "node_id": of})
-        stored = {one["_id"]: one for one in found}
-        come = {id: _fixed(f"revision {id}", one, stored.get(id)) for id, one in documents.items()}
-        missing = [one for id, one in documents.items() if come[id].outcome is Outcome.NEW]
-        yield from (come | ({} if dry_run else _refused(missing))).values()
+        node_ids = list({record["node_id"] for record in batch})
+        cursor = database()[REVISIONS].find({"_id": {"$in": list(documents)}, "node_id": {"$in": node_ids}})
+        stored = {revision["_id"]: revision for revision in cursor}
+        results = {
+            id: _compare_immutable(f"revision {id}", document, stored.get(id)) for id, document in documents.items()
+        }
+        missing = [document for id, document in documents.items() if results[id].outcome is Outcome.NEW]
+        yield from (results | ({} if dry_run else _insert_revisions(missing))).values()
 
 
-def _refused(missing: list[Document]) -> dict[ObjectId, Arrival]:
-    """Store some revisions; return those that were refused."""
+def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
+    """Store some revisions. Return the results of those that the database refused, by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
     except BulkWriteError as error:
-        left = [missing[one["index"]]["_id"] for one in non_duplicate_errors(error)]
-        return {id: Arrival(Outcome.LEFT, f"revision {id}", REFUSED) for id in left}
+        refused_ids = [missing[failure["index"]]["_id"] for failure in non_duplicate_errors(error)]
+        return {id: ImportResult(Outcome.SKIPPED, f"revision {id}", DATABASE_REFUSED) for id in refused_ids}
     return {}
 
 
-def redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Arrival:
-    """Store where a node stood before, unless that address is known here already."""
-    about = f"the former address {_address(record['_id'])}"[:200]
+def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
+    """Store a former address of a node, unless the address is already known here."""
+    label = f"the former address {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # When it was kept, and that the node was deleted since, make it no other.
+        # The redirect is the same even if its time differs, or if the node was deleted since.
         is_same = stored["node_id"] == record["node_id"]
-        return Arrival(Outcome.SAME, about) if is_same else Arrival(Outcome.LEFT, about, "it leads elsewhere here")
+        if is_same:
+            return ImportResult(Outcome.SAME, label)
+        return ImportResult(Outcome.SKIPPED, label, "it leads elsewhere here")
     if not dry_run:
         try:
             database()[REDIRECTS].insert_one(dict(record))
         except WriteError as error:
-            return Arrival(Outcome.LEFT, about, reason(error))
-    return Arrival(Outcome.NEW, about)
+            return ImportResult(Outcome.SKIPPED, label, explain(error))
+    return ImportResult(Outcome.NEW, label)
 
 
-def _address(place: Mapping[str, Any]) -> str:
-    """Return a place as an address, or, if its section is not here, as slug and section."""
+def _format_place(place: Mapping[str, Any]) -> str:
+    """Return a place as an address. If its section is not here, return its slug and the id of the section."""
     parent_id = place.get("parent_id")
     slug = str(place.get("slug"))
     is_known = parent_id is None or isinstance(parent_id, ObjectId)
     return (tree.current().url(parent_id, slug) if is_known else "") or f"{slug!r} in {parent_id}"
 
 
-def _fixed(about: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Arrival:
-    """Return what becomes of what is never changed."""
+def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> ImportResult:
+    """Return the result of importing a document that is never changed after its creation."""
     if stored is None:
-        return Arrival(Outcome.NEW, about)
-    return Arrival(Outcome.SAME, about) if stored == record else Arrival(Outcome.LEFT, about, "it is another here")
+        return ImportResult(Outcome.NEW, label)
+    if stored == record:
+        return ImportResult(Outcome.SAME, label)
+    return ImportResult(Outcome.SKIPPED, label, "it is another here")
 
 
-def _check(record: Mapping[str, Any], coming: Coming) -> None:
-    """Raise NodeError for a node that no editor could have made here."""
+def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
+    """Raise NodeError for a node that no editor could have created here."""
     metadata = record["metadata"]
     if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
         raise Refused(f"it has a field {min(unknown)!r}")
@@ -246,30 +260,30 @@ def _check(record: Mapping[str, Any], coming: Coming) -> None:
         raise Refused("its id is none, or that of a photo")
     if content.get(metadata["type"]).is_file:
         raise Refused(_("A photo begins with its file: upload one."))
-    check_place(metadata["parent_id"], metadata["type"], coming.types)
+    check_place(metadata["parent_id"], metadata["type"], unstored.types)
     slugs.check(metadata["slug"], metadata["parent_id"])
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
-    """Raise NodeError for a node or photo, or a draft of it, with a field that no editor could have saved so."""
+    """Raise NodeError for a node or photo, or its draft, with a value that no editor could have saved."""
     metadata = record["metadata"]
-    for said in (metadata, upgrading.draft_metadata(record)) if "draft" in record else (metadata,):
-        present = writable(said)
+    for version in (metadata, upgrading.draft_metadata(record)) if "draft" in record else (metadata,):
+        present = writable(version)
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", _("The field does not take this value."))
-        # What a type had in a former release is kept, and read by nothing.
-        given = declared_fields.keep_declared(said["type"], merging.fields(present))
-        cleaned = normalized(given, said["type"])
-        # What an upgrader makes is written as it is.
-        wrong = [path for path in given if present is said and given[path] != cleaned[path]]
-        wrong += ["tags"] if sorted(said["tags"]) != sorted(unique(said["tags"])) else []
-        check_tags(said["tags"])
-        wrong += [name for name in _DATES if name in said and not _is_shown(said[name])]
+        # Fields that the type had in a former release are stored unchecked, because nothing reads them.
+        fields = declared_fields.keep_declared(version["type"], merging.fields(present))
+        cleaned = normalized(fields, version["type"])
+        # Values of an upgrader are stored as they are, so they are not compared with their normalized form.
+        wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
+        wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
+        check_tags(version["tags"])
+        wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), _("The field does not take this value."))
-        common = [(name, Metadata._meta.get_field(name), said[name]) for name in _COMMON & said.keys()]
-        if (said["author"] or {}).get("name"):
-            common.append(("author", Byline._meta.get_field("name"), said["author"]["name"]))
+        common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
+        if (version["author"] or {}).get("name"):
+            common.append(("author", Byline._meta.get_field("name"), version["author"]["name"]))
         for name, field, value in common:
             try:
                 values.cleaned(field, value)
@@ -278,70 +292,70 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def _is_shown(moment: Any) -> bool:
-    """Return whether a moment has a date in every time zone, or is none at all."""
+    """Return whether a moment has a date in every time zone. Also accept None and NEVER."""
     return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 
-def _whole(record: Mapping[str, Any]) -> Document:
-    """Return a node as it is stored, with what is worked out of it."""
-    whole = {name: value for name, value in record.items() if name != "history"}
-    whole["derived"] = derived.derive(writable(record["metadata"]))
-    if "draft" in whole:
-        said = drafts.with_draft(whole)
-        whole["draft"] = {**whole["draft"], **derived.references(said)}
-        if whole["draft"].get("due"):
-            whole["draft"]["derived"] = derived.derive_for_readers(said)
-    return whole
+def _with_derived(record: Mapping[str, Any]) -> Document:
+    """Return a node as it is stored, with its derived fields."""
+    document = {name: value for name, value in record.items() if name != "history"}
+    document["derived"] = derived.derive(writable(record["metadata"]))
+    if "draft" in document:
+        drafted = drafts.with_draft(document)
+        document["draft"] = {**document["draft"], **derived.references(drafted)}
+        if document["draft"].get("due"):
+            document["draft"]["derived"] = derived.derive_for_readers(drafted)
+    return document
 
 
-def _insert(whole: Document) -> None:
-    database()[NODES].insert_one(whole)
-    _tell(whole)
+def _insert(document: Document) -> None:
+    database()[NODES].insert_one(document)
+    _invalidate_tree(document)
 
 
-def _replace(stored: Document, whole: Document) -> None:
-    """Write a node over the earlier version that is stored. Raises Refused if it was changed in between, InvalidPlace."""
-    check_past(whole)
+def _replace(stored: Document, document: Document) -> None:
+    """Replace the stored earlier version of a node. Raises Refused if it was changed meanwhile, and InvalidPlace."""
+    check_history(document)
     seen = Expected.of(stored)
-    metadata = whole["metadata"]
-    unchanged = {**seen.as_filter(), "metadata.tags": stored["metadata"]["tags"], "draft.nonce": _draft(stored)}
-    update = _update(stored, whole)
+    metadata = document["metadata"]
+    unchanged = {**seen.as_filter(), "metadata.tags": stored["metadata"]["tags"], "draft.nonce": _draft_nonce(stored)}
+    update = _update(stored, document)
 
-    def work(session: ClientSession | None = None) -> bool:
+    def write(session: ClientSession | None = None) -> bool:
         return bool(database()[NODES].update_one(unchanged, update, session=session).matched_count)
 
     def move(session: ClientSession) -> bool:
-        return count_move(seen_tree, session) and work(session)
+        return count_move(seen_tree, session) and write(session)
 
     if content.get(metadata["type"]).is_section and metadata["parent_id"] != seen.parent_id:
         seen_tree = stored_site.read().tree
         check_ancestors(seen.id, metadata["parent_id"])
         is_done = transaction(move)
     else:
-        is_done = work()
+        is_done = write()
     if not is_done:
         raise Refused("it was changed here since")
-    _tell(whole)
+    _invalidate_tree(document)
 
 
-def _update(stored: Mapping[str, Any], whole: Mapping[str, Any]) -> Document:
-    """Return the update that makes of a stored node another version; its comments, which are in the same document, stay."""
-    written = {f"metadata.{name}": value for name, value in whole["metadata"].items()}
-    gone = {f"metadata.{name}": "" for name in stored["metadata"].keys() - whole["metadata"].keys()}
+def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
+    """Return the update that replaces a stored node by another version. Comments in the same document are kept."""
+    changes = {f"metadata.{name}": value for name, value in document["metadata"].items()}
+    removed = {f"metadata.{name}": "" for name in stored["metadata"].keys() - document["metadata"].keys()}
     for name in ("draft", "discarded", "position", "derived"):
-        if name in whole:
-            written[name] = whole[name]
+        if name in document:
+            changes[name] = document[name]
         elif name in stored:
-            gone[name] = ""
-    return {"$set": written, "$unset": gone} if gone else {"$set": written}
+            removed[name] = ""
+    return {"$set": changes, "$unset": removed} if removed else {"$set": changes}
 
 
-def _tell(whole: Mapping[str, Any]) -> None:
-    """What stands in a section is looked for in the tree: it is read anew under another version."""
-    if content.get(whole["metadata"]["type"]).is_section:
+def _invalidate_tree(document: Mapping[str, Any]) -> None:
+    """If the node is a section, set a new version of the site, so that processes read the tree of sections again."""
+    if content.get(document["metadata"]["type"]).is_section:
         invalidate()
 
 
-def _draft(document: Mapping[str, Any]) -> ObjectId | None:
+def _draft_nonce(document: Mapping[str, Any]) -> ObjectId | None:
     nonce: ObjectId | None = document.get("draft", {}).get("nonce")
     return nonce

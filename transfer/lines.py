@@ -1,4 +1,4 @@
-"""A document as one line of canonical extended JSON. No values are taken but those that nodes and comments hold."""
+"""Documents as lines of canonical extended JSON. Only types of values that nodes and comments contain are accepted."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,36 +8,39 @@ from bson import Decimal128, ObjectId, json_util
 from bson.errors import BSONError
 from bson.int64 import Int64
 
-_WRITTEN = json_util.CANONICAL_JSON_OPTIONS
-_READ = _WRITTEN.with_options(tz_aware=True, tzinfo=UTC)
-# The server's own bounds, of bytes and of documents in documents.
+_WRITE_OPTIONS = json_util.CANONICAL_JSON_OPTIONS
+_READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
+# MongoDB's own limits: bytes of a document, and levels of nested documents.
 LARGEST = 16 << 20
 DEEPEST = 90
-# Each value beyond the first has one of these signs before it. A document of LARGEST has room for at most 2,600,000 of them,
-# one of a site for a few, but for what its texts have; read, a value takes up to forty times the memory of its sign.
+# Each value except the first follows one of these characters. A document of LARGEST bytes can contain up to 2,600,000 of them.
+# A real document contains few, apart from those in its texts. A decoded value needs up to forty times the memory of its
+# character.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
-# These alone, none made of them: code is a str too.
+# The accepted types. Subclasses are refused, because bson.Code is a subclass of str.
 _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal128, type(None)})
 
 
 class BadLine(Exception):
-    """The line is no document that an export holds."""
+    """The line is not a document that an export contains."""
 
 
-def encoded(record: dict[str, Any]) -> bytes:
+def encode(record: dict[str, Any]) -> bytes:
     """Return a document as a line."""
-    return json_util.dumps(record, json_options=_WRITTEN, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return (
+        json_util.dumps(record, json_options=_WRITE_OPTIONS, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    )
 
 
-def decoded(line: bytes) -> dict[str, Any]:
+def decode(line: bytes) -> dict[str, Any]:
     """Return the document of a line. Raises BadLine."""
     if sum(map(line.count, _SIGNS)) > MOST_SIGNS:
         raise BadLine("it has too many values")
     try:
-        record = json_util.loads(line.decode(), json_options=_READ)
+        record = json_util.loads(line.decode(), json_options=_READ_OPTIONS)
         _check(record)
-        # What else no document can hold: numbers of more than eight bytes, halves of characters.
+        # Encoding also refuses numbers of more than eight bytes and lone surrogates.
         if len(bson.encode(record)) > LARGEST:
             raise ValueError("it is too large")
     except (ValueError, TypeError, OverflowError, RecursionError, BSONError) as error:
@@ -48,7 +51,7 @@ def decoded(line: bytes) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int = 0) -> None:
-    """Raise TypeError for a value, ValueError for the name of a field or a depth, that no document of the site has."""
+    """Raise TypeError for a type, and ValueError for a field name or a depth, that no document of the site has."""
     if depth > DEEPEST:
         raise ValueError("its parts stand too deep in each other")
     if isinstance(value, dict):

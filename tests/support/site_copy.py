@@ -27,7 +27,7 @@ from tests.support.comments.making import ANN, imported, new
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import document, gallery, replace, upload
 from transfer.archive import FILES, MANIFEST, Archive
-from transfer.lines import decoded, encoded
+from transfer.lines import decode, encode
 
 LAYOUTS = ("embedded", "documents", "buckets")
 ADDRESS = "commenter@example.org"
@@ -100,7 +100,7 @@ def empty() -> None:
 
 def read(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the documents of an archive by file, sorted by text, because the order of queued comments doesn't matter."""
-    with Archive.opened(path) as archive:
+    with Archive.open(path) as archive:
         archive.check()
         return {name: sorted(archive.records(name), key=str) for name in FILES}
 
@@ -127,8 +127,8 @@ def change_records(path: Path, name: str, change: Callable[[list[dict[str, Any]]
     """Let `change` modify the list of documents in a file of an export, and update the manifest."""
 
     def rewrite(data: bytes) -> bytes:
-        records = [decoded(line) for line in data.splitlines()]
+        records = [decode(line) for line in data.splitlines()]
         change(records)
-        return b"".join(map(encoded, records))
+        return b"".join(map(encode, records))
 
     change_file_and_manifest(path, name, rewrite)

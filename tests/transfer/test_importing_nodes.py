@@ -18,9 +18,9 @@ from reader.page_cache import storage
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import gallery, upload
 from transfer import exported, importing_nodes, importing_photos
-from transfer.exported import Part
+from transfer.exported import Selection
 from transfer.importing_nodes import Outcome
-from transfer.lines import BadLine, decoded, encoded
+from transfer.lines import BadLine, decode, encode
 
 PAGES = ("/", "/news", "/news/post", "/tag/a", "/lakes", "/lakes/lake", "/search?q=lake", "/sitemap.xml")
 PAGES += ("/feed/atom", "/news/archive", "/api/v1/nodes", "/api/v1/nodes?type=photo", "/api/v1/tags")
@@ -57,9 +57,9 @@ def site(mongo):
     photo = upload(lakes, pictures.jpeg(), slug="lake", tags=("a",))
     post = build.node("blog-entry", "post", parent=news, text=f"A lake ![it](photo:{photo})", tags=("a",))
     drafts.save_draft(build.EDITOR, post, build.nonce(post), {"title": "Drafted"}, TagChange.between("a", "b"))
-    records = [one for one in exported.leaves(Part()) if one["_id"] == post]
-    records += [one | {"sha256": one["metadata"]["detail"]["sha256"]} for one in exported.photos(Part())]
-    pieces = list(importing_photos.pieces(photo))
+    records = [one for one in exported.leaves(Selection()) if one["_id"] == post]
+    records += [one | {"sha256": one["metadata"]["detail"]["sha256"]} for one in exported.photos(Selection())]
+    pieces = list(importing_photos.read_pieces(photo))
 
     def clear():
         for record in records:
@@ -83,8 +83,8 @@ def changed(record: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[s
 
 def arrive(record, pieces, **options):
     if "uploadDate" in record:
-        return importing_photos.photo(record, pieces, **options)
-    return importing_nodes.node(record, **options)
+        return importing_photos.import_photo(record, pieces, **options)
+    return importing_nodes.import_node(record, **options)
 
 
 def answers(client) -> dict[str, int]:
@@ -130,7 +130,7 @@ def test_a_field_that_no_form_takes_is_named_before_anything_is_stored(site, num
     clear()
     record = changed(records[number], ("metadata", *path.split(".")), value)
     arrival = arrive(record, pieces, dry_run=True)
-    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, path), arrival.why
+    assert (arrival.outcome, arrival.reason.partition(": ")[0]) == (Outcome.SKIPPED, path), arrival.reason
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_what_is_said_of_a_picture_is_what_was_read_from_it(site, name, value):
     clear()
     record = changed(records[1], ("metadata", "detail", name), value)
     arrival = arrive(record, pieces)
-    assert (arrival.outcome, arrival.why.partition(": ")[0]) == (Outcome.LEFT, f"detail.{name}"), arrival.why
+    assert (arrival.outcome, arrival.reason.partition(": ")[0]) == (Outcome.SKIPPED, f"detail.{name}"), arrival.reason
     assert database()["cms.assets.files"].find_one({"_id": record["_id"]}) is None
 
 
 def exported_page(page):
-    return next(one for one in exported.leaves(Part()) if one["_id"] == page)
+    return next(one for one in exported.leaves(Selection()) if one["_id"] == page)
 
 
 def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_comes(mongo):
@@ -158,15 +158,15 @@ def test_a_draft_that_was_discarded_here_does_not_come_back_and_a_later_one_come
     late = exported_page(page)
     drafts.discard_draft(page, second)
     for record in (early, late):
-        assert importing_nodes.node(record).why == "its draft was discarded here"
+        assert importing_nodes.import_node(record).reason == "its draft was discarded here"
     drafts.save_draft(build.EDITOR, page, build.nonce(page), {"title": "Three"})
     later = exported_page(page)
     # As it is where that draft was not made.
     mongo["cms.nodes"].update_one({"_id": page}, {"$unset": {"draft": ""}})
     # Nor has one ever been there that was discarded here.
     elsewhere = later | {"history": [nonce for nonce in later["history"] if nonce != second]}
-    assert importing_nodes.node(elsewhere, dry_run=True).outcome is Outcome.NEWER
-    assert importing_nodes.node(later).outcome is Outcome.NEWER
+    assert importing_nodes.import_node(elsewhere, dry_run=True).outcome is Outcome.NEWER
+    assert importing_nodes.import_node(later).outcome is Outcome.NEWER
     assert mongo["cms.nodes"].find_one({"_id": page})["draft"]["metadata"]["title"] == "Three"
 
 
@@ -174,24 +174,28 @@ def test_what_no_version_tells_is_left_and_blamed_on_nobody(mongo):
     page = build.node(tags=("a",))
     record = exported_page(page)
     editing.change_tags(page, TagChange(added=frozenset({"b"})))
-    assert importing_nodes.node(record).why == "it is the same version with other tags, in another order or the like"
+    assert (
+        importing_nodes.import_node(record).reason
+        == "it is the same version with other tags, in another order or the like"
+    )
     build.save(page, build.nonce(page), title="Ours")
-    assert importing_nodes.node(record).why == "it was changed here since"
+    assert importing_nodes.import_node(record).reason == "it was changed here since"
 
 
 def test_a_former_address_is_told_as_one_and_is_the_same_when_its_node_was_deleted_there(mongo):
     post = build.node("blog-entry", "post", parent=build.node("blog", "news"))
     build.save(post, build.nonce(post), slug="moved")
-    [record] = exported.redirects(Part(), frozenset({post}))
+    [record] = exported.redirects(Selection(), frozenset({post}))
     for said in (record, record | {"deleted_at": build.PAST}):
-        assert importing_nodes.redirect(said).outcome is Outcome.SAME
-    other = importing_nodes.redirect(record | {"node_id": ObjectId()})
-    assert (other.about, other.why) == ("the former address /news/post", "it leads elsewhere here")
+        assert importing_nodes.import_redirect(said).outcome is Outcome.SAME
+    other = importing_nodes.import_redirect(record | {"node_id": ObjectId()})
+    assert (other.label, other.reason) == ("the former address /news/post", "it leads elsewhere here")
     place = {"parent_id": ObjectId(), "slug": "post"}
     assert (
-        importing_nodes.redirect(record | {"_id": place}).about == f"the former address 'post' in {place['parent_id']}"
+        importing_nodes.import_redirect(record | {"_id": place}).label
+        == f"the former address 'post' in {place['parent_id']}"
     )
-    assert importing_nodes.redirect(record | {"_id": place}).outcome is Outcome.SAME
+    assert importing_nodes.import_redirect(record | {"_id": place}).outcome is Outcome.SAME
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -202,10 +206,10 @@ def test_whatever_one_field_says_it_is_left_or_no_page_fails(site, client, data)
     record = data.draw(st.sampled_from(records))
     path = data.draw(st.sampled_from([path for path in paths(record) if path != ("_id",)]))
     try:
-        record = decoded(encoded(changed(record, path, data.draw(VALUES))))
+        record = decode(encode(changed(record, path, data.draw(VALUES))))
     except BadLine:
         return
     client.raise_request_exception = False
-    if arrive(record, pieces).outcome is not Outcome.LEFT:
+    if arrive(record, pieces).outcome is not Outcome.SKIPPED:
         broken = {page: code for page, code in answers(client).items() if code >= 500}
         assert broken == {}, (path, record)

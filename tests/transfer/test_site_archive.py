@@ -11,8 +11,8 @@ from bson import ObjectId
 
 from tests.support.site_copy import change_file, change_file_and_manifest
 from transfer import lines
-from transfer.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, BadArchive, Writer
-from transfer.lines import MOST_SIGNS, BadLine, decoded, encoded
+from transfer.archive import FILES, MANIFEST, NODES, PHOTOS, REVISIONS, Archive, ArchiveWriter, BadArchive
+from transfer.lines import MOST_SIGNS, BadLine, decode, encode
 
 PHOTO = ObjectId("6565f1e2a3b4c5d6e7f80910")
 PICTURE = f"photos/{PHOTO}"
@@ -20,7 +20,7 @@ PICTURE = f"photos/{PHOTO}"
 
 def written(path):
     """Write an export of one page and one photo."""
-    return finished(Writer(path), path)
+    return finished(ArchiveWriter(path), path)
 
 
 def finished(writer, path):
@@ -30,7 +30,7 @@ def finished(writer, path):
     for name in FILES:
         with writer.lines(name) as file:
             for record in {NODES: [node], PHOTOS: [photo]}.get(name, []):
-                file.add(encoded(record))
+                file.add(encode(record))
     writer.finish("2026-01-01T00:00:00+00:00", {})
     return path
 
@@ -38,7 +38,7 @@ def finished(writer, path):
 @pytest.mark.parametrize("name", ["export", "export.zip"])
 def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name):
     path = written(tmp_path / name)
-    with Archive.opened(path) as archive:
+    with Archive.open(path) as archive:
         archive.check()
         assert [one["metadata"] for one in archive.records(NODES)] == [{"title": "Lake", "rank": 1.5}]
         assert b"".join(archive.picture(PHOTO)) == b"onetwo"
@@ -47,14 +47,14 @@ def test_what_was_written_is_read_and_its_owner_alone_can_read_it(tmp_path, name
 
 
 def check(path):
-    with Archive.opened(path) as archive:
+    with Archive.open(path) as archive:
         archive.check()
 
 
 @pytest.mark.parametrize("name", ["export", "export.zip"])
 def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path, name):
     path = tmp_path / name
-    first, second = Writer(path), Writer(path)
+    first, second = ArchiveWriter(path), ArchiveWriter(path)
     second.picture(ObjectId(), iter([b"half"]))
     finished(first, path)
     with pytest.raises(FileExistsError):
@@ -66,7 +66,7 @@ def test_of_two_exports_to_one_place_the_first_that_ends_is_there_whole(tmp_path
 
 
 def test_nothing_is_left_of_an_export_that_the_disk_cannot_hold(tmp_path):
-    writer = Writer(tmp_path / "export.zip")
+    writer = ArchiveWriter(tmp_path / "export.zip")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
@@ -83,7 +83,7 @@ def test_what_another_program_keeps_beside_an_export_stays(tmp_path):
     mine.mkdir()
     (mine / "precious").write_text("mine")
     written(tmp_path / "notes")
-    Writer(tmp_path / "other").abort()
+    ArchiveWriter(tmp_path / "other").abort()
     assert (mine / "precious").read_text() == "mine"
     assert sorted(found.name for found in tmp_path.iterdir()) == ["notes", "notes.part"]
 
@@ -188,13 +188,13 @@ def test_values_that_no_document_of_a_site_has_are_refused(tmp_path, value):
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"1", b'"ab"'])
 def test_a_line_of_too_many_values_is_refused_before_it_is_parsed(value, monkeypatch):
-    assert len(decoded(b'{"a":[' + b",".join([value] * 1_000) + b"]}")["a"]) == 1_000
+    assert len(decode(b'{"a":[' + b",".join([value] * 1_000) + b"]}")["a"]) == 1_000
     monkeypatch.setattr(lines.json_util, "loads", None)
     with pytest.raises(BadLine, match="too many values"):
-        decoded(b'{"a":[' + b",".join([value] * MOST_SIGNS) + b"]}")
+        decode(b'{"a":[' + b",".join([value] * MOST_SIGNS) + b"]}")
 
 
 def test_a_line_holds_exactly_what_was_stored():
     record = {"_id": PHOTO, "metadata": {"a": [1, 2**40, 1.0, None, True, "“é”"]}}
-    assert decoded(encoded(record)) == record
-    assert [type(one) for one in decoded(encoded(record))["metadata"]["a"][:3]] != [int, int, int]
+    assert decode(encode(record)) == record
+    assert [type(one) for one in decode(encode(record))["metadata"]["a"][:3]] != [int, int, int]

@@ -58,7 +58,7 @@ def test_what_a_hundred_thousand_versions_belong_to_takes_little_memory():
 
     tracemalloc.start()
     try:
-        assert list(Import(Long())._wanted([])) == []
+        assert list(Import(Long())._needed_revisions([])) == []
         assert tracemalloc.get_traced_memory()[1] < 3_000_000
     finally:
         tracemalloc.stop()

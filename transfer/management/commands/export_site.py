@@ -1,4 +1,4 @@
-"""`manage.py export_site PATH`: the site as one folder or zip."""
+"""The command `manage.py export_site PATH`, which writes the site to a folder or zip."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import UTC, datetime
@@ -21,13 +21,13 @@ COUNTED = {
 }
 
 
-def moment(written: str) -> datetime:
-    """Return a date, or a time, as written by an operator: in UTC where it names no zone."""
+def parse_moment(text: str) -> datetime:
+    """Return the date or time that an operator typed. Without a time zone, it is in UTC."""
     try:
-        said = datetime.fromisoformat(written)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ArgumentTypeError(f"{written!r} is no date such as 2026-01-31, and no time of it.") from error
-    return said if said.tzinfo else said.replace(tzinfo=UTC)
+        raise ArgumentTypeError(f"{text!r} is no date such as 2026-01-31, and no time of it.") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Command(MongoCommand):
@@ -39,7 +39,7 @@ class Command(MongoCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH", type=Path)
         parser.add_argument("--section", default="", metavar="ADDRESS", help="only this section and what is below it")
-        parser.add_argument("--since", type=moment, metavar="DATE", help="only what was changed from then on")
+        parser.add_argument("--since", type=parse_moment, metavar="DATE", help="only what was changed from then on")
         parser.add_argument("--addresses", action="store_true", help="with the e-mail addresses of comments")
 
     def handle(self, *args: Any, path: Path, section: str, since: datetime | None, **options: Any) -> None:
@@ -57,11 +57,11 @@ class Command(MongoCommand):
         except OSError as error:
             raise CommandError(f"The export cannot be written: {error}.") from error
         assert export.manifest
-        counts = ", ".join(f"{export.manifest.count(name)} {said}" for name, said in COUNTED.items())
+        counts = ", ".join(f"{export.manifest.count(name)} {label}" for name, label in COUNTED.items())
         self.stdout.write(self.style.SUCCESS(f"{path}: {counts}."))
-        if export.lost:
-            for lost in export.lost:
-                self.stdout.write(f"Left out: {lost}")
+        if export.unreadable:
+            for description in export.unreadable:
+                self.stdout.write(f"Left out: {description}")
             raise problems_error(
-                f"{len(export.lost)} could not be read; check_nodes --files and check_comments say more."
+                f"{len(export.unreadable)} could not be read; check_nodes --files and check_comments say more."
             )

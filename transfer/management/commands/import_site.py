@@ -1,4 +1,4 @@
-"""`manage.py import_site PATH`: what export_site wrote, taken in."""
+"""The command `manage.py import_site PATH`, which imports an archive of export_site."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
@@ -12,10 +12,10 @@ from tqdm import tqdm
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from marginalia.mongo.management.scratch import scratch_database
 from transfer.archive import FILES, Archive, BadArchive
-from transfer.importing import Import, Tally
+from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
-# So many of what is written over, and of what is left, are named.
+# Maximum replaced documents, and maximum skipped documents, that are listed.
 NAMED = 100
 
 
@@ -33,7 +33,7 @@ class Command(MongoCommand):
 
     def handle(self, *args: Any, path: Path, dry_run: bool, verify: bool, **options: Any) -> None:
         try:
-            with Archive.opened(path) as archive:
+            with Archive.open(path) as archive:
                 self._import(archive, dry_run=dry_run, verify=verify)
         except BadArchive as error:
             raise CommandError(f"{path} cannot be imported: {error}.") from error
@@ -43,55 +43,57 @@ class Command(MongoCommand):
             raise CommandError(
                 "What was exported with --since goes on top of an earlier export: it cannot be verified by itself."
             )
-        with self._bar("checking", archive) as step:
+        with self._progress_bar("checking", archive) as step:
             archive.check(step)
         if dry_run:
-            told = self._run("comparing", archive, dry_run=True)
-            self._tell("Dry run: would import", told, "Would write over")
-            if told.left:
-                raise problems_error(f"{len(told.left)} would be left as they are.")
+            summary = self._run("comparing", archive, dry_run=True)
+            self._report("Dry run: would import", summary, "Would write over")
+            if summary.skipped:
+                raise problems_error(f"{len(summary.skipped)} would be left as they are.")
         elif verify:
             with scratch_database():
-                self._take_in(archive)
+                self._import_and_verify(archive)
             self.stdout.write("Nothing of it was stored here.")
         else:
-            self._take_in(archive)
+            self._import_and_verify(archive)
 
-    def _take_in(self, archive: Archive) -> None:
-        """Import the archive, and look whether all of it is there. Raises CommandError."""
+    def _import_and_verify(self, archive: Archive) -> None:
+        """Import the archive, and verify that everything is stored. Raises CommandError."""
         before = self._run("comparing", archive, dry_run=True)
-        told = self._run("importing", archive, told=before.told)
-        self._tell("Imported", told, "Written over")
-        checked = self._run("verifying", archive, dry_run=True, reads_photos=True, told=told.told)
-        if differing := checked.differing(told):
+        imported = self._run("importing", archive, skipped_before=before.skipped_by_label)
+        self._report("Imported", imported, "Written over")
+        skipped = imported.skipped_by_label
+        verified = self._run("verifying", archive, dry_run=True, reads_photos=True, skipped_before=skipped)
+        if differing := verified.count_differing(imported):
             raise problems_error(f"{differing} documents are not here as the export has them: run it again.")
-        if told.left:
-            raise problems_error(f"All else is here as in the export; {len(told.left)} were left as they are.")
+        if imported.skipped:
+            raise problems_error(f"All else is here as in the export; {len(imported.skipped)} were left as they are.")
         self.stdout.write(self.style.SUCCESS("Verified: all of it is here as in the export."))
 
-    def _run(self, what: str, archive: Archive, **options: Any) -> Tally:
-        with self._bar(what, archive) as step:
+    def _run(self, description: str, archive: Archive, **options: Any) -> ImportSummary:
+        with self._progress_bar(description, archive) as step:
             return Import(archive, step=step, **options).run()
 
-    def _tell(self, done: str, tally: Tally, over: str) -> None:
-        for name, counts in tally.counts.items():
+    def _report(self, heading: str, summary: ImportSummary, replaced_heading: str) -> None:
+        for name, counts in summary.counts.items():
             if counts:
-                said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
-                self.stdout.write(f"{name.removesuffix('.jsonl')}: {said}")
-        self._name(over, tally.over)
-        self._name("Left", [f"{arrival.about}: {arrival.why}" for arrival in tally.left])
-        said = ", ".join(f"{tally.count(outcome)} {outcome}" for outcome in Outcome)
-        self.stdout.write(f"{done}: {said}.")
+                text = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+                self.stdout.write(f"{name.removesuffix('.jsonl')}: {text}")
+        self._list(replaced_heading, summary.replaced)
+        self._list("Left", [f"{result.label}: {result.reason}" for result in summary.skipped])
+        text = ", ".join(f"{summary.count(outcome)} {outcome}" for outcome in Outcome)
+        self.stdout.write(f"{heading}: {text}.")
 
-    def _name(self, done: str, all_of_it: list[str]) -> None:
-        for one in all_of_it[:NAMED]:
-            self.stdout.write(f"{done}: {one}")
-        if len(all_of_it) > NAMED:
-            self.stdout.write(f"{done}: {len(all_of_it) - NAMED} more")
+    def _list(self, heading: str, descriptions: list[str]) -> None:
+        """Write the first NAMED descriptions, and the number of the others."""
+        for description in descriptions[:NAMED]:
+            self.stdout.write(f"{heading}: {description}")
+        if len(descriptions) > NAMED:
+            self.stdout.write(f"{heading}: {len(descriptions) - NAMED} more")
 
     @contextmanager
-    def _bar(self, what: str, archive: Archive) -> Iterator[Callable[[], object]]:
+    def _progress_bar(self, description: str, archive: Archive) -> Iterator[Callable[[], object]]:
         total = sum(archive.manifest.count(name) for name in FILES)
         hidden = not self.stderr.isatty()
-        with tqdm(total=total, desc=what, unit=" documents", leave=False, disable=hidden) as bar:
+        with tqdm(total=total, desc=description, unit=" documents", leave=False, disable=hidden) as bar:
             yield bar.update
