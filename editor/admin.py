@@ -1,4 +1,4 @@
-"""The editors' pages in the admin. Thin: forms and templates here, access in nodes.access, rules in nodes.services."""
+"""The registration of the editors' pages in the admin. Permissions are in nodes.access, rules in nodes.services."""
 
 from django.contrib import admin
 

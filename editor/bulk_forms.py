@@ -1,4 +1,4 @@
-"""What can be done with many nodes at once: asked by name, checked for each node, told with a summary."""
+"""Bulk actions on nodes: the form, the permissions for each node, the confirmation page, and the summary."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from editor import bulk_progress, undo, uses
-from editor.site import actor, page, title_link
+from editor.site import get_actor, render_page, title_link
 from marginalia.mongo.clock import now
 from nodes import access, tags
 from nodes.access import TOP, Action, section_choices
@@ -45,12 +45,12 @@ NEEDED = {
     MOVE: Action.MOVE,
     TRASH: Action.TRASH,
 }
-# Conflicts that are named; of more, their number.
+# Maximum rows listed in a message or on a confirmation page. Further rows are only counted.
 NAMED = 20
 
 
 class BulkForm(forms.Form):
-    """An action and what it needs."""
+    """A bulk action and its arguments."""
 
     action = forms.ChoiceField(label=gettext_lazy("Action"))
     tags = forms.CharField(label=gettext_lazy("Tags"), required=False)
@@ -65,16 +65,16 @@ class BulkForm(forms.Form):
         self.fields["tags"].widget.attrs["placeholder"] = _("news, spring")
 
     def clean(self) -> dict[str, Any]:
-        said: dict[str, Any] = super().clean() or {}
-        if said.get("action") == MOVE and not said.get("target"):
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("action") == MOVE and not data.get("target"):
             self.add_error("target", _("Choose the section to move to."))
-        if said.get("action") in (TAG, UNTAG) and not tags.parse(said.get("tags", "")):
+        if data.get("action") in (TAG, UNTAG) and not tags.parse(data.get("tags", "")):
             self.add_error("tags", _("Type the tags, separated by commas."))
-        return said
+        return data
 
 
 def run(request: HttpRequest) -> HttpResponse:
-    """Do what the list's form asks for; return to the list."""
+    """Perform the bulk action of the list's form, and redirect to the list."""
     form = BulkForm(request.user, request.POST)
     back = HttpResponseRedirect(request.get_full_path())
     if not form.is_valid():
@@ -87,89 +87,92 @@ def run(request: HttpRequest) -> HttpResponse:
     if not chosen and not denied and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
-    if asked := _asked(request, action, chosen):
-        return asked
-    outcome = before.with_batch(chosen, _do(request, form.cleaned_data, chosen), denied)
+    if confirmation_page := _confirmation_page(request, action, chosen):
+        return confirmation_page
+    outcome = before.with_batch(chosen, _perform(request, form.cleaned_data, chosen), denied)
     if bulk_progress.MORE in request.POST:
-        return bulk_progress.answer(request, outcome)
-    _tell(request, action, outcome)
+        return bulk_progress.respond(request, outcome)
+    _report(request, action, outcome)
     return back
 
 
-def _asked(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Show what would go out of sight, with what stands in it and where it is used; the page sends the same again.
+def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
+    """Return the page that shows the nodes to be hidden, their contents and their uses, and sends the same form again.
 
-    None where that was confirmed, and for what is done without asking.
+    Return None if the action is already confirmed, or needs no confirmation.
     """
     if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
-    ids = [one.id for one in chosen]
+    ids = [row.id for row in chosen]
     count = len(chosen)
-    used = uses.of_leaving(request.user, ids, NAMED)
-    if action == UNPUBLISH and not used.is_used:
+    node_uses = uses.find_with_contents(request.user, ids, NAMED)
+    if action == UNPUBLISH and not node_uses.is_used:
         return None
     if action == TRASH:
         title = ngettext("Move %(n)d page to the trash?", "Move %(n)d pages to the trash?", count)
     else:
         title = ngettext("Unpublish %(n)d page?", "Unpublish %(n)d pages?", count)
-    below = [section.id for one in ids for section in tree.current().descendants(one)]
+    below = [section.id for node_id in ids for section in tree.current().descendants(node_id)]
     inside = lists.count_children([*ids, *below])
-    return page(
+    return render_page(
         request, "bulk_confirm", title % {"n": count}, chosen=chosen, named=chosen[:NAMED], inside=inside,
-        is_more=inside > lists.COUNTED, uses=used, action=action, button=LABELS[action],
+        is_more=inside > lists.COUNTED, uses=node_uses, action=action, button=LABELS[action],
     )  # fmt: skip
 
 
 def _chosen(request: HttpRequest, needed: Action) -> tuple[list[SelectedNode], list[Refused]]:
-    """Return the nodes that are ticked, each under the nonce that its row showed, and those that the user may not change."""
-    found = []
+    """Return the ticked nodes, each with the nonce that its row showed, and the refusals of those the user cannot change.
+
+    Raises Http404 for malformed ids.
+    """
+    chosen = []
     denied = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        one = SelectedNode(ObjectId(text), ObjectId(nonce), text)
+        row = SelectedNode(ObjectId(text), ObjectId(nonce), text)
         try:
-            title = access.node(request.user, one.id, needed).node.metadata.title
+            title = access.node(request.user, row.id, needed).node.metadata.title
         except Http404:
-            denied.append(Refused(one, _("It is not there (any more).")))
+            denied.append(Refused(row, _("It is not there (any more).")))
         except PermissionDenied:
-            denied.append(Refused(one, _("Your account does not allow this.")))
+            denied.append(Refused(row, _("Your account does not allow this.")))
         else:
-            found.append(replace(one, title=title))
-    return found, denied
+            chosen.append(replace(row, title=title))
+    return chosen, denied
 
 
-def _do(request: HttpRequest, said: dict[str, Any], chosen: list[SelectedNode]) -> Summary:
-    who = actor(request)
-    typed = frozenset(tags.parse(said["tags"]))
-    bound = access.changes_unpublished_only(request.user)
-    match said["action"]:
+def _perform(request: HttpRequest, data: dict[str, Any], chosen: list[SelectedNode]) -> Summary:
+    actor = get_actor(request)
+    typed_tags = frozenset(tags.parse(data["tags"]))
+    only_unpublished = access.changes_unpublished_only(request.user)
+    match data["action"]:
         case "publish":
-            return bulk_actions.publish(who, chosen, now())
+            return bulk_actions.publish(actor, chosen, now())
         case "unpublish":
-            return bulk_actions.change(who, chosen, {"published": None})
+            return bulk_actions.change(actor, chosen, {"published": None})
         case "tag":
-            return bulk_actions.tag(chosen, TagChange(added=typed), only_unpublished=bound)
+            return bulk_actions.tag(chosen, TagChange(added=typed_tags), only_unpublished=only_unpublished)
         case "untag":
-            return bulk_actions.tag(chosen, TagChange(removed=typed), only_unpublished=bound)
+            return bulk_actions.tag(chosen, TagChange(removed=typed_tags), only_unpublished=only_unpublished)
         case "move":
-            target = None if said["target"] == TOP else ObjectId(said["target"])
-            return bulk_actions.change(who, chosen, {"parent_id": target}, only_unpublished=bound)
-    return bulk_actions.move_to_trash(who, chosen)
+            target = None if data["target"] == TOP else ObjectId(data["target"])
+            return bulk_actions.change(actor, chosen, {"parent_id": target}, only_unpublished=only_unpublished)
+    return bulk_actions.move_to_trash(actor, chosen)
 
 
-def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
+def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
     text = ngettext("%(action)s: %(done)d page done.", "%(action)s: %(done)d pages done.", done)
-    told = text % {"action": LABELS[action], "done": done}
+    message = text % {"action": LABELS[action], "done": done}
     if action == TRASH and done:
-        told = format_html("{} {}", told, undo.button(outcome.done))
-    messages.success(request, told)
+        message = format_html("{} {}", message, undo.button(outcome.done))
+    messages.success(request, message)
     if outcome.refused:
-        named = format_html_join(
+        refusals = format_html_join(
             "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in outcome.refused[:NAMED])
         )
         count = len(outcome.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}
-        messages.warning(request, format_html_join(" ", "{}", ((text,), (named,))))
+        messages.warning(request, format_html_join(" ", "{}", ((text,), (refusals,))))

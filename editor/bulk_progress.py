@@ -1,7 +1,8 @@
-"""Bulk actions in small batches: a script sends what was chosen bit by bit, to show how far it is, and may stop.
+"""The progress of bulk actions. A script sends the chosen rows in small batches, shows the progress, and can be stopped.
 
-Each answer carries, signed, what came of all batches so far; the last request, which the browser sends as a plain form, brings
-it along, so that one message tells everything and one button undoes it. Without a script that request is the only one.
+Each response contains the signed outcome of all batches so far. The browser sends the last batch as an ordinary form,
+together with that outcome. One message therefore reports all batches, and one button undoes them. Without a script, that
+form is the only request.
 """
 
 from dataclasses import dataclass
@@ -14,53 +15,54 @@ from django.http import HttpRequest, JsonResponse
 
 from nodes.services.bulk_actions import Refused, SelectedNode, Summary
 
-# What the script sends: that more will follow, and what came of the batches before.
+# Fields that the script sends: whether more batches will follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
-# Seconds after which what came of the batches before is not taken any more.
+# Seconds after which the outcome of the earlier batches is no longer accepted.
 LONGEST = 60 * 60
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a bulk action: (id, nonce as it was shown) of what was done, and what was left as it is."""
+    """The outcome of a bulk action. `done`: (id, nonce that was shown) of each changed row. `refused`: the unchanged rows."""
 
     done: tuple[tuple[ObjectId, ObjectId], ...] = ()
     refused: tuple[Refused, ...] = ()
 
     def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
-        """Return this and what came of one more batch."""
-        refused = {one.chosen.id for one in summary.refused}
-        done = tuple((one.id, one.nonce) for one in chosen if one.id not in refused)
+        """Return this outcome with the outcome of one more batch added."""
+        refused_ids = {refusal.chosen.id for refusal in summary.refused}
+        done = tuple((row.id, row.nonce) for row in chosen if row.id not in refused_ids)
         return Outcome((*self.done, *done), (*self.refused, *summary.refused, *denied))
 
 
 def so_far(request: HttpRequest) -> Outcome:
-    """Return what came of the batches before this request. Raises PermissionDenied for what this user was not given."""
+    """Return the outcome of the batches before this request. Raises PermissionDenied if it was not signed for this user."""
     text = request.POST.get(SO_FAR, "")
     if not text:
         return Outcome()
     try:
-        said = signing.loads(text, salt=_salt(request), max_age=LONGEST)
+        payload = signing.loads(text, salt=_salt(request), max_age=LONGEST)
     except signing.BadSignature as error:
         raise PermissionDenied from error
     return Outcome(
-        tuple((ObjectId(node_id), ObjectId(nonce)) for node_id, nonce in said["done"]),
+        tuple((ObjectId(node_id), ObjectId(nonce)) for node_id, nonce in payload["done"]),
         tuple(
             Refused(SelectedNode(ObjectId(node_id), ObjectId(nonce), title), reason)
-            for node_id, nonce, title, reason in said["refused"]
+            for node_id, nonce, title, reason in payload["refused"]
         ),
     )
 
 
-def answer(request: HttpRequest, outcome: Outcome) -> JsonResponse:
-    """Give the script what came of the batches so far, to be sent with the next."""
-    said: dict[str, Any] = {
+def respond(request: HttpRequest, outcome: Outcome) -> JsonResponse:
+    """Return a response with the signed outcome so far, which the script sends with the next batch."""
+    payload: dict[str, Any] = {
         "done": [(str(node_id), str(nonce)) for node_id, nonce in outcome.done],
         "refused": [
-            (str(one.chosen.id), str(one.chosen.nonce), one.chosen.title, one.reason) for one in outcome.refused
+            (str(refusal.chosen.id), str(refusal.chosen.nonce), refusal.chosen.title, refusal.reason)
+            for refusal in outcome.refused
         ],
     }
-    return JsonResponse({SO_FAR: signing.dumps(said, salt=_salt(request), compress=True)})
+    return JsonResponse({SO_FAR: signing.dumps(payload, salt=_salt(request), compress=True)})
 
 
 def _salt(request: HttpRequest) -> str:

@@ -1,4 +1,4 @@
-"""Choosing by title what a text or a field refers to: pages, posts, sections, photos, tags."""
+"""The chooser, with which editors find pages, sections, photos and tags by title, for links in texts and for fields."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
-# What is offered at once of pages, posts and sections, and of photos; of a link's targets there are some of each kind.
+# Maximum choices offered at once. A chooser of pages or photos offers OFFERED; a chooser of links offers some of each kind.
 OFFERED = 12
 PAGES = 8
 PHOTOS = 4
@@ -34,53 +34,59 @@ LONGEST = 2_000
 
 @dataclass(frozen=True)
 class Choice:
-    """Something to choose. `ref`: how a text names it; `address`: how a field does, its path where readers see it."""
+    """A choice that is offered.
+
+    `ref`: its spelling in a text. `address`: its spelling in a field, which is the path if readers can see it.
+    """
 
     ref: str
     address: str
     title: str
     kind: str
     path: str = ""
-    # Why readers do not see it, "" if they do.
+    # The reason why readers don't see it; "" if they do.
     note: str = ""
     thumbnail: str = ""
 
     @property
-    def said(self) -> str:
-        """What is told beside the title."""
+    def details(self) -> str:
+        """Return the kind, path and note, which are shown beside the title."""
         return " · ".join(filter(None, (self.kind, self.path, self.note)))
 
 
 @require_safe
 def choose(request: HttpRequest) -> JsonResponse:
-    """Answer {"choices": […]} for ?q=, words of titles or one address; ?for= is "node", "photo" or, with tags, "link"."""
+    """Return {"choices": […]} for ?q=, which contains words of titles or one address.
+
+    ?for= is "node", "photo" or "link". The choices of a link include tags.
+    """
     user = request.user
     if not access.may_write(user):
         raise PermissionDenied
     typed = request.GET.get("q", "")[:LONGEST].strip()
-    wanted = request.GET.get("for", "link")
-    pages, pictures, tags = {"node": (OFFERED, 0, 0), "photo": (0, OFFERED, 0)}.get(wanted, (PAGES, PHOTOS, TAGS))
+    purpose = request.GET.get("for", "link")
+    pages, photos, tags = {"node": (OFFERED, 0, 0), "photo": (0, OFFERED, 0)}.get(purpose, (PAGES, PHOTOS, TAGS))
     if _is_address(request, typed):
-        one = addressed(request, typed)
-        found = [] if one is None or not (pictures if isinstance(one, Photo) else pages) else [one]
-        return JsonResponse({"choices": [asdict(choice(node)) for node in found]})
+        target = resolve_typed(request, typed)
+        is_wanted = target is not None and (photos if isinstance(target, Photo) else pages)
+        return JsonResponse({"choices": [asdict(make_choice(target))] if target and is_wanted else []})
     author = ANY if access.sees_all(user) else user.pk
-    found = picking.by_title(typed, pages, among=access.seen_by(user), author=author) if pages else []
-    if pictures and access.may_see_photos(user):
-        found += picking.by_title(typed, pictures, collection=ASSET_FILES)
-    choices = [choice(node) for node in found if may_choose(user, node)]
+    nodes = picking.by_title(typed, pages, among=access.seen_by(user), author=author) if pages else []
+    if photos and access.may_see_photos(user):
+        nodes += picking.by_title(typed, photos, collection=ASSET_FILES)
+    choices = [make_choice(node) for node in nodes if may_choose(user, node)]
     if tags and typed:
-        choices += [_tag(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]
-    return JsonResponse({"choices": [asdict(one) for one in choices]})
+        choices += [_tag_choice(tag) for tag in picking.tags(typed, stored_site.current().version, author)[:tags]]
+    return JsonResponse({"choices": [asdict(choice) for choice in choices]})
 
 
 def may_choose(user: Any, node: Node | Photo) -> bool:
-    """Return whether a user may know of a node or photo: one that is public, or the user's to see."""
+    """Return whether a user can choose a node or photo: it is public, or the user has permission to view it."""
     return access.allowed(user, node, Action.VIEW) or is_public(node, tree.current(), now())
 
 
-def choice(node: Node | Photo) -> Choice:
-    """Return how a node or photo is offered."""
+def make_choice(node: Node | Photo) -> Choice:
+    """Return the choice for a node or photo."""
     is_photo = isinstance(node, Photo)
     path = node.get_absolute_url()
     is_live = is_public(node, tree.current(), now())
@@ -96,25 +102,30 @@ def choice(node: Node | Photo) -> Choice:
     )
 
 
-def unseen(node_id: ObjectId, ref: str, *, sees_all: bool, sees_photos: bool) -> Choice:
-    """Return how a field shows what readers do not see; `sees_all`: with its title, of a photo if `sees_photos`, and why."""
+def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_photos: bool) -> Choice:
+    """Return the choice for a node or photo that readers don't see.
+
+    It has a title and a reason only if `sees_all`. The title of a photo also needs `sees_photos`.
+    """
     state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
     title = titles([node_id], of_photos=sees_photos).get(node_id, "") if sees_all else ""
     return Choice(ref, ref, title, kind="", note=str(texts.REASONS.get(state, "")))
 
 
-def addressed(request: HttpRequest, typed: str) -> Node | Photo | None:
-    """Return what an address of this site leads to, or what `node:ID` or `photo:ID` names, if the user may know of it."""
+def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
+    """Return the node or photo for an address of this site, `node:ID` or `photo:ID`; None if the user cannot choose it."""
     scheme, _colon, name = typed.partition("#")[0].partition(":")
     if scheme in (references.NODE, references.PHOTO):
-        key = ObjectId(name) if ObjectId.is_valid(name) else None
-        found = None if key is None else stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key)
-        return found if found and may_choose(request.user, found) else None
-    return at(typed)
+        if not ObjectId.is_valid(name):
+            return None
+        key = ObjectId(name)
+        node = stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key)
+        return node if node and may_choose(request.user, node) else None
+    return resolve_address(typed)
 
 
-def at(address: str) -> Node | Photo | None:
-    """Return the public page or photo at a path of this site, or where it was once; None if there is none."""
+def resolve_address(address: str) -> Node | Photo | None:
+    """Return the public page or photo at a present or former path of this site; None if there is none."""
     try:
         path = unquote(urlsplit(address).path).strip("/")
     except ValueError:
@@ -125,11 +136,11 @@ def at(address: str) -> Node | Photo | None:
 
 
 def _is_address(request: HttpRequest, typed: str) -> bool:
-    here = (f"{origin(request)}/", f"{request.scheme}://{request.get_host()}/")
+    site_urls = (f"{origin(request)}/", f"{request.scheme}://{request.get_host()}/")
     is_path = typed.startswith("/") and not typed.startswith("//")
-    return is_path or typed.startswith((*here, f"{references.NODE}:", f"{references.PHOTO}:"))
+    return is_path or typed.startswith((*site_urls, f"{references.NODE}:", f"{references.PHOTO}:"))
 
 
-def _tag(tag: str) -> Choice:
+def _tag_choice(tag: str) -> Choice:
     address = reverse("tag", args=[tag])
     return Choice(ref=address, address=address, title=tag, kind=_("Tag"), path=unquote(address))

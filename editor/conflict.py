@@ -1,6 +1,7 @@
-"""The page on which an editor decides what both sides changed: mine, theirs, or written anew. Works without JavaScript.
+"""The conflict page, on which an editor chooses their own version, the other version or a new text for each field.
 
-Its form carries the nonce of what is stored: deciding is a save like any other, and meets the next conflict the same way.
+The page works without JavaScript. Its form contains the nonce of the stored version. A decision is therefore an ordinary
+save, which can meet another conflict.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from editor.forms import NodeForm
 from nodes.errors import EditConflict
 from nodes.selectors.editable_nodes import Version
 
-# What can be chosen; mine and theirs are also the prefixes of the hidden fields that keep either side as it was shown.
+# The choices. MINE and THEIRS are also the prefixes of the hidden fields with the two versions as they were shown.
 MINE = "mine"
 THEIRS = "theirs"
 EDIT = "edit"
@@ -27,7 +28,7 @@ EDIT = "edit"
 
 @dataclass(frozen=True)
 class Clash:
-    """A field that both sides changed: theirs and mine side by side, and a box to write in."""
+    """A field that both sides changed: both versions side by side, and an input for a new text."""
 
     name: str
     label: str
@@ -35,27 +36,32 @@ class Clash:
     is_text: bool
     choice: str
     box: BoundField
-    kept: tuple[SafeString, SafeString]
+    hidden_mine: SafeString
+    hidden_theirs: SafeString
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What a posted conflict page says: the data of the form, the fields to decide, and those not decided, with the reason."""
+class Decisions:
+    """The decisions of a posted conflict page.
+
+    `data`: the data of the form, with the chosen versions. `names`: the fields to decide.
+    `undecided`: (name, reason) of each field without a valid decision.
+    """
 
     data: QueryDict
     names: tuple[str, ...] = ()
     undecided: tuple[tuple[str, str], ...] = ()
 
 
-def decide(posted: QueryDict, form: type[NodeForm]) -> Decided:
-    """Read a posted form of this class; one that is no conflict page comes back as it is."""
+def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
+    """Return the decisions of a posted form of the class `form`. If it is no conflict page, `data` is the posted data."""
     names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
     data = posted.copy()
     undecided = []
     for name in names:
         choice = posted.get(f"choice-{name}")
-        typed = _said(posted, form, name)
-        sides = {side: _said(posted, form, name, f"{side}-") for side in (MINE, THEIRS)}
+        typed = _submitted_value(posted, form, name)
+        sides = {side: _submitted_value(posted, form, name, f"{side}-") for side in (MINE, THEIRS)}
         if choice in sides and typed in (sides[MINE], sides[choice]):
             for key in _keys(posted, form, name):
                 del data[key]
@@ -65,30 +71,35 @@ def decide(posted: QueryDict, form: type[NodeForm]) -> Decided:
             undecided.append((name, _("You wrote something new here: choose “Write it myself”, or put it back.")))
         elif choice != EDIT:
             undecided.append((name, _("Choose whose version to keep.")))
-    return Decided(data, names, tuple(undecided))
+    return Decisions(data, names, tuple(undecided))
 
 
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
-    """Return the keys that the widget of a field sent: a date and its time are two, those of a list begin with its name."""
+    """Return the keys that the widget of a field sent.
 
-    def owner(rest: str) -> str:
+    A date and its time have two keys. The keys of a list of rows begin with the field's name.
+    """
+
+    def owner(key: str) -> str:
         return max(
-            (one for one in form.paths if rest == one or rest.startswith((f"{one}_", f"{one}-"))), key=len, default=""
+            (field for field in form.paths if key == field or key.startswith((f"{field}_", f"{field}-"))),
+            key=len,
+            default="",
         )
 
     return [key for key in posted if key.startswith(prefix) and owner(key.removeprefix(prefix)) == name]
 
 
-def _said(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
-    """Return what the widget of a field sent, in a form in which what it shows and what it keeps hidden are alike."""
+def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
+    """Return the value that the widget of a field sent, normalized so that visible and hidden inputs can be compared."""
     if field := form.base_fields.get(name):
         value = field.widget.value_from_datadict(posted, {}, f"{prefix}{name}")
         return value.replace("\r\n", "\n") if isinstance(value, str) else value
     return {key.removeprefix(prefix): posted.getlist(key) for key in _keys(posted, form, name, prefix)}
 
 
-class Deciding:
-    """The forms of a conflict page: the one to decide in, and either side as it was, hidden."""
+class ConflictForms:
+    """The forms of a conflict page: the visible form, and a hidden form for the version of each side."""
 
     def __init__(self, form: NodeForm, mine: NodeForm, theirs: NodeForm, names: Sequence[str]) -> None:
         self.form = form
@@ -98,17 +109,18 @@ class Deciding:
 
     @classmethod
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
-        """Return the forms after a refused save: what is stored or merged by itself, and mine where both changed.
+        """Return the forms after a refused save.
 
-        `make` makes a form of what is edited: make(data, seen=, initial=, prefix=).
+        The visible form shows the stored or merged values, and the editor's own value where both sides changed a field.
+        `make` creates a form: make(data, seen=, initial=, prefix=).
         """
         stored = Version.of(error.theirs, error.theirs["updated"])
         fields = {path: name for name, path in make(seen=stored).paths.items()}
-        found = [conflict for conflict in error.merge.conflicts if conflict.path in fields]
+        conflicts = [conflict for conflict in error.merge.conflicts if conflict.path in fields]
         type = error.theirs["type"]
-        sides = ({c.path: c.mine for c in found}, {c.path: c.theirs for c in found}, error.merge.changes)
+        sides = ({c.path: c.mine for c in conflicts}, {c.path: c.theirs for c in conflicts}, error.merge.changes)
         mine, theirs, merged = (
-            {fields[path]: value for path, value in declared.shown(type, side).items() if path in fields}
+            {fields[path]: value for path, value in declared.form_values(type, side).items() if path in fields}
             for side in sides
         )
         tags = ", ".join(sorted((set(stored.tags) | error.tags.added) - error.tags.removed))
@@ -121,15 +133,15 @@ class Deciding:
         )
 
     @classmethod
-    def again(cls, form: NodeForm, decided: Decided, make: Callable[..., NodeForm]) -> Self:
+    def resubmitted(cls, form: NodeForm, decisions: Decisions, make: Callable[..., NodeForm]) -> Self:
         """Return the forms of a posted conflict page that must be shown again."""
-        sides = [make(decided.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
+        sides = [make(decisions.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()
-        return cls(form, sides[0], sides[1], decided.names)
+        return cls(form, sides[0], sides[1], decisions.names)
 
     def clashes(self, posted: Mapping[str, Any]) -> list[Clash]:
-        """Return the fields to decide, with the choices that were made already."""
+        """Return the fields to decide, with the choices that were already made."""
         return [self._clash(name, posted.get(f"choice-{name}", "")) for name in self.names]
 
     def _clash(self, name: str, choice: str) -> Clash:
@@ -141,10 +153,12 @@ class Deciding:
         )
         lines = differences.sides(path, theirs, mine, type)
         is_text = differences.is_text(path, type)
-        kept = self.mine[name].as_hidden(), self.theirs[name].as_hidden()
-        return Clash(name, str(self.form[name].label), lines, is_text, choice, self.form[name], kept)
+        hidden_mine = self.mine[name].as_hidden()
+        hidden_theirs = self.theirs[name].as_hidden()
+        box = self.form[name]
+        return Clash(name, str(box.label), lines, is_text, choice, box, hidden_mine, hidden_theirs)
 
 
-def merged(error: EditConflict) -> str:
-    """Return what merged by itself beside the conflict, as an editor knows it: "Title, Tags"."""
+def merged_labels(error: EditConflict) -> str:
+    """Return the labels of the fields that were merged without a conflict: "Title, Tags"."""
     return differences.labels(error.merge.merged, error.theirs["type"])

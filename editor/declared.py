@@ -1,4 +1,4 @@
-"""The fields that a content type declares, as editors see them: fields of forms, labels, and values as text."""
+"""The fields that a content type declares, as editors see them: form fields, labels, and values as text."""
 
 import datetime
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from editor.fields import MomentField, ReferenceField, TextField, spelled
+from editor.fields import MomentField, ReferenceField, TextField, format_reference
 from editor.parts import PartsField
 from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
 
-# Rows of a box for a text, or for a list with an item a line.
+# Rows of a textarea for a text, or for a list with one item per line.
 ROWS = {"rows": 6}
 
 
 class LinesField(forms.CharField):
-    """A list, an item a line; lines that show nothing are none."""
+    """A list with one item per line. Blank lines are ignored."""
 
     def __init__(self, item: forms.Field, **kwargs: Any) -> None:
         self.item = item
@@ -36,27 +36,27 @@ class LinesField(forms.CharField):
         super().__init__(**kwargs)
 
     def prepare_value(self, value: Any) -> Any:
-        return "\n".join(str(self.item.prepare_value(one)) for one in value) if isinstance(value, list) else value
+        return "\n".join(str(self.item.prepare_value(item)) for item in value) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> list[Any]:
-        # Of the characters that end a line for Python a browser's box has one.
+        # str.splitlines would also split at characters that don't end a line in a browser's textarea.
         lines = [line.strip() for line in str(super().clean(value)).split("\n")]
-        found = []
+        items = []
         for number, line in enumerate(filterfalse(is_blank, lines), 1):
             try:
-                found.append(self.item.clean(line))
+                items.append(self.item.clean(line))
             except ValidationError as error:
-                told = {"number": number, "problem": " ".join(error.messages)}
-                raise ValidationError(_("%(number)d: %(problem)s") % told) from error
-        return found
+                params = {"number": number, "problem": " ".join(error.messages)}
+                raise ValidationError(_("%(number)d: %(problem)s") % params) from error
+        return items
 
 
 def form_field(field: models.Field) -> forms.Field:
-    """Return the field of a form in which editors fill in a declared one, with the admin's widgets."""
+    """Return the form field for a declared field, with the admin's widgets."""
     if isinstance(field, EmbeddedModelField | EmbeddedModelArrayField):
         part = field.embedded_model
         many = isinstance(field, EmbeddedModelArrayField)
-        fields = {one.attname: form_field(one) for one in values.stored_fields(part) if one.editable}
+        fields = {inner.attname: form_field(inner) for inner in values.stored_fields(part) if inner.editable}
         label = capfirst(field.verbose_name)
         return PartsField(part, fields, many=many, label=label, required=not field.blank, help_text=field.help_text)
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
@@ -73,54 +73,54 @@ def form_field(field: models.Field) -> forms.Field:
 
 def _plain(field: models.Field) -> forms.Field:
     if isinstance(field, NodeField):
-        named = {"label": capfirst(field.verbose_name), "help_text": field.help_text}
-        return ReferenceField(photos=isinstance(field, PhotoField), required=not field.blank, **named)
-    given: dict[str, Any] = {}
+        texts = {"label": capfirst(field.verbose_name), "help_text": field.help_text}
+        return ReferenceField(photos=isinstance(field, PhotoField), required=not field.blank, **texts)
+    kwargs: dict[str, Any] = {}
     if isinstance(field, models.DateTimeField):
-        given = {"form_class": MomentField}
+        kwargs = {"form_class": MomentField}
     elif isinstance(field, models.URLField):
-        given = {"assume_scheme": "https", "widget": AdminURLFieldWidget}
+        kwargs = {"assume_scheme": "https", "widget": AdminURLFieldWidget}
     elif isinstance(field, models.TextField):
-        given = {"form_class": TextField, "widget": AdminTextareaWidget(attrs=ROWS)}
+        kwargs = {"form_class": TextField, "widget": AdminTextareaWidget(attrs=ROWS)}
     elif not field.choices:
-        known = (
+        defaults = (
             FORMFIELD_FOR_DBFIELD_DEFAULTS[kind]
             for kind in type(field).__mro__
             if kind in FORMFIELD_FOR_DBFIELD_DEFAULTS
         )
-        given = dict(next(known, {}))
-    made: forms.Field = field.formfield(**given)
-    # What was typed is compared with what was shown by the nonce of the form.
-    made.show_hidden_initial = False
-    return made
+        kwargs = dict(next(defaults, {}))
+    form_field: forms.Field = field.formfield(**kwargs)
+    # The nonce of the form identifies the values that were shown, so the form doesn't send them.
+    form_field.show_hidden_initial = False
+    return form_field
 
 
-def shown(type: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields by path, as they are stored, with the values that a form shows."""
+def form_values(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored fields by path, with their values as a form shows them."""
     known = declared_fields.declared(type)
-    return {path: values.from_stored(known[path], value) if path in known else value for path, value in said.items()}
+    return {path: values.from_stored(known[path], value) if path in known else value for path, value in fields.items()}
 
 
 def label(type: str, path: str) -> str | None:
-    """Return what a declared field is called; None if the type has none at this path."""
+    """Return the label of a declared field, or None if the type has none at this path."""
     field = declared_fields.declared(type).get(path)
     return str(capfirst(field.verbose_name)) if field else None
 
 
 def display(field: models.Field, value: Any) -> str:
-    """Return a stored value of a declared field as text for the eye: a list has an item a line, a part a field."""
+    """Return a stored value of a declared field as readable text. A list has one item per line, a part one field per line."""
     if value is None:
         return ""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):
-        return "\n\n".join(_part(field, one) for one in value)
+        return "\n\n".join(_display_part(field, part) for part in value)
     if isinstance(field, EmbeddedModelField):
-        return _part(field, value)
+        return _display_part(field, value)
     if isinstance(field, ArrayField) and isinstance(value, list):
         return ("\n" if isinstance(field.base_field, models.CharField | models.TextField) else ", ").join(
-            display(field.base_field, one) for one in value
+            display(field.base_field, item) for item in value
         )
     if isinstance(field, NodeField) and isinstance(value, ObjectId):
-        return spelled(value, photos=isinstance(field, PhotoField))
+        return format_reference(value, photos=isinstance(field, PhotoField))
     if field.flatchoices:
         return str(dict(field.flatchoices).get(value, value))
     if isinstance(value, bool):
@@ -131,15 +131,15 @@ def display(field: models.Field, value: Any) -> str:
     return formats.date_format(python) if isinstance(python, datetime.date) else str(python)
 
 
-def _part(field: models.Field, value: Any) -> str:
+def _display_part(field: models.Field, value: Any) -> str:
     return "\n".join(f"{label}: {text}" for label, text in part_fields(field, value).items() if text)
 
 
 def part_fields(field: models.Field, value: Any) -> dict[str, str]:
-    """Return the values of one part of a declared field as text for the eye, by the labels of the part's fields."""
+    """Return the values of one part of a declared field as readable text, by the labels of the part's fields."""
 
-    def of(one: models.Field) -> Any:
-        return value.get(one.column) if isinstance(value, Mapping) else getattr(value, one.attname, None)
+    def stored_value(inner: models.Field) -> Any:
+        return value.get(inner.column) if isinstance(value, Mapping) else getattr(value, inner.attname, None)
 
-    known = (one for one in values.stored_fields(field.embedded_model) if one.editable)
-    return {str(capfirst(one.verbose_name)): display(one, of(one)) for one in known}
+    editable = (inner for inner in values.stored_fields(field.embedded_model) if inner.editable)
+    return {str(capfirst(inner.verbose_name)): display(inner, stored_value(inner)) for inner in editable}

@@ -1,4 +1,4 @@
-"""Two versions of a node for the eye, field by field: what belongs together side by side, what differs marked."""
+"""The differences between two versions of a node, field by field, with matching lines side by side and changes marked."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import MOST_REFERENCES
 from nodes.services.editing import NEVER
 
-# Photos as a text names them: ![words](photo:…), ::photo{photo=photo:…}.
+# References to photos in a text: ![words](photo:…), ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Rows that are the same are shown so many beside a difference, and where fewer than the second would be folded.
-_BESIDE, _LEAST_FOLDED = 1, 2
+# Unchanged rows shown next to each difference, and the minimum number of rows to fold.
+_CONTEXT, _LEAST_FOLDED = 1, 2
 
 
 @dataclass(frozen=True)
 class Line:
-    """A paragraph, item or value of both versions side by side, with the photos that one side names and the other does not."""
+    """A paragraph, item or value of both versions side by side, with the photos that only one side refers to."""
 
     kind: Kind
     old: Sequence[Change]
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fold:
-    """Lines that are the same in both versions, far from what differs."""
+    """Unchanged lines that are not next to a difference."""
 
     lines: Sequence[Line]
     kind: Literal["fold"] = "fold"
@@ -56,7 +56,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Difference:
-    """A field that differs. `is_text`: its lines are paragraphs, else items."""
+    """A field that differs. Its lines are paragraphs if `is_text`, otherwise items."""
 
     label: str
     lines: Sequence[Line | Fold]
@@ -64,132 +64,143 @@ class Difference:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing differs but the white space between paragraphs."""
+        """Return whether only the white space between paragraphs differs."""
         return all(line.kind in ("same", "fold") for line in self.lines)
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
-    """Return the fields by path that differ between two versions of a node of a type, with the photos that `user` may see."""
+    """Return the differences between two versions of a node, given as fields by path.
+
+    They include the photos that only one side refers to, if `user` can see them.
+    """
     budget = Budget()
-    found = []
+    differing = []
     for path in {**old, **new}:
         before = old.get(path)
         after = new.get(path)
         if display(path, before, type) != display(path, after, type):
-            found.append((path, _rows(path, before, after, type, budget)))
-    seen = _photos([name for _path, rows in found for row in rows for side in row.names for name in side], user)
+            differing.append((path, _rows(path, before, after, type, budget)))
+    photo_refs = [
+        photo_ref for _path, rows in differing for row in rows for side in row.photo_refs for photo_ref in side
+    ]
+    photos = _photos(photo_refs, user)
     return [
-        Difference(label(path, type), folded([row.line(seen) for row in rows]), is_text(path, type))
-        for path, rows in found
+        Difference(label(path, type), fold([row.line(photos) for row in rows]), is_text(path, type))
+        for path, rows in differing
     ]
 
 
 def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
-    """Return what two editors made of a field, side by side."""
-    return folded([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
+    """Return the versions of a field by two editors, side by side."""
+    return fold([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
 
 
-def folded(lines: Sequence[Line]) -> list[Line | Fold]:
-    """Return the lines with those that are the same as a Fold, but for those beside a difference."""
+def fold(lines: Sequence[Line]) -> list[Line | Fold]:
+    """Return the lines, with unchanged lines replaced by a Fold unless they are next to a difference."""
     shown: list[Line | Fold] = []
-    at = 0
-    while at < len(lines):
-        end = at
+    start = 0
+    while start < len(lines):
+        end = start
         while end < len(lines) and lines[end].kind == "same":
             end += 1
-        first = at + (_BESIDE if at else 0)
-        last = end - (_BESIDE if end < len(lines) else 0)
+        first = start + (_CONTEXT if start else 0)
+        last = end - (_CONTEXT if end < len(lines) else 0)
         if last - first >= _LEAST_FOLDED:
-            shown += [*lines[at:first], Fold(lines[first:last]), *lines[last:end]]
+            shown += [*lines[start:first], Fold(lines[first:last]), *lines[last:end]]
         else:
-            shown += lines[at:end]
+            shown += lines[start:end]
         shown += lines[end : end + 1]
-        at = end + 1
+        start = end + 1
     return shown
 
 
 @dataclass(frozen=True)
-class _Named:
-    """A row, and the names of the photos that either side has and the other has not."""
+class _PhotoRow:
+    """A row, and the references to photos that only its old side, or only its new side, contains."""
 
     row: Row
-    names: tuple[Collection[str], Collection[str]]
+    photo_refs: tuple[Collection[str], Collection[str]]
 
-    def line(self, seen: Mapping[str, Photo]) -> Line:
-        old, new = ([seen[name] for name in side if name in seen] for side in self.names)
+    def line(self, photos: Mapping[str, Photo]) -> Line:
+        old, new = ([photos[photo_ref] for photo_ref in side if photo_ref in photos] for side in self.photo_refs)
         return Line(self.row.kind, self.row.old, self.row.new, old, new)
 
 
 @dataclass(frozen=True)
 class _Item:
-    """A part of a value: its text, what it is recognized by, the names of its photos; of a part its fields by label."""
+    """An item of a value. `key` identifies it in both versions. `fields`: the fields of a part, by label."""
 
     text: str
     key: str
-    names: tuple[str, ...] = ()
+    photo_refs: tuple[str, ...] = ()
     fields: Mapping[str, str] | None = None
 
 
-def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Named]:
+def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_PhotoRow]:
     olds, news = (list(_items(path, value, type)) for value in (old, new))
     field = declared_fields.declared(type).get(path)
-    way = declared_fields.merge_strategy(type, path)
-    if is_text(path, type) or way == ITEMS:
-        rows = alignment.align_items([one.text for one in olds], [one.text for one in news], budget)
-    elif way in (PART, PARTS) or path == "tags":
-        pairs = alignment.align([one.key for one in olds], [one.key for one in news], budget)
-        rows = [_keyed(pair, olds, news, budget) for pair in pairs]
+    strategy = declared_fields.merge_strategy(type, path)
+    if is_text(path, type) or strategy == ITEMS:
+        rows = alignment.align_items([item.text for item in olds], [item.text for item in news], budget)
+    elif strategy in (PART, PARTS) or path == "tags":
+        pairs = alignment.align([item.key for item in olds], [item.key for item in news], budget)
+        rows = [_keyed_row(pair, olds, news, budget) for pair in pairs]
         rows = [row for row in rows if path != "tags" or row.kind != "same"]
     else:
         is_free = isinstance(old or new, str) and not (field and field.flatchoices)
-        rows = [_value(olds, news, budget if is_free else None)]
-    return [_Named(row, _names(row, olds, news)) for row in rows]
+        rows = [_value_row(olds, news, budget if is_free else None)]
+    return [_PhotoRow(row, _differing_photo_refs(row, olds, news)) for row in rows]
 
 
 def is_text(path: str, type: str) -> bool:
-    """Return whether a field of a type is a text, which is compared by its paragraphs."""
+    """Return whether a field of a type is a text, which is compared by paragraphs."""
     return declared_fields.merge_strategy(type, path) == TEXT
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
-    """Return whether nothing differs between two values of a text but the white space around its paragraphs."""
+    """Return whether a field is a text, and its two values differ only in the white space around paragraphs."""
     return is_text(path, type) and _single_spaced(old) == _single_spaced(new)
 
 
 def _single_spaced(text: str | None) -> str:
-    """Return a text with one blank line between its paragraphs and none around them."""
+    """Return a text with one blank line between paragraphs and none at its beginning and end."""
     return _BLANK_LINES.sub("\n\n", text or "").lstrip("\n").rstrip()
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
-    """Yield the parts of a stored value of a field."""
+    """Yield the items of a stored value of a field: paragraphs, parts, items of a list, tags, or the whole value."""
     field = declared_fields.declared(type).get(path)
-    way = declared_fields.merge_strategy(type, path)
+    strategy = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)
-    if way == TEXT:
-        for part in diff.split_paragraphs(text, alignment.MAX_PARAGRAPHS):
-            yield _Item(part, part, tuple(dict.fromkeys(_PHOTO.findall(part))))
-    elif way in (PART, PARTS) and field:
-        for one in value if isinstance(value, list) else [value] if value is not None else []:
-            said = declared.part_fields(field, one)
-            key = "" if way == PART else str(one.get("_id", one.get("id")) if isinstance(one, Mapping) else one.pk)
-            yield _Item("\n".join(filter(None, said.values())), key, _ids(field, [one] if way == PARTS else one), said)
-    elif way == ITEMS and isinstance(field, ArrayField) and isinstance(value, list):
-        for one in value:
-            if text := declared.display(field.base_field, one):
-                yield _Item(text, text, _ids(field.base_field, one))
+    if strategy == TEXT:
+        for paragraph in diff.split_paragraphs(text, alignment.MAX_PARAGRAPHS):
+            yield _Item(paragraph, paragraph, tuple(dict.fromkeys(_PHOTO.findall(paragraph))))
+    elif strategy in (PART, PARTS) and field:
+        for part in value if isinstance(value, list) else [value] if value is not None else []:
+            fields = declared.part_fields(field, part)
+            key = (
+                ""
+                if strategy == PART
+                else str(part.get("_id", part.get("id")) if isinstance(part, Mapping) else part.pk)
+            )
+            photo_refs = _photo_refs(field, [part] if strategy == PARTS else part)
+            yield _Item("\n".join(filter(None, fields.values())), key, photo_refs, fields)
+    elif strategy == ITEMS and isinstance(field, ArrayField) and isinstance(value, list):
+        for item in value:
+            if text := declared.display(field.base_field, item):
+                yield _Item(text, text, _photo_refs(field.base_field, item))
     elif path == "tags":
         yield from (_Item(tag, tag) for tag in value or ())
     elif text:
-        yield _Item(text, text, _ids(field, value) if field else ())
+        yield _Item(text, text, _photo_refs(field, value) if field else ())
 
 
-def _ids(field: models.Field, value: Any) -> tuple[str, ...]:
-    return tuple(str(one) for one in declared_fields.referenced_ids(field, value))
+def _photo_refs(field: models.Field, value: Any) -> tuple[str, ...]:
+    return tuple(str(node_id) for node_id in declared_fields.referenced_ids(field, value))
 
 
-def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
-    """Return the row of a tag, or of a part: field by field."""
+def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
+    """Return the row of a tag, or the row of a part, which is compared field by field."""
     before = olds[pair.old] if pair.old is not None else _Item("", "")
     after = news[pair.new] if pair.new is not None else _Item("", "")
     if before.fields is None and after.fields is None:
@@ -199,15 +210,15 @@ def _keyed(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Bud
     new = after.fields or {}
     for name in {**old, **new}:
         if old.get(name) or new.get(name):
-            said = diff.diff_words(old.get(name, ""), new.get(name, ""), budget)
+            words = diff.diff_words(old.get(name, ""), new.get(name, ""), budget)
             line_end = "\n" if pieces else ""
-            pieces += [Change("equal", f"{line_end}{name}: "), *said]
+            pieces += [Change("equal", f"{line_end}{name}: "), *words]
     row = alignment.make_row(pair, pieces)
     return Row(row.kind, pair, row.old if before.fields else (), row.new if after.fields else ())
 
 
-def _value(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
-    """Return the row of a single value: with a `budget` by its words, else as a whole."""
+def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
+    """Return the row of a single value. It is compared word by word if there is a `budget`, otherwise as a whole."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
     return alignment.make_row(
@@ -215,32 +226,35 @@ def _value(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) 
     )
 
 
-def _names(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list[str], list[str]]:
-    """Return the names of photos that a row has on its old side alone, and on its new side alone; none of what moved."""
+def _differing_photo_refs(row: Row, olds: Sequence[_Item], news: Sequence[_Item]) -> tuple[list[str], list[str]]:
+    """Return the references to photos that only the old side, and only the new side, contains. Moved rows have none."""
     if row.kind in ("same", "left", "came"):
         return [], []
-    before = olds[row.pair.old].names if row.pair.old is not None else ()
-    after = news[row.pair.new].names if row.pair.new is not None else ()
-    return [name for name in before if name not in after], [name for name in after if name not in before]
+    before = olds[row.pair.old].photo_refs if row.pair.old is not None else ()
+    after = news[row.pair.new].photo_refs if row.pair.new is not None else ()
+    return (
+        [photo_ref for photo_ref in before if photo_ref not in after],
+        [photo_ref for photo_ref in after if photo_ref not in before],
+    )
 
 
-def _photos(names: Sequence[str], user: Any) -> dict[str, Photo]:
-    """Return the photos of these names, of the first few, that a user may see."""
-    found = stored_photos.by_references(list(dict.fromkeys(names))[:MOST_REFERENCES])
+def _photos(photo_refs: Sequence[str], user: Any) -> dict[str, Photo]:
+    """Return the photos that a user can see, by reference. Only the first MOST_REFERENCES references are looked up."""
+    photos = stored_photos.by_references(list(dict.fromkeys(photo_refs))[:MOST_REFERENCES])
     if access.may_see_photos(user):
-        return found
+        return photos
     sections = tree.current()
     moment = now()
-    return {name: photo for name, photo in found.items() if is_public(photo, sections, moment)}
+    return {photo_ref: photo for photo_ref, photo in photos.items() if is_public(photo, sections, moment)}
 
 
 def labels(paths: Any, type: str) -> str:
-    """Return the names of fields of a type as an editor knows them: "Title, Text"."""
+    """Return the labels of fields of a type: "Title, Text"."""
     return ", ".join(dict.fromkeys(label(path, type) for path in paths))
 
 
 def label(path: str, type: str) -> str:
-    """Return the name of a field of a type as an editor knows it."""
+    """Return the label of a field of a type."""
     if path == "parent_id":
         return _("Section")
     if path == "author":
@@ -252,7 +266,7 @@ def label(path: str, type: str) -> str:
 
 
 def display(path: str, value: Any, type: str) -> str:
-    """Return the stored value of a field of a type as text for the eye."""
+    """Return the stored value of a field of a type as readable text."""
     if field := declared_fields.declared(type).get(path):
         return declared.display(field, value)
     if path == "parent_id":
@@ -269,7 +283,7 @@ def display(path: str, value: Any, type: str) -> str:
 
 
 def section_name(section_id: ObjectId | None) -> str:
-    """Return where a section stands: "News › Sports"."""
+    """Return the titles of a section and the sections above it: "News › Sports"."""
     if section_id is None:
         return _("Top level")
     chain = tree.current().ancestors(section_id)

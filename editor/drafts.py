@@ -1,4 +1,4 @@
-"""What is done with drafts beside the form: publishing, discarding, previews, and links to show others."""
+"""The views of drafts outside the edit form: publishing, scheduling, discarding, previews and preview links."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -18,7 +18,7 @@ from django_mongodb_backend.forms import ObjectIdField
 from editor import differences, edit_form
 from editor.editing import publish_draft
 from editor.fields import MomentField
-from editor.site import admin_url, page
+from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
@@ -29,12 +29,12 @@ from photos import texts
 from reader.views import previews
 from reader.views.previews import Preview
 
-# In CSS pixels, as readers' screens are wide.
+# Widths of readers' screens in CSS pixels.
 WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, gettext_lazy("Desktop")))
 
 
 class DraftForm(forms.Form):
-    """The draft as it was shown."""
+    """The form of a page about a draft. It contains the nonce of the draft that was shown."""
 
     draft = ObjectIdField(widget=forms.HiddenInput)
 
@@ -43,31 +43,32 @@ def _form(request: HttpRequest, draft: Version) -> DraftForm:
     return DraftForm(request.POST if request.method == "POST" else None, initial={"draft": draft.nonce})
 
 
-def _with_draft(request: HttpRequest, node_id: ObjectId, action: Action) -> tuple[Editable, Version]:
-    found = access.node(request.user, node_id, action)
-    if found.draft is None:
+def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: Action) -> tuple[Editable, Version]:
+    """Return a node and its draft, if the user can perform `action`. Raises Http404 and PermissionDenied."""
+    editable = access.node(request.user, node_id, action)
+    if editable.draft is None:
         raise Http404(_("There is no draft of this page any more."))
-    return found, found.draft
+    return editable, editable.draft
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show what a draft changes; make it the live version."""
-    found, draft = _with_draft(request, node_id, Action.PUBLISH)
+    """Show the changes of a draft; publish the draft as the live version."""
+    editable, draft = _load_with_draft(request, node_id, Action.PUBLISH)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
-            return publish_draft(request, found, form.cleaned_data["draft"])
+            return publish_draft(request, editable, form.cleaned_data["draft"])
         except NodeError as error:
             form.add_error(None, str(error))
-    dates = {**found.live.fields, **draft.fields}
-    question = edit_form.takedown_warning(found.node, dates["published"], dates["expires"])
-    title = _("Schedule changes") if edit_form.changes_due(found.node, dates["published"]) else _("Publish changes")
-    return _show(request, found, draft, form, title, question)
+    dates = {**editable.live.fields, **draft.fields}
+    question = edit_form.takedown_warning(editable.node, dates["published"], dates["expires"])
+    title = _("Schedule changes") if edit_form.changes_due(editable.node, dates["published"]) else _("Publish changes")
+    return _show(request, editable, draft, form, title, question)
 
 
 class ScheduleForm(DraftForm):
-    """The draft as it was shown, and when readers are to see it."""
+    """The form that schedules a draft. `due`: the time from which readers see it."""
 
     due = MomentField(label=gettext_lazy("Changes appear"))
 
@@ -80,42 +81,42 @@ class ScheduleForm(DraftForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show what a draft changes; have readers see it from a time ahead on."""
-    found, draft = _with_draft(request, node_id, Action.PUBLISH)
-    given = {"draft": draft.nonce, "due": draft.due}
-    form = ScheduleForm(request.POST if request.method == "POST" else None, initial=given, label_suffix="")
+    """Show the changes of a draft; schedule the draft for publication at a time in the future."""
+    editable, draft = _load_with_draft(request, node_id, Action.PUBLISH)
+    initial = {"draft": draft.nonce, "due": draft.due}
+    form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
-            return publish_draft(request, found, form.cleaned_data["draft"], due=form.cleaned_data["due"])
+            return publish_draft(request, editable, form.cleaned_data["draft"], due=form.cleaned_data["due"])
         except NodeError as error:
             form.add_error(None, str(error))
-    return _show(request, found, draft, form, _("Schedule changes"))
+    return _show(request, editable, draft, form, _("Schedule changes"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show what was scheduled; make a mere draft of it again."""
-    told = _("Not scheduled any more. The changes are kept as a draft.")
-    return _confirmed(request, node_id, Action.PUBLISH, drafts.unschedule, _("Cancel the schedule"), told)
+    """Show the scheduled changes; cancel the schedule and keep the changes as a draft."""
+    message = _("Not scheduled any more. The changes are kept as a draft.")
+    return _run_confirmed(request, node_id, Action.PUBLISH, drafts.unschedule, _("Cancel the schedule"), message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show what a draft changes; remove it."""
-    told = _("The draft was discarded. The live version is as it was.")
-    return _confirmed(request, node_id, Action.DRAFT, drafts.discard_draft, _("Discard the draft"), told)
+    """Show the changes of a draft; discard the draft."""
+    message = _("The draft was discarded. The live version is as it was.")
+    return _run_confirmed(request, node_id, Action.DRAFT, drafts.discard_draft, _("Discard the draft"), message)
 
 
-def _confirmed(
+def _run_confirmed(
     request: HttpRequest,
     node_id: ObjectId,
     action: Action,
     service: Callable[[ObjectId, ObjectId], None],
     title: str,
-    told: str,
+    message: str,
 ) -> HttpResponse:
-    """Show what a draft changes; do to it, once that is confirmed, what `service` does, and say so: `told`."""
-    found, draft = _with_draft(request, node_id, action)
+    """Show the changes of a draft. After the confirmation, call `service` with the draft and show `message`."""
+    editable, draft = _load_with_draft(request, node_id, action)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
@@ -123,40 +124,44 @@ def _confirmed(
         except NodeError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, told)
+            messages.success(request, message)
             return HttpResponseRedirect(admin_url("change", node_id))
-    return _show(request, found, draft, form, title)
+    return _show(request, editable, draft, form, title)
 
 
 def _show(
-    request: HttpRequest, found: Editable, draft: Version, form: DraftForm, title: str, question: str = ""
+    request: HttpRequest, editable: Editable, draft: Version, form: DraftForm, title: str, question: str = ""
 ) -> HttpResponse:
     if form.errors:
         form.data = {**form.data.dict(), "draft": str(draft.nonce)}
-    live = {path: found.live.fields.get(path) for path in draft.fields}
+    live = {path: editable.live.fields.get(path) for path in draft.fields}
     changes = differences.changes(
-        {**live, "tags": sorted(found.live.tags)},
+        {**live, "tags": sorted(editable.live.tags)},
         {**draft.fields, "tags": sorted(draft.tags)},
-        found.node.metadata.type,
+        editable.node.metadata.type,
         request.user,
     )
-    return page(request, "draft", title, found=found, form=form, changes=changes, question=question)
+    return render_page(request, "draft", title, editable=editable, form=form, changes=changes, question=question)
 
 
 @require_safe
 def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the preview in a frame as wide as a phone, a tablet or a desktop, as ?width= says; else as what asks is."""
-    found = access.node(request.user, node_id, Action.VIEW)
+    """Show the preview in a frame with the width of a phone, tablet or desktop.
+
+    The query parameter ?width= sets the width in CSS pixels. Without it, phones get the narrowest frame, and other devices
+    the widest.
+    """
+    editable = access.node(request.user, node_id, Action.VIEW)
     width = request.GET.get("width", "")
     live = {"version": "live"} if request.GET.get("version") == "live" else {}
-    # Seen on a phone a desktop is too small to read.
-    own = WIDTHS[0] if "Mobi" in request.headers.get("User-Agent", "") else WIDTHS[-1]
-    shown = int(width) if width in {str(known) for known, _label in WIDTHS} else own[0]
+    # On a phone, the desktop width would be too small to read.
+    default = WIDTHS[0] if "Mobi" in request.headers.get("User-Agent", "") else WIDTHS[-1]
+    shown = int(width) if width in {str(known) for known, _label in WIDTHS} else default[0]
     sizes = [
         {"label": label, "url": "?" + urlencode({"width": w, **live}), "is_shown": w == shown} for w, label in WIDTHS
     ]
-    address_shown = admin_url("preview", node_id, **live)
-    return page(request, "preview_frame", _("Preview"), found=found, sizes=sizes, width=shown, preview=address_shown,
+    preview_url = admin_url("preview", node_id, **live)
+    return render_page(request, "preview_frame", _("Preview"), editable=editable, sizes=sizes, width=shown, preview=preview_url,
         is_nav_sidebar_enabled=False,
     )  # fmt: skip
 
@@ -165,21 +170,23 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": ["'self'"]})  # type: ignore[arg-type]
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show an editor the page as it would be, with its draft if there is one; ?version=live without. What readers would not get
-    of its text is marked."""
-    found = access.node(request.user, node_id, Action.VIEW)
-    shown = found.node if request.GET.get("version") == "live" else found.drafted()
+    """Show an editor the page as readers would see it, with its draft if there is one; with ?version=live, without the draft.
+
+    References that readers cannot see are marked in the text.
+    """
+    editable = access.node(request.user, node_id, Action.VIEW)
+    node = editable.node if request.GET.get("version") == "live" else editable.drafted()
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
-    return previews.show(request, shown, texts.render_for_editor(shown, sees_photos=sees_photos, sees_all=sees_all))
+    return previews.show(request, node, texts.render_for_editor(node, sees_photos=sees_photos, sees_all=sees_all))
 
 
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Make a link that shows others the page as it would be."""
-    found = access.node(request.user, node_id, Action.DRAFT)
-    path = previews.link(Preview(node_id, (found.draft or found.live).nonce))
-    return page(
-        request, "preview_link", _("Preview for others"), found=found, link=request.build_absolute_uri(path),
+    """Create a link that shows the page with its draft to people without an account."""
+    editable = access.node(request.user, node_id, Action.DRAFT)
+    path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
+    return render_page(
+        request, "preview_link", _("Preview for others"), editable=editable, link=request.build_absolute_uri(path),
         days=previews.DAYS,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Form fields over what a node says: each has one path under `metadata`, and gives back unchanged what was left unchanged."""
+"""Form fields for a node's fields. Each has one path under `metadata`, and returns an unchanged value exactly as stored."""
 
 import json
 import re
@@ -26,21 +26,24 @@ from nodes.selectors import due, picking, stored_nodes
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
 
-# So that a time can be told in every time zone.
+# Years in which every moment has a date in every time zone.
 FIRST_YEAR, LAST_YEAR = 1000, 9998
-# Posts whose titles are offered to choose from.
+# Maximum posts offered to choose from without JavaScript.
 OFFERED = 100
 YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
 def accept_long_input(fields: Iterable[forms.Field]) -> None:
-    """Take `maxlength` off the widgets of fields: browsers cut pasted text silently. The fields refuse it instead."""
+    """Remove `maxlength` from the widgets of fields, because browsers truncate pasted text silently.
+
+    The fields refuse text that is too long instead.
+    """
     for field in fields:
         field.widget.attrs.pop("maxlength", None)
 
 
 class TextField(forms.CharField):
-    """Text exactly as typed, with the line ends that are stored."""
+    """A text exactly as typed, with line ends converted to "\\n"."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, **kwargs)
@@ -50,7 +53,7 @@ class TextField(forms.CharField):
 
 
 class LineField(forms.CharField):
-    """A text on one line; one that shows nothing is empty."""
+    """A text on one line. A blank text becomes ""."""
 
     def to_python(self, value: Any) -> str:
         line = str(super().to_python(value))
@@ -58,7 +61,7 @@ class LineField(forms.CharField):
 
 
 class TitleField(LineField):
-    """A title: one line, shown in as many as it needs."""
+    """A title on one line. Its textarea wraps long titles."""
 
     widget = forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
 
@@ -67,7 +70,7 @@ class TitleField(LineField):
 
 
 class TagsSeenField(forms.CharField):
-    """The tags that a form was rendered with, hidden: what is done to tags is the difference to them."""
+    """The hidden tags that a form was rendered with. The submitted tags are compared with them."""
 
     widget = forms.HiddenInput
 
@@ -86,7 +89,7 @@ class TagsSeenField(forms.CharField):
 
 
 class VersionField(forms.IntegerField):
-    """The version of the type that a form was rendered for: shown again, it says for which it is rendered now."""
+    """The version of the content type that a form was rendered for. A form that is shown again has the present version."""
 
     widget = forms.HiddenInput
 
@@ -94,12 +97,12 @@ class VersionField(forms.IntegerField):
         return initial
 
 
-# How a time is shown: whatever is left alone keeps its seconds.
+# The format of times. An unchanged time keeps its seconds.
 _MINUTES = "%H:%M"
 
 
 class MomentInput(AdminSplitDateTime):
-    """A day and a time, each under its label."""
+    """A date input and a time input, each with a label."""
 
     template_name = "editor/moment.html"
 
@@ -109,9 +112,10 @@ class MomentInput(AdminSplitDateTime):
 
 
 class MomentField(forms.SplitDateTimeField):
-    """A time in the site's zone. `seen`: the time that the form was rendered with, kept to the millisecond if left alone.
+    """A time in the site's time zone.
 
-    Left alone, it also needs no reading: an hour that the clocks go through twice cannot be read back.
+    `seen`: the time that the form was rendered with. An unchanged time is returned as `seen`, to the millisecond. It is not
+    parsed, because the hour that is repeated when clocks go back is ambiguous.
     """
 
     widget = MomentInput
@@ -137,7 +141,7 @@ class MomentField(forms.SplitDateTimeField):
 
 
 class EndField(MomentField):
-    """A time to expire; empty stands for no end, which is stored as a time that never comes."""
+    """The time at which a node expires. An empty field means never, which is stored as NEVER."""
 
     def prepare_value(self, value: Any) -> Any:
         return None if value == NEVER else value
@@ -147,7 +151,7 @@ class EndField(MomentField):
 
 
 class SectionField(forms.ChoiceField):
-    """Where a node stands: a section that may hold its type and that the user may put things into."""
+    """The section of a node. The choices are sections that accept the node's type and in which the user can create nodes."""
 
     def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
         super().__init__(choices=section_choices(user, type, seen), **kwargs)
@@ -161,12 +165,15 @@ class SectionField(forms.ChoiceField):
 
 
 class ReferenceInput(ChooserInput):
-    """An address, completed by titles, with what is there. Where scripts do not run, some of what is public is offered."""
+    """An input for an address, with completion by title, and its target shown below.
+
+    Without JavaScript, the input offers some public pages or photos.
+    """
 
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
-        # Whether the editor may know why something is not public, and its title; of photos, too.
+        # Whether the editor can see the titles of hidden pages and why they are hidden, and the titles of hidden photos.
         self.sees_all = self.sees_photos = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -175,47 +182,51 @@ class ReferenceInput(ChooserInput):
         return {**context, "chosen": self.chosen(value), "offered": self._offered()}
 
     def chosen(self, value: Any) -> choosing.Choice | None:
-        """Return what a value stands for; of what readers do not see, that they do not. Kept in process."""
+        """Return the target of a value as a choice, or None. The note of a choice says why readers cannot see it.
+
+        The process caches choices of public addresses.
+        """
         if not value:
             return None
         _scheme, colon, name = str(value).partition(":")
         if colon and ObjectId.is_valid(name):
             key = ObjectId(name)
-            return choosing.unseen(key, str(value), sees_all=self.sees_all, sees_photos=self.sees_photos)
+            return choosing.make_hidden_choice(key, str(value), sees_all=self.sees_all, sees_photos=self.sees_photos)
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            # A choice says no more of it than lists do.
+            # A choice shows no more of its target than lists do, so the dependencies noted in this block are dropped.
             with dependencies.recorded():
-                found = choosing.at(str(value))
-            return choosing.choice(found) if found else None, due.next_due(moment)
+                target = choosing.resolve_address(str(value))
+            return choosing.make_choice(target) if target else None, due.next_due(moment)
 
         return version_cache.get_or_set(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
-        """Return (address, title) of each. Kept in process: a form may have many of these boxes."""
+        """Return (address, title) of each offered target. The process caches them, because a form may have many such inputs."""
 
         def read() -> tuple[tuple[tuple[str, str], ...], datetime | None]:
-            return tuple(_public(moment, photos=self.photos)), due.next_due(moment)
+            return tuple(_public_targets(moment, photos=self.photos)), due.next_due(moment)
 
         moment = now()
         return version_cache.get_or_set(("offered", self.photos), moment, read)
 
 
-def _public(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
+def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, str]]:
+    """Yield (address, title) of public photos, or of public sections and the newest posts."""
     sections = tree.current()
     if photos:
-        found = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
+        nodes = [photo for photo in picking.photos("") if is_public(photo, sections, moment)]
     else:
-        live = sections.live_ids(moment)
-        held = [sections.sections[section_id] for section_id in live if section_id is not None]
-        yield from ((sections.url(section.parent_id, section.slug), section.title) for section in held)
-        found = list(stored_nodes.newest_entries(sections, moment, size=OFFERED).nodes)
-    yield from ((node.get_absolute_url(), node.metadata.title) for node in found)
+        live_ids = sections.live_ids(moment)
+        live = [sections.sections[section_id] for section_id in live_ids if section_id is not None]
+        yield from ((sections.url(section.parent_id, section.slug), section.title) for section in live)
+        nodes = list(stored_nodes.newest_entries(sections, moment, size=OFFERED).nodes)
+    yield from ((node.get_absolute_url(), node.metadata.title) for node in nodes)
 
 
 class ReferenceField(forms.CharField):
-    """A node or a photo, by its address or its id. What readers do not see (any more) is written `node:ID`."""
+    """A node or photo, typed as its address or id. Targets that readers cannot see are shown as `node:ID` or `photo:ID`."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
         self.photos = photos
@@ -224,7 +235,7 @@ class ReferenceField(forms.CharField):
         super().__init__(max_length=1_000, widget=ReferenceInput(photos=photos), **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
-        return spelled(value, photos=self.photos) if isinstance(value, ObjectId) else value
+        return format_reference(value, photos=self.photos) if isinstance(value, ObjectId) else value
 
     def clean(self, value: Any) -> ObjectId | None:
         typed = str(super().clean(value))
@@ -232,23 +243,23 @@ class ReferenceField(forms.CharField):
             return None
         if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
             return ObjectId(key)
-        found = choosing.at(typed)
-        if found is None or found.content_type.is_file != self.photos:
+        target = choosing.resolve_address(typed)
+        if target is None or target.content_type.is_file != self.photos:
             raise ValidationError(
                 _("No public photo has this address.") if self.photos else _("No public page has this address.")
             )
-        key_found: ObjectId = found.pk
-        return key_found
+        target_id: ObjectId = target.pk
+        return target_id
 
 
-def spelled(node_id: ObjectId, *, photos: bool) -> str:
-    """Return a reference as editors read it: its address where readers see it, else its id."""
-    found = stored_nodes.live_by_id(tree.current(), node_id, now())
-    return unquote(found.get_absolute_url()) if found else f"{'photo' if photos else 'node'}:{node_id}"
+def format_reference(node_id: ObjectId, *, photos: bool) -> str:
+    """Return a reference as editors read it: the address of its target if readers can see it, otherwise its id."""
+    target = stored_nodes.live_by_id(tree.current(), node_id, now())
+    return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
 
 
 class AuthorWidget(forms.MultiWidget):
-    """An account and the name that readers see."""
+    """A select for an account, and an input for the name that readers see."""
 
     template_name = "editor/author.html"
 
@@ -261,7 +272,7 @@ class AuthorWidget(forms.MultiWidget):
 
 
 class HiddenAuthorWidget(AuthorWidget):
-    """The same two values, unseen."""
+    """Hidden inputs for the same two values."""
 
     template_name = "django/forms/widgets/multiple_hidden.html"
 
@@ -270,7 +281,7 @@ class HiddenAuthorWidget(AuthorWidget):
 
 
 class AuthorField(forms.MultiValueField):
-    """Who wrote it: one of the accounts that may log in here, or none, and a name to show."""
+    """The author: an account that can log in to the admin, or none, and the name that readers see."""
 
     widget = AuthorWidget
     hidden_widget = HiddenAuthorWidget
@@ -290,7 +301,7 @@ class AuthorField(forms.MultiValueField):
         if not values:
             return None
         account, name = values
-        # Readers see the name: of an account that is called by its address for mails, what stands before the @.
+        # Readers see the name. If an account's name is its email address, only the part before the @ is used.
         name = name or (self.accounts[account].partition("@")[0] if account else "")
         if not name:
             raise ValidationError(_("Choose an account, or type a name."))

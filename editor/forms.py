@@ -1,6 +1,6 @@
-"""The flat form over a node: what it says by field, under the nonce that the form was rendered with.
+"""The form of a node, with one form field for each field of the node, and the nonce that it was rendered with.
 
-Of each content type there is one class of it, with the fields that the type declares.
+Each content type has its own form class, with the fields that the type declares.
 """
 
 import builtins
@@ -28,7 +28,7 @@ from editor.fields import (
     VersionField,
     accept_long_input,
 )
-from editor.parts import PartsField, is_left_alone
+from editor.parts import PartsField, is_unchanged
 from marginalia.markup.characters import normalize_newlines
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering, tags
@@ -53,9 +53,9 @@ PATHS = {
     "comments": "detail.comments",
 }
 FIELDS = {path: name for name, path in PATHS.items()}
-# First and wide; then the texts, lists and rows that the type declares.
+# The fields of the main column. Texts, lists and rows that the type declares follow them.
 MAIN = ("title", "text")
-# The groups of the panel beside it, and which of them are open. Without names: what else the type declares.
+# The groups of the panel: (heading, field names, whether it is open). The group without names has the type's other fields.
 GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Details"), (), True),
     (_("Address"), ("section", "slug"), True),
@@ -66,30 +66,30 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Comments and format"), ("comments", "format"), False),
 )
 _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
-# What only those may say who may publish, the author besides.
+# Fields that only users with permission to publish can change, in addition to the author.
 _FOR_EDITORS = ("published", "expires", "comments")
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of fields in the panel."""
+    """A group of fields in the panel. `has_errors`: at least one of them has an error."""
 
     heading: Any
     fields: list[forms.BoundField]
     is_open: bool
-    is_wrong: bool
+    has_errors: bool
 
 
 class NodeForm(forms.Form):
-    """What an editor types of a node.
+    """The form of a node.
 
-    `seen` is what the node said under the nonce that the form carries: what equals it was left alone. None: a new node, or
-    not known any more.
+    `seen` is the version of the node with the nonce in the form. A field that equals its value in `seen` is unchanged.
+    It is None for a new node, or if the version is no longer known.
     """
 
     # Each field's path under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
-    # The fields that the type declares, or all texts have: those that no group names are shown as its details.
+    # The fields that the type declares, and those that every text has. If no group names them, they are in "Details".
     details: ClassVar[tuple[str, ...]] = ()
 
     title = TitleField(label=_("Title"), max_length=300)
@@ -139,8 +139,8 @@ class NodeForm(forms.Form):
         initial: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        said = declared.shown(type, seen.fields) if seen else {}
-        shown = {name: said[path] for name, path in self.paths.items() if path in said} | {"form": ObjectId()}
+        values = declared.form_values(type, seen.fields) if seen else {}
+        shown = {name: values[path] for name, path in self.paths.items() if path in values} | {"form": ObjectId()}
         shown["schema_version"] = content.get(type).schema_version
         if seen:
             shown |= {"nonce": seen.nonce, "tags": ", ".join(seen.tags), "tags_seen": list(seen.tags)}
@@ -148,64 +148,69 @@ class NodeForm(forms.Form):
         self.type = type
         self.seen = seen
         self.user = user
-        self._shown = {name: said[path] for name, path in self.paths.items() if name in self.details and path in said}
-        # After a clash of slugs: one that was free.
+        self._shown = {
+            name: values[path] for name, path in self.paths.items() if name in self.details and path in values
+        }
+        # A free slug, offered if the submitted one is taken.
         self.free_slug = ""
-        # What the script last made of the title, for a new page.
+        # The slug that the script last made from the title of a new page.
         self.proposed_slug = self.data.get("_proposed", "")
-        self.fields["section"] = SectionField(user, type, said.get("parent_id"), label=_("Section"))
+        self.fields["section"] = SectionField(user, type, values.get("parent_id"), label=_("Section"))
         for name, field in self.fields.items():
             if isinstance(field, MomentField | PartsField):
-                field.seen = said.get(self.paths[name])
+                field.seen = values.get(self.paths[name])
             elif isinstance(field, ReferenceField):
                 field.widget.sees_all, field.widget.sees_photos = access.sees_all(user), access.may_see_photos(user)
         if user.has_perm("nodes.publish_node"):
-            # A new page gets who makes it; what was imported without an author may stay so.
-            required = bool(said.get("author"))
-            self.fields["author"] = AuthorField(said.get("author"), label=_("Author"), required=required)
+            # A new page has its creator as author. A page that was imported without an author can stay without one.
+            required = bool(values.get("author"))
+            self.fields["author"] = AuthorField(values.get("author"), label=_("Author"), required=required)
         else:
             for name in _FOR_EDITORS:
                 del self.fields[name]
         accept_long_input(self.fields.values())
-        # Sent by the form of another release, it may lack fields: what it does not say was not emptied.
+        # A form that another release rendered may lack fields. A missing field must not empty the stored value.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
             content.get(type).schema_version
         )
         for name, field in self.fields.items() if self.is_of_another_version else ():
-            if not any(self._is_of(key, name) for key in self.data):
+            if not any(self._belongs_to(key, name) for key in self.data):
                 field.required = False
                 field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse an end before the beginning, and what another release's form says, naming what it says of former fields."""
+        """Refuse an expiry before the publication, and a form that another release rendered.
+
+        The error about such a form contains the values of fields that no longer exist.
+        """
         if not self.is_of_another_version:
-            said: dict[str, Any] = super().clean() or self.cleaned_data
-            published = said.get("published")
-            expires = said.get("expires")
+            data: dict[str, Any] = super().clean() or self.cleaned_data
+            published = data.get("published")
+            expires = data.get("expires")
             if published and expires and now() < published >= expires:
                 self.add_error("expires", _("It would expire before it appears."))
-            return said
-        told = [
+            return data
+        reasons = [
             _("The site was updated in between, and this form with it. Nothing was saved: look at it and save again.")
         ]
         gone = (_("No field any more: %(name)s, “%(value)s”") % {"name": n, "value": v} for n, v in self._unknown())
-        raise forms.ValidationError([*told, *gone])
+        raise forms.ValidationError([*reasons, *gone])
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Yield the (name, value) of what was sent and is no field, nor anything that goes with a form."""
+        """Yield (name, value) of each sent value that belongs neither to a field nor to the form itself."""
         known = {*self.fields, *declared_fields.RESERVED, "csrfmiddlewaretoken"}
         for key, value in self.data.items():
             is_known = key.startswith("_") or key.partition("-")[0] in known
-            if value and not is_known and not any(self._is_of(key, name) for name in self.fields):
+            if value and not is_known and not any(self._belongs_to(key, name) for name in self.fields):
                 yield key, value
 
-    def _is_of(self, key: str, name: str) -> bool:
-        """Return whether what was sent under a key is a field's: a date and its time are two, those of rows many."""
+    def _belongs_to(self, key: str, name: str) -> bool:
+        """Return whether a sent key belongs to a field. A date and its time have two keys, and rows have many."""
         name = self.add_prefix(name)
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_slug(self) -> str:
-        """Return the slug that was typed; "" for one that was proposed: it is made anew, as another may have it now."""
+        """Return the slug that was typed. Return "" for a proposed slug: it is generated again because it may be taken now."""
         slug: str = self.cleaned_data["slug"]
         return "" if slug == self.proposed_slug else slug
 
@@ -213,19 +218,22 @@ class NodeForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return what the (valid) form says, by path."""
-        return {path: self._said(name) for name, path in self.paths.items() if name in self.cleaned_data}
+        """Return the values of the (valid) form, by path."""
+        return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
 
-    def _said(self, name: str) -> Any:
-        """Return what the form says of a field; what was left alone with all of it that the widget does not show."""
+    def _value(self, name: str) -> Any:
+        """Return the value of a field. An unchanged value is returned as stored, including what the widget doesn't show."""
         field = self.fields[name]
         sent = self[name].data
-        if name in self._shown and not isinstance(field, PartsField) and is_left_alone(field, sent, self._shown[name]):
+        if name in self._shown and not isinstance(field, PartsField) and is_unchanged(field, sent, self._shown[name]):
             return self._shown[name]
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
-        """Return what the (valid) form says, public from now on. A date that was typed into it stays, also one ahead."""
+        """Return the values of the (valid) form by path, with dates that make the node public from now on.
+
+        A date that was typed into the form is kept, even if it is in the future.
+        """
         mine = self.mine()
         seen = self.seen.fields if self.seen else {}
         for name, date in publication_dates({**seen, **mine}, now()).items():
@@ -234,28 +242,28 @@ class NodeForm(forms.Form):
         return mine
 
     def tag_change(self) -> TagChange:
-        """Return what the editor did to the tags that the form was rendered with."""
+        """Return the editor's changes to the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
 
-    def main(self, without: Collection[str] = ()) -> list[forms.BoundField]:
-        """Return the fields that are written, first and wide, but for those `without`, shown elsewhere."""
-        names = (*MAIN, *(name for name in self.details if self._is_written(name)))
+    def main_fields(self, without: Collection[str] = ()) -> list[forms.BoundField]:
+        """Return the fields of the main column, except the fields `without`, which are shown elsewhere."""
+        names = (*MAIN, *(name for name in self.details if self._is_main(name)))
         return [self[name] for name in names if name in self.fields and name not in without]
 
     def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
-        """Yield the groups of the panel, but for fields `without`, shown elsewhere. One with an error is open."""
-        chosen = tuple(name for name in self.details if name not in _GROUPED and not self._is_written(name))
+        """Yield the groups of the panel, except the fields `without`, which are shown elsewhere. Open those with errors."""
+        others = tuple(name for name in self.details if name not in _GROUPED and not self._is_main(name))
         for heading, names, is_open in GROUPS:
-            fields = [self[name] for name in names or chosen if name in self.fields and name not in without]
+            fields = [self[name] for name in names or others if name in self.fields and name not in without]
             if fields:
-                wrong = any(field.errors for field in fields)
-                yield Group(heading, fields, is_open=is_open or wrong, is_wrong=wrong)
+                has_errors = any(field.errors for field in fields)
+                yield Group(heading, fields, is_open=is_open or has_errors, has_errors=has_errors)
 
-    def _is_written(self, name: str) -> bool:
+    def _is_main(self, name: str) -> bool:
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
     def broken_references(self) -> list[texts.BrokenReference]:
-        """Return what the text, as the form shows it, names that readers cannot see."""
+        """Return the references in the text, as the form shows it, whose targets readers cannot see."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = normalize_newlines(source)
         sees_photos = access.may_see_photos(self.user)
@@ -268,18 +276,18 @@ def _initial(data: Any, initial: Any) -> Any:
     return initial
 
 
-def form_of(type: str) -> builtins.type[NodeForm]:
-    """Return the class of the forms over nodes of a type."""
-    return _form_of(content.get(type))
+def form_class(type: str) -> builtins.type[NodeForm]:
+    """Return the form class of a content type."""
+    return _form_class(content.get(type))
 
 
 @cache
-def _form_of(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
-    own = dict(declared_fields.own_fields(content_type.type_name))
-    if not own or content_type.is_file:
+def _form_class(content_type: builtins.type[content.Content]) -> builtins.type[NodeForm]:
+    own_fields = dict(declared_fields.own_fields(content_type.type_name))
+    if not own_fields or content_type.is_file:
         return NodeForm
-    fields = {field.name: declared.form_field(field) for field in own.values()}
-    paths = {**PATHS, **{field.name: path for path, field in own.items()}}
-    # What every type has comes last.
+    fields = {field.name: declared.form_field(field) for field in own_fields.values()}
+    paths = {**PATHS, **{field.name: path for path, field in own_fields.items()}}
+    # Fields that every type has come last.
     details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
     return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})

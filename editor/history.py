@@ -1,4 +1,4 @@
-"""A node's history: who saved what, the difference of any two versions, and going back, which is a save like any other."""
+"""The views of a node's history: its saves, the differences between two versions, and restoring a version by saving it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from editor import differences, outcomes
 from editor.editing import show_conflict
 from editor.fields import TagsSeenField
 from editor.operations import Confirmation
-from editor.site import actor, admin_url, page
+from editor.site import admin_url, get_actor, render_page
 from nodes import access
 from nodes.access import Action
 from nodes.content import declared_fields
@@ -22,7 +22,7 @@ from nodes.selectors.editable_nodes import Version
 from nodes.services import editing
 from nodes.types import Act, TagChange
 
-# Going back to an old text neither moves a page nor takes it from the public.
+# Restoring an old text neither moves a page nor changes its publication.
 NOT_RESTORED = frozenset({"slug", "parent_id", "published", "expires", "author"})
 
 ACTS = {
@@ -44,14 +44,14 @@ ACTS = {
 
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """List the saves of a node, newest first: those of one sitting as one, unless ?each= is given."""
-    found = access.node(request.user, node_id, Action.VIEW)
-    listed = saves(request, node_id, found.live.nonce, found.node.metadata.type)
-    return page(request, "history", _("History"), found=found, **listed)
+    """List the saves of a node, newest first. The saves of one sitting are one row, unless the query has ?each=."""
+    editable = access.node(request.user, node_id, Action.VIEW)
+    context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
+    return render_page(request, "history", _("History"), editable=editable, **context)
 
 
-def saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
-    """Return what a page shows of the saves that led to the nonce `present`, from ?after= on, the newest first."""
+def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
+    """Return the template context for the saves that led to the nonce `present`, newest first, starting after ?after=."""
     after = request.GET.get("after", "")
     each = "each" in request.GET
     skip_until = ObjectId(after) if ObjectId.is_valid(after) else None
@@ -73,50 +73,59 @@ def saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str)
 
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the difference of the versions ?old= and ?new=, the older first."""
-    found = access.node(request.user, node_id, Action.VIEW)
+    """Show the differences between the versions ?old= and ?new=. The older version is always shown first."""
+    editable = access.node(request.user, node_id, Action.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
         old, new = new, old
     before, after = ({**version.fields, "tags": sorted(version.tags)} for version in (old, new))
-    changes = differences.changes(before, after, found.node.metadata.type, request.user)
-    return page(request, "compare", _("Differences"), found=found, old=old, new=new, changes=changes)
+    changes = differences.changes(before, after, editable.node.metadata.type, request.user)
+    return render_page(request, "compare", _("Differences"), editable=editable, old=old, new=new, changes=changes)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
-    """Show an old version beside the present one; go back to it."""
-    found = access.node(request.user, node_id, Action.VIEW)
+    """Show an old version beside the present one; restore the old version."""
+    editable = access.node(request.user, node_id, Action.VIEW)
     old = _version(node_id, str(nonce))
-    form = Confirmation(request, found, tags_seen=TagsSeenField(initial=list(found.live.tags)))
-    known = declared_fields.keep_declared(found.node.metadata.type, old.fields)
-    # Who may comment is for those to say who may publish.
-    kept = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
-    wanted = {path: value for path, value in known.items() if path not in kept}
+    form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))
+    known = declared_fields.keep_declared(editable.node.metadata.type, old.fields)
+    # Only users with permission to publish can change who may comment.
+    excluded = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
+    restored = {path: value for path, value in known.items() if path not in excluded}
     if request.method == "POST" and form.is_valid():
-        found = access.node(request.user, node_id, Action.EDIT)
+        editable = access.node(request.user, node_id, Action.EDIT)
         seen = form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
         try:
-            bound = access.changes_unpublished_only(request.user)
-            saved = editing.save(actor(request), node_id, seen, wanted, tags, only_unpublished=bound, act=Act.RESTORED)
+            only_unpublished = access.changes_unpublished_only(request.user)
+            saved = editing.save(
+                get_actor(request), node_id, seen, restored, tags, only_unpublished=only_unpublished, act=Act.RESTORED
+            )
         except EditConflict as error:
-            return show_conflict(request, found, error, form_id=ObjectId(), seen=seen, drafting=False)
+            return show_conflict(request, editable, error, form_id=ObjectId(), seen=seen, drafting=False)
         except NodeError as error:
             form.add_error(None, str(error))
         else:
-            outcomes.tell(request, saved, found.node, Act.RESTORED, seen=seen)
+            outcomes.report(request, saved, editable.node, Act.RESTORED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
-    present = {path: value for path, value in found.live.fields.items() if path not in kept}
+    present = {path: value for path, value in editable.live.fields.items() if path not in excluded}
     changes = differences.changes(
-        {**present, "tags": sorted(found.live.tags)},
-        {**wanted, "tags": sorted(old.tags)},
-        found.node.metadata.type,
+        {**present, "tags": sorted(editable.live.tags)},
+        {**restored, "tags": sorted(old.tags)},
+        editable.node.metadata.type,
         request.user,
     )
-    may_edit = access.allowed(request.user, found.node, Action.EDIT)
-    return page(
-        request, "restore", _("An older version"), found=found, old=old, changes=changes, form=form, may_edit=may_edit
+    may_edit = access.allowed(request.user, editable.node, Action.EDIT)
+    return render_page(
+        request,
+        "restore",
+        _("An older version"),
+        editable=editable,
+        old=old,
+        changes=changes,
+        form=form,
+        may_edit=may_edit,
     )
 
 

@@ -1,4 +1,4 @@
-"""A form field for links in an order: a row for each, with its place, its label and where it leads."""
+"""A form field for an ordered list of links. Each link is a row with its place, label and target."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
 
 from editor import choosing
-from editor.fields import spelled
+from editor.fields import format_reference
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
 from reader.selectors.menus import NODE_PREFIX, MenuLink, resolve_links
 
-# Rows of one field; of those sent, more are not looked at.
+# Maximum rows of a field. Further submitted rows are ignored.
 MOST = 20
-# Empty rows that a form offers.
+# Empty rows at the end of a form.
 BLANK = 3
 LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
 MAIL = "mailto:"
@@ -28,31 +28,37 @@ Rows = list[dict[str, str]]
 
 
 class HiddenRows(forms.HiddenInput):
-    """What a form was rendered with."""
+    """The hidden input with the rows that a form was rendered with, as JSON."""
 
     def format_value(self, value: Any) -> str:
         return value if isinstance(value, str) else json.dumps(value or [])
 
 
 class RowsInput(forms.Widget):
-    """Three boxes a row. `usual`: what readers see while no row is stored; the rows then begin with it, to be changed."""
+    """A widget with three inputs per row.
+
+    `default_links` returns the links that readers see if no row is stored. In that case, the widget shows them as rows that
+    editors can change.
+    """
 
     template_name = "editor/link_rows.html"
-    # Each row has labels of its own.
+    # Each input has its own label.
     use_fieldset = True
 
-    def __init__(self, usual: Callable[[], Sequence[MenuLink]] | None = None) -> None:
+    def __init__(self, default_links: Callable[[], Sequence[MenuLink]] | None = None) -> None:
         super().__init__()
-        self.usual = usual or tuple
+        self.default_links = default_links or tuple
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
-        rows = _told(value or [])
-        usual = [] if rows else [{"label": "", "target": unquote(one.url), "title": one.title} for one in self.usual()]
-        rows = (rows or usual)[:MOST]
-        usual = usual[:MOST]
+        rows = _readable(value or [])
+        default_links = [] if rows else self.default_links()
+        default_rows = [{"label": "", "target": unquote(link.url), "title": link.title} for link in default_links][
+            :MOST
+        ]
+        rows = (rows or default_rows)[:MOST]
         blank = [{"label": "", "target": ""}] * min(BLANK, MOST - len(rows))
-        return {**context, "rows": [*rows, *blank], "usual": json.dumps(_plain(usual)) if usual else ""}
+        return {**context, "rows": [*rows, *blank], "usual": json.dumps(_plain(default_rows)) if default_rows else ""}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Rows:
         numbered = []
@@ -62,8 +68,8 @@ class RowsInput(forms.Widget):
             if label or target.strip():
                 after = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else MOST
                 numbered.append((after, number, {"label": label.strip(), "target": target.strip()}))
-        rows = [row for _after, _number, row in sorted(numbered, key=lambda one: one[:2])]
-        # Left as they were offered, they go on to follow what is there.
+        rows = [row for _after, _number, row in sorted(numbered, key=lambda entry: entry[:2])]
+        # If the default rows are unchanged, no row is stored, so the links keep following the site.
         return [] if json.dumps(rows) == data.get(f"{name}-usual") else rows
 
     def id_for_label(self, id_: str) -> str:
@@ -74,15 +80,19 @@ class RowsInput(forms.Widget):
 
 
 class LinkRowsField(forms.Field):
-    """Links [{label, target}]: a page or section of this site by id, so that it may move; else a path or another address."""
+    """A list of links [{label, target}].
+
+    A page or section of this site is stored by its id, so that the link still works after a move. Other targets are stored
+    as a path or an absolute URL.
+    """
 
     hidden_widget = HiddenRows
 
-    def __init__(self, *, usual: Callable[[], Sequence[MenuLink]] | None = None, **kwargs: Any) -> None:
-        super().__init__(required=False, widget=RowsInput(usual), **kwargs)
+    def __init__(self, *, default_links: Callable[[], Sequence[MenuLink]] | None = None, **kwargs: Any) -> None:
+        super().__init__(required=False, widget=RowsInput(default_links), **kwargs)
 
     def to_python(self, value: Any) -> Rows:
-        """Return rows as they were rendered, or read them from a hidden value. Raises ValidationError for what is none."""
+        """Return a list of rows as it is, or read the rows from the hidden input's JSON. Raises ValidationError."""
         if isinstance(value, list):
             return value
         try:
@@ -91,46 +101,48 @@ class LinkRowsField(forms.Field):
             raise ValidationError(_("Reload the page and try again.")) from error
 
     def clean(self, value: Any) -> Rows:
-        return [_checked(row) for row in super().clean(value)]
+        return [_clean_row(row) for row in super().clean(value)]
 
 
 def _plain(rows: Any) -> Rows:
     return [{"label": str(row["label"]), "target": str(row["target"])} for row in rows]
 
 
-def told_by(rows: Rows) -> str:
+def format_rows(rows: Rows) -> str:
     """Return links in words, for a message."""
-    return ", ".join(f"{row['label'] or row['title']} ({row['target']})" for row in _told(rows))
+    return ", ".join(f"{row['label'] or row['title']} ({row['target']})" for row in _readable(rows))
 
 
-def _told(rows: Rows) -> Rows:
-    """Return rows as editors read them: with addresses for ids, and the titles that stand for missing labels."""
-    titles = {link.id: link for link in resolve_links([row for row in rows if _id(row["target"])], now())}
-    told = []
+def _readable(rows: Rows) -> Rows:
+    """Return rows as editors read them: with addresses instead of ids, and with the titles that replace missing labels."""
+    links = {link.id: link for link in resolve_links([row for row in rows if _node_id(row["target"])], now())}
+    readable = []
     for row in rows:
-        key = _id(row["target"])
-        title = titles[key].title if key in titles else ""
-        told.append({**row, "target": spelled(key, photos=False) if key else row["target"], "title": title})
-    return told
+        node_id = _node_id(row["target"])
+        title = links[node_id].title if node_id in links else ""
+        target = format_reference(node_id, photos=False) if node_id else row["target"]
+        readable.append({**row, "target": target, "title": title})
+    return readable
 
 
-def _id(target: str) -> ObjectId | None:
+def _node_id(target: str) -> ObjectId | None:
     name = target.removeprefix(NODE_PREFIX)
     return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
 
 
-def _checked(row: dict[str, str]) -> dict[str, str]:
+def _clean_row(row: dict[str, str]) -> dict[str, str]:
+    """Return a row as it is stored. Raises ValidationError."""
     label = row["label"]
     target = row["target"]
     MaxLengthValidator(LONGEST_LABEL)(label)
     ProhibitNullCharactersValidator()(label + target)
     if len(target) > LONGEST_TARGET or not target:
         raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})
-    if _id(target):
+    if _node_id(target):
         return {"label": label, "target": target}
-    # Browsers take a backslash for a slash: "/\\host" leads to another site.
+    # Browsers treat a backslash as a slash, so "/\\host" leads to another site.
     if target.startswith("/") and not target.startswith("//") and "\\" not in target:
-        return _own(label, target)
+        return _clean_path(label, target)
     try:
         if target.startswith(MAIL):
             validate_email(target.removeprefix(MAIL))
@@ -142,16 +154,16 @@ def _checked(row: dict[str, str]) -> dict[str, str]:
     return {"label": _required(label, target), "target": target}
 
 
-def _own(label: str, path: str) -> dict[str, str]:
-    """Return the row of a path of this site."""
+def _clean_path(label: str, path: str) -> dict[str, str]:
+    """Return the row of a path of this site. Raises ValidationError if the path is for pages, and no public page has it."""
     if "?" not in path and "#" not in path:
-        if (found := choosing.at(path)) and not found.content_type.is_file:
-            return {"label": label, "target": f"{NODE_PREFIX}{found.pk}"}
+        if (node := choosing.resolve_address(path)) and not node.content_type.is_file:
+            return {"label": label, "target": f"{NODE_PREFIX}{node.pk}"}
         try:
             is_page = resolve(path).url_name == "node"
         except Resolver404:
             is_page = True
-        if is_page and not found:
+        if is_page and not node:
             raise ValidationError(_("No public page has the address “%(path)s”."), params={"path": path})
     return {"label": _required(label, path), "target": path}
 

@@ -1,4 +1,4 @@
-"""The report of links that lead nowhere, a part of the site at a time."""
+"""The report of broken links. Each page of the report examines a part of the site."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from editor.site import page
+from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import Action
@@ -16,46 +16,49 @@ from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
-# A page of the report ends with the look that brings so many, or after so many pages of the site.
+# A page of the report ends with the batch that reaches this many rows, or this many examined pages of the site.
 SIZE = 50
-LOOKED_THROUGH = 1_000
-# Of one target's words on one page.
+MOST_EXAMINED = 1_000
+# Maximum link texts shown for one target on one page.
 WORDS = 5
 
 
 @require_safe
-def broken(request: HttpRequest) -> HttpResponse:
-    """List what public pages, the newest first, and then drafts refer to that readers cannot see, as far as they are the
-    user's to see."""
+def broken_links(request: HttpRequest) -> HttpResponse:
+    """List references that readers cannot see: first those of public pages, newest first, then those of drafts.
+
+    Pages that the user cannot see are left out.
+    """
     if not access.may_list(request.user):
         raise PermissionDenied
     rows: list[dict[str, Any]] = []
-    looked = 0
+    examined = 0
     after = ""
     try:
         for look in references.check_all(tree.current(), now(), request.GET.get("from", "")):
-            rows += [_row(request, one) for one in look.broken if access.allowed(request.user, one.node, Action.VIEW)]
-            looked = looked + look.looked
+            visible = [broken for broken in look.broken if access.allowed(request.user, broken.node, Action.VIEW)]
+            rows += [_row(request, broken) for broken in visible]
+            examined += look.looked
             after = look.after
-            if len(rows) >= SIZE or looked >= LOOKED_THROUGH:
+            if len(rows) >= SIZE or examined >= MOST_EXAMINED:
                 break
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
-    # What is not public has a name for those alone who may see it.
+    # Only users who can see everything get the titles of targets that are not public.
     targets = [row["target"] for row in rows] if access.sees_all(request.user) else []
     titles = references.titles(targets, of_photos=access.may_see_photos(request.user))
     for row in rows:
         row["title"] = titles.get(row["target"], "")
-    return page(request, "broken_links", _("Broken links"), rows=rows, looked=looked, after=after)
+    return render_page(request, "broken_links", _("Broken links"), rows=rows, looked=examined, after=after)
 
 
-def _row(request: HttpRequest, one: Broken) -> dict[str, Any]:
-    # Why something is not public is not for all to know.
-    state = one.state if access.sees_all(request.user) else State.HIDDEN
+def _row(request: HttpRequest, broken: Broken) -> dict[str, Any]:
+    # Only users who can see everything learn why a target is not public.
+    state = broken.state if access.sees_all(request.user) else State.HIDDEN
     return {
-        "node": one.node,
-        "words": [words for words in one.words if words][:WORDS],
-        "target": one.target,
+        "node": broken.node,
+        "words": [words for words in broken.words if words][:WORDS],
+        "target": broken.target,
         "reason": texts.REASONS[state],
-        "is_draft": one.is_draft,
+        "is_draft": broken.is_draft,
     }

@@ -1,4 +1,4 @@
-"""The list of nodes: filters, search, pages by keyset, and a row's nonce beside each checkbox for what is done in bulk."""
+"""The list of nodes, with filters, search and keyset pages. Each row contains its nonce for bulk actions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 
 from editor import bulk_forms, declared
 from editor.fields import FIRST_YEAR, LAST_YEAR
-from editor.site import page
+from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, section_choices
@@ -39,10 +39,10 @@ STATES = {
     lists.DRAFTED: gettext_lazy("Changes not published"),
     lists.DUE: gettext_lazy("Changes scheduled"),
 }
-# Of what would be live, but for its section: no list is filtered by it.
+# The state of a node that would be live if its section were. Lists cannot be filtered by it.
 HIDDEN = ("hidden", gettext_lazy("in a hidden section"))
 NO_ACCOUNT = "none"
-# In an address, before the name of a field that the type's lists are filtered by.
+# The prefix of query parameters that filter by a field of the type.
 FACET = "facet-"
 
 
@@ -51,11 +51,11 @@ def _date() -> forms.DateInput:
 
 
 # Days that begin and end in every time zone.
-_TELLABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
+_REPRESENTABLE = [MinValueValidator(date(FIRST_YEAR, 1, 1)), MaxValueValidator(date(LAST_YEAR, 12, 31))]
 
 
 class FilterForm(forms.Form):
-    """What the list is narrowed to, in its address."""
+    """The filters of the list, in the query string."""
 
     q = forms.CharField(label=gettext_lazy("Search"), required=False, max_length=200)
     section = forms.ChoiceField(label=gettext_lazy("Section"), required=False)
@@ -63,56 +63,56 @@ class FilterForm(forms.Form):
     state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
     tag = forms.CharField(label=gettext_lazy("Tag"), required=False, max_length=100)
     author = forms.ChoiceField(label=gettext_lazy("Author"), required=False)
-    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date(), validators=_TELLABLE)
-    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date(), validators=_TELLABLE)
+    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=_date(), validators=_REPRESENTABLE)
+    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=_date(), validators=_REPRESENTABLE)
 
     def __init__(self, data: QueryDict, user: Any) -> None:
         super().__init__(data)
-        every = [("", _("All"))]
+        all_choice = [("", _("All"))]
         types = [(type.type_name, type.label) for type in content.types() if not type.is_file]
         choices = {"section": section_choices(user), "type": types, "state": list(STATES.items())}
         if access.sees_all(user):
-            choices["author"] = authors()
+            choices["author"] = author_choices()
         else:
             del self.fields["author"]
-        for name, found in choices.items():
-            self.fields[name].choices = [*every, *found]
+        for name, field_choices in choices.items():
+            self.fields[name].choices = [*all_choice, *field_choices]
         self.facets = {f"{FACET}{field.name}": field for field in facets.fields(data.get("type", ""))}
         for name, field in self.facets.items():
-            self.fields[name] = _facet(field)
+            self.fields[name] = _facet_field(field)
         self.fields["q"].widget = forms.TextInput(attrs={"type": "search"})
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
     def filters(self, user: Any) -> Filters:
-        """Return the filters; those that say nothing that is known are left out. Who sees only his own is narrowed to it."""
+        """Return the filters, without unknown values. If the user only sees their own pages, filter by the user's id."""
         self.is_valid()
-        said = {name: value for name, value in self.cleaned_data.items() if value}
+        data = {name: value for name, value in self.cleaned_data.items() if value}
         filters = Filters(
-            section=ObjectId(said["section"]) if said.get("section", TOP) != TOP else None,
-            type=said.get("type", ""),
-            tag=said.get("tag", ""),
-            state=said.get("state", ""),
-            author=ObjectId(said["author"]) if said.get("author", NO_ACCOUNT) != NO_ACCOUNT else None,
-            search=said.get("q", ""),
-            facets=self._facets(said),
-            since=_midnight(said["since"]) if "since" in said else None,
-            until=_midnight(said["until"] + timedelta(days=1)) if "until" in said else None,
+            section=ObjectId(data["section"]) if data.get("section", TOP) != TOP else None,
+            type=data.get("type", ""),
+            tag=data.get("tag", ""),
+            state=data.get("state", ""),
+            author=ObjectId(data["author"]) if data.get("author", NO_ACCOUNT) != NO_ACCOUNT else None,
+            search=data.get("q", ""),
+            facets=self._facets(data),
+            since=_midnight(data["since"]) if "since" in data else None,
+            until=_midnight(data["until"] + timedelta(days=1)) if "until" in data else None,
         )
         filters = replace(
             filters,
-            section=filters.section if "section" in said else ANY,
-            author=filters.author if "author" in said else ANY,
+            section=filters.section if "section" in data else ANY,
+            author=filters.author if "author" in data else ANY,
         )
         return filters if access.sees_all(user) else replace(filters, author=user.pk)
 
-    def _facets(self, said: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the values that are wanted of the type's fields, as they are stored."""
-        wanted = {field.name: said[name] for name, field in self.facets.items() if name in said}
-        return tuple(facets.format_facet(said["type"], *one) for one in wanted.items()) if "type" in said else ()
+    def _facets(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the facet keys to filter by, as they are stored."""
+        values = {field.name: data[name] for name, field in self.facets.items() if name in data}
+        return tuple(facets.format_facet(data["type"], *value) for value in values.items()) if "type" in data else ()
 
 
-def _facet(field: models.Field) -> forms.Field:
-    """Return the filter by a field: one of its values, or what is typed."""
+def _facet_field(field: models.Field) -> forms.Field:
+    """Return the form field that filters by a declared field: a choice of its values, or a text input."""
     labels = facets.labels(field)
     label = capfirst(field.verbose_name)
     if labels:
@@ -121,12 +121,12 @@ def _facet(field: models.Field) -> forms.Field:
 
 
 def _midnight(day: date) -> datetime:
-    """Return when a day begins at the site."""
+    """Return the beginning of a day in the site's time zone."""
     return timezone.make_aware(datetime.combine(day, time.min))
 
 
-def authors() -> list[tuple[str, str]]:
-    """Return the accounts that may write, as choices."""
+def author_choices() -> list[tuple[str, str]]:
+    """Return the staff accounts and "No account" as choices."""
     staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
     named = [(str(user.pk), user.get_full_name() or user.get_username()) for user in staff]
     return [*named, (NO_ACCOUNT, _("No account"))]
@@ -134,7 +134,7 @@ def authors() -> list[tuple[str, str]]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changelist(request: HttpRequest) -> HttpResponse:
-    """Show a page of the list; do in bulk what is posted."""
+    """Show a page of the list; perform a posted bulk action."""
     user = request.user
     if not access.may_list(user):
         raise PermissionDenied
@@ -145,41 +145,42 @@ def changelist(request: HttpRequest) -> HttpResponse:
     version = stored_site.current().version
     filters = form.filters(user)
     try:
-        found = lists.page(filters, moment, cursor=request.GET.get("from", ""))
+        list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""))
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     columns = [content.get(filters.type)._meta.get_field(name) for name in content.get(filters.type).list_display]
     context: dict[str, Any] = {
         "columns": [capfirst(field.verbose_name) for field in columns],
-        "rows": [{**_row(row, moment), "values": _values(row, columns)} for row in found.rows],
-        "older": address_of(request, found.older),
-        "newer": address_of(request, found.newer),
-        "total": total(filters, found, version, moment),
+        "rows": [{**_row(row, moment), "values": _values(row, columns)} for row in list_page.rows],
+        "older": page_url(request, list_page.older),
+        "newer": page_url(request, list_page.newer),
+        "total": format_total(filters, list_page, version, moment),
         "tags": lists.tags(version, author=ANY if access.sees_all(user) else user.pk),
         "bulk": bulk_forms.BulkForm(user),
     }
-    return page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
+    return render_page(request, "list", _("Pages and posts"), filters=form, narrowed=bool(request.GET), **context)
 
 
-def total(filters: Filters, found: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES) -> str:
-    """Return how many there are, as far as it is worth counting."""
+def format_total(
+    filters: Filters, list_page: lists.Page, version: ObjectId | None, moment: Any, collection: str = NODES
+) -> str:
+    """Return the number of matching nodes as text. Beyond the limit for counting, it is the limit and "+"."""
     if filters.search:
-        return f"{len(found.rows)}" if len(found.rows) < lists.MOST_RESULTS else f"{lists.MOST_RESULTS}+"
-    counted = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
-    return f"{lists.COUNTED:,}+" if counted > lists.COUNTED and filters != Filters() else f"{counted:,}"
+        return f"{len(list_page.rows)}" if len(list_page.rows) < lists.MOST_RESULTS else f"{lists.MOST_RESULTS}+"
+    count = lists.count(filters, version, moment.replace(second=0, microsecond=0), collection)
+    return f"{lists.COUNTED:,}+" if count > lists.COUNTED and filters != Filters() else f"{count:,}"
 
 
 def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
     metadata = row.node.metadata
-    sections_now = tree.current()
-    chain = sections_now.ancestors(metadata.parent_id)
+    chain = tree.current().ancestors(metadata.parent_id)
     hidden = chain is None or not all(section.is_live(moment) for section in chain)
     return {
         "node": row.node,
         "nonce": metadata.nonce,
         "type": row.node.type_label,
         "sections": " › ".join(section.title for section in chain or ()),
-        "state": state_of(row.node, moment),
+        "state": node_state(row.node, moment),
         "hidden": hidden,
         "has_draft": row.has_draft,
         "due": row.due,
@@ -187,13 +188,13 @@ def _row(row: lists.Row, moment: Any) -> dict[str, Any]:
 
 
 def _values(row: lists.Row, columns: list[models.Field]) -> list[str]:
-    """Return what a row says in the columns of its type."""
+    """Return the values of a row in the columns of its type."""
     detail = row.node.metadata.detail
     return [declared.display(field, getattr(detail, field.attname, None)) for field in columns]
 
 
-def state_of(node: Any, moment: Any) -> tuple[str, Any]:
-    """Return the state of a node: its name and how it is called."""
+def node_state(node: Any, moment: Any) -> tuple[str, Any]:
+    """Return the state of a node as (name, label)."""
     if node.metadata.published is None:
         name = lists.UNPUBLISHED
     elif node.metadata.published > moment:
@@ -207,8 +208,8 @@ def state_of(node: Any, moment: Any) -> tuple[str, Any]:
     return name, STATES[name]
 
 
-def address_of(request: HttpRequest, cursor: str) -> str:
-    """Return the address of the request's list from a cursor on; "" where there is none."""
+def page_url(request: HttpRequest, cursor: str) -> str:
+    """Return the URL of the page of the request's list that begins at a cursor; "" if there is no cursor."""
     if not cursor:
         return ""
     query = request.GET.copy()

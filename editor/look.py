@@ -1,4 +1,4 @@
-"""The part of the site's settings that says how it looks: fields, and what they look like in light and dark colours."""
+"""The settings of the site's look: their form fields, and swatches of the accent in light and dark colours."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from reader.selectors.menus import MenuLink
 
 
 class AccentField(forms.CharField):
-    """A colour; the theme's own is stored as ""."""
+    """A colour. The theme's own accent is stored as ""."""
 
     widget = forms.TextInput({"type": "color"})
 
@@ -39,13 +39,13 @@ class AccentField(forms.CharField):
             "Links in %(colour)s are hard to read: the contrast on the page is %(contrast)s : 1, and must be at least 4.5 : 1. "
             "The nearest colour that can be read is %(nearest)s."
         )
-        told = {"colour": value, "contrast": f"{look.lowest_contrast(value):.1f}", "nearest": nearest}
-        raise ValidationError(reason, params=told)
+        params = {"colour": value, "contrast": f"{look.lowest_contrast(value):.1f}", "nearest": nearest}
+        raise ValidationError(reason, params=params)
 
 
 @dataclass(frozen=True)
 class Swatch:
-    """How an accent looks on the surfaces of one scheme."""
+    """An accent on the two surfaces of a colour scheme."""
 
     label: Any
     paper: str
@@ -54,12 +54,15 @@ class Swatch:
 
     @property
     def contrast(self) -> str:
-        """The least contrast on both surfaces, in words."""
+        """Return the lower contrast of the two surfaces in words: "4.5 : 1"."""
         return f"{look.lowest_contrast(self.accent, (self.paper, self.raised)):.1f} : 1"
 
 
 def swatches(accent: str) -> list[Swatch]:
-    """Return how an accent ("": the theme's own) looks in both schemes; of a wrong one the nearest that is right."""
+    """Return the swatches of an accent in both schemes. "" means the theme's own accent.
+
+    An accent without enough contrast is replaced by the nearest colour that has enough.
+    """
     light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
     return [
         Swatch(gettext_lazy("Light"), *look.LIGHT, light),
@@ -68,7 +71,8 @@ def swatches(accent: str) -> list[Swatch]:
 
 
 def _sections() -> list[MenuLink]:
-    return [MenuLink(one.title, one.url, one.id) for one in tree.current().live_children(None, now())]
+    sections = tree.current().live_children(None, now())
+    return [MenuLink(section.title, section.url, section.id) for section in sections]
 
 
 def _pages() -> list[MenuLink]:
@@ -77,7 +81,7 @@ def _pages() -> list[MenuLink]:
 
 
 class LookForm(forms.Form):
-    """The fields of the settings that say how the site looks."""
+    """The settings of the site's look."""
 
     theme = forms.ChoiceField(label=gettext_lazy("Theme"), choices=stored_site.THEMES)
     logo = ReferenceField(
@@ -112,7 +116,7 @@ class LookForm(forms.Form):
     )
     menu = LinkRowsField(
         label=gettext_lazy("Menu"),
-        usual=_sections,
+        default_links=_sections,
         help_text=gettext_lazy(
             "Empty a row to leave it out. Without a label the title is shown. Addresses elsewhere begin with https://. "
             "Empty all rows to show the sections again."
@@ -125,7 +129,7 @@ class LookForm(forms.Form):
         widget=forms.Textarea({"rows": 3}),
         help_text=gettext_lazy("Plain text. Without it the name and the tagline stand there."),
     )
-    footer_links = LinkRowsField(label=gettext_lazy("Footer links"), usual=_pages)
+    footer_links = LinkRowsField(label=gettext_lazy("Footer links"), default_links=_pages)
     social = LinkRowsField(
         label=gettext_lazy("Social links"),
         help_text=gettext_lazy("Your profiles elsewhere, each with a label. Mastodon can verify them (rel=me)."),

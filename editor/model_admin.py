@@ -1,4 +1,4 @@
-"""Where the pages of the content admin stand: their addresses, under the names that the admin gives its own."""
+"""The URLs of the content admin, with the names that Django's admin gives its own pages."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PERMISSIONS = ("nodes.view_node", "nodes.add_node", "nodes.change_node", "nodes.
 
 
 class NodeAdmin(admin.ModelAdmin):
-    """Pages and posts in the admin's index and navigation; every page is a view of ours."""
+    """The admin entry of pages and posts. All its views are functions of this app."""
 
     def get_urls(self) -> list[URLPattern]:
         views = (
@@ -24,19 +24,19 @@ class NodeAdmin(admin.ModelAdmin):
             ("show-typed/", writing.show_typed, "show_typed"),
             ("tags/", writing.complete_tags, "tags"),
             ("photos/", writing.pick_photos, "pick_photos"),
-            ("keep-typed/", working_copies.keep, "keep_typed"),
+            ("keep-typed/", working_copies.keep_typed, "keep_typed"),
             ("choose/", choosing.choose, "choose"),
             ("typed/<objectid:copy_id>/", working_copies.show, "typed"),
             ("typed/<objectid:copy_id>/discard/", working_copies.discard, "discard_typed"),
             ("link-to/", writing.link_to, "link_to"),
             ("trash/", operations.trash_list, "trash"),
-            ("broken-links/", links.broken, "broken_links"),
+            ("broken-links/", links.broken_links, "broken_links"),
             ("<objectid:node_id>/change/", editing.change, "change"),
             ("<objectid:node_id>/move/", operations.move, "move"),
             ("<objectid:node_id>/order/", ordering.order, "order"),
             ("<objectid:node_id>/unpublish/", operations.unpublish, "unpublish"),
             ("<objectid:node_id>/duplicate/", operations.duplicate, "duplicate"),
-            ("<objectid:node_id>/delete/", operations.throw_away, "delete"),
+            ("<objectid:node_id>/delete/", operations.move_to_trash, "delete"),
             ("<objectid:node_id>/restore/", operations.restore, "restore"),
             ("<objectid:node_id>/delete-for-good/", operations.delete, "delete_for_good"),
             ("<objectid:node_id>/history/", history.index, "history"),
@@ -50,8 +50,8 @@ class NodeAdmin(admin.ModelAdmin):
             ("<objectid:node_id>/preview/", drafts.preview, "preview"),
             ("<objectid:node_id>/preview-link/", drafts.preview_link, "preview_link"),
         )
-        named = [(route, view, f"nodes_node_{name}") for route, view, name in views]
-        return [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in named]
+        admin_view = self.admin_site.admin_view
+        return [path(route, admin_view(view), name=f"nodes_node_{name}") for route, view, name in views]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return any(request.user.has_perm(permission) for permission in PERMISSIONS)

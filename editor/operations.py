@@ -1,4 +1,4 @@
-"""Moving, copying, throwing away, restoring, deleting permanently: a page that says what will happen, then one POST."""
+"""The views that move, unpublish, copy, trash, restore and delete nodes, each after a confirmation page."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
 from editor import edit_form, outcomes, undo, uses
-from editor.editing import again_under_another
+from editor.editing import renumbered_message
 from editor.fields import SectionField
-from editor.site import actor, admin_url, page
+from editor.site import admin_url, get_actor, render_page
 from nodes import access
 from nodes.access import Action
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
@@ -29,141 +29,157 @@ from photos import addresses
 
 
 class Confirmation(forms.Form):
-    """What is confirmed: the node as it was shown, and more if the operation needs it."""
+    """The form of a confirmation page: the nonce of the node that was shown, and further fields of the operation."""
 
     nonce = ObjectIdField(widget=forms.HiddenInput)
 
-    def __init__(self, request: HttpRequest, found: Editable, **more: forms.Field) -> None:
-        nonce = found.live.nonce
+    def __init__(self, request: HttpRequest, editable: Editable, **fields: forms.Field) -> None:
+        nonce = editable.live.nonce
         super().__init__(request.POST if request.method == "POST" else None, initial={"nonce": nonce})
-        self.fields.update(more)
+        self.fields.update(fields)
 
 
-def _section(request: HttpRequest, found: Editable) -> SectionField:
-    metadata = found.node.metadata
+def _section_field(request: HttpRequest, editable: Editable) -> SectionField:
+    metadata = editable.node.metadata
     field = SectionField(request.user, metadata.type, metadata.parent_id, label=_("Section"))
     field.initial = metadata.parent_id
     return field
 
 
-def _confirm(request: HttpRequest, found: Editable, form: forms.Form, title: str, **context: Any) -> HttpResponse:
+def _render_confirmation(
+    request: HttpRequest, editable: Editable, form: forms.Form, title: str, **context: Any
+) -> HttpResponse:
     if form.errors:
-        # What is shown now is what the next press confirms.
+        # The page now shows the present node, so the next press confirms the present nonce.
         form.data = form.data.copy()
-        form.data["nonce"] = str(found.live.nonce)
-    return page(request, "confirm", title, form=form, found=found, **context)
+        form.data["nonce"] = str(editable.live.nonce)
+    return render_page(request, "confirm", title, form=form, editable=editable, **context)
 
 
-def _refuse(form: forms.Form, error: NodeError) -> None:
+def _add_error(form: forms.Form, error: NodeError) -> None:
     if isinstance(error, EditConflict):
         form.add_error(None, _("This page has changed since. Look at it again, then confirm once more."))
     elif isinstance(error, IdTaken):
-        form.add_error(None, f"{error} {again_under_another()}")
+        form.add_error(None, f"{error} {renumbered_message()}")
         form.data = form.data.copy()
         form.data["new_id"] = str(ObjectId())
     else:
         form.add_error("slug" if isinstance(error, SlugTaken) and "slug" in form.fields else None, str(error))
 
 
-def _goes_with(found: Editable) -> str:
-    """Say what an operation on a section means for what stands in it."""
-    return _("What stands in it goes with it.") if found.node.content_type.is_section else ""
+def _contents_notice(editable: Editable) -> str:
+    """Return what an operation on a section does to its contents; "" for other nodes."""
+    return _("What stands in it goes with it.") if editable.node.content_type.is_section else ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Move a node to another section; its old addresses lead to the new one."""
-    found = access.node(request.user, node_id, Action.MOVE)
-    form = Confirmation(request, found, section=_section(request, found))
+    """Move a node to another section. Its old addresses redirect to the new one."""
+    editable = access.node(request.user, node_id, Action.MOVE)
+    form = Confirmation(request, editable, section=_section_field(request, editable))
     if request.method == "POST" and form.is_valid():
         try:
-            moved = {"parent_id": form.cleaned_data["section"]}
-            bound = access.changes_unpublished_only(request.user)
-            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], moved, only_unpublished=bound)
+            changes = {"parent_id": form.cleaned_data["section"]}
+            only_unpublished = access.changes_unpublished_only(request.user)
+            saved = editing.save(
+                get_actor(request), node_id, form.cleaned_data["nonce"], changes, only_unpublished=only_unpublished
+            )
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
-            outcomes.tell(request, saved, found.node, Act.MOVED, seen=form.cleaned_data["nonce"])
+            outcomes.report(request, saved, editable.node, Act.MOVED, seen=form.cleaned_data["nonce"])
             return HttpResponseRedirect(admin_url("change", node_id))
-    text = [_goes_with(found), _("Old addresses go on working: they lead to the new place.")]
-    return _confirm(request, found, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
+    text = [_contents_notice(editable), _("Old addresses go on working: they lead to the new place.")]
+    return _render_confirmation(request, editable, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Take a page from the public, or keep it from appearing."""
-    found = access.node(request.user, node_id, Action.PUBLISH)
-    form = Confirmation(request, found)
+    """Hide a public page from readers, or cancel its publication."""
+    editable = access.node(request.user, node_id, Action.PUBLISH)
+    form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
-            saved = editing.save(actor(request), node_id, form.cleaned_data["nonce"], {"published": None})
+            saved = editing.save(get_actor(request), node_id, form.cleaned_data["nonce"], {"published": None})
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
-            outcomes.tell(request, saved, found.node, seen=form.cleaned_data["nonce"])
+            outcomes.report(request, saved, editable.node, seen=form.cleaned_data["nonce"])
             return HttpResponseRedirect(admin_url("change", node_id))
-    text = edit_form.takedown_warning(found.node, None, NEVER) or _(
+    text = edit_form.takedown_warning(editable.node, None, NEVER) or _(
         "The page becomes a draft: it will not appear by itself."
     )
-    used = uses.of_leaving(request.user, [node_id])
-    text = " ".join([text, _("Its text, history and comments stay."), _goes_with(found)]).strip()
-    return _confirm(request, found, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=used)
+    node_uses = uses.find_with_contents(request.user, [node_id])
+    text = " ".join([text, _("Its text, history and comments stay."), _contents_notice(editable)]).strip()
+    return _render_confirmation(
+        request, editable, form, _("Unpublish"), button=_("Unpublish"), text=text, uses=node_uses
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Copy a node into a section; one form makes one copy."""
-    found = access.node(request.user, node_id, Action.VIEW)
-    if not access.may_create(request.user, found.node.metadata.type):
+    """Copy a node into a section. A form that is sent again creates no second copy."""
+    editable = access.node(request.user, node_id, Action.VIEW)
+    if not access.may_create(request.user, editable.node.metadata.type):
         raise PermissionDenied
     new_id = ObjectIdField(widget=forms.HiddenInput, initial=ObjectId)
-    form = Confirmation(request, found, section=_section(request, found), new_id=new_id)
+    form = Confirmation(request, editable, section=_section_field(request, editable), new_id=new_id)
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
-        if editable_nodes.load(said["new_id"]):
-            # A form sent again goes on with the copy that it made, if that is still for this user to change.
-            access.node(request.user, said["new_id"], Action.EDIT)
+        data = form.cleaned_data
+        if editable_nodes.load(data["new_id"]):
+            # A form that is sent again opens the copy that it made, if this user can still change the copy.
+            access.node(request.user, data["new_id"], Action.EDIT)
         try:
-            bound = access.changes_unpublished_only(request.user)
+            only_unpublished = access.changes_unpublished_only(request.user)
             saved = duplicating.duplicate(
-                actor(request), node_id, parent_id=said["section"], new_id=said["new_id"], only_unpublished=bound
+                get_actor(request),
+                node_id,
+                parent_id=data["section"],
+                new_id=data["new_id"],
+                only_unpublished=only_unpublished,
             )
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
             messages.success(request, _("This is the copy. It is not published."))
             return HttpResponseRedirect(admin_url("change", saved.id))
     text = _("The copy is not published, and has no comments.")
-    return _confirm(request, found, form, _("Duplicate"), button=_("Duplicate"), text=text)
+    return _render_confirmation(request, editable, form, _("Duplicate"), button=_("Duplicate"), text=text)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def throw_away(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
+def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Move a node to the trash."""
-    found = access.node(request.user, node_id, Action.TRASH)
-    form = Confirmation(request, found)
+    editable = access.node(request.user, node_id, Action.TRASH)
+    form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
-            trash.trash(actor(request), node_id, form.cleaned_data["nonce"])
+            trash.trash(get_actor(request), node_id, form.cleaned_data["nonce"])
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
-            told = format_html(_("“{}” is in the trash."), found.node.metadata.title)
-            messages.success(request, format_html("{} {}", told, undo.button([(node_id, form.cleaned_data["nonce"])])))
+            message = format_html(_("“{}” is in the trash."), editable.node.metadata.title)
+            messages.success(
+                request, format_html("{} {}", message, undo.button([(node_id, form.cleaned_data["nonce"])]))
+            )
             return HttpResponseRedirect(admin_url("changelist"))
-    text = " ".join([_("Readers do not see it any more. You can restore it from the trash."), _goes_with(found)])
-    used = uses.of_leaving(request.user, [node_id])
-    return _confirm(request, found, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=used)
+    text = " ".join(
+        [_("Readers do not see it any more. You can restore it from the trash."), _contents_notice(editable)]
+    )
+    node_uses = uses.find_with_contents(request.user, [node_id])
+    return _render_confirmation(
+        request, editable, form, _("Move to the trash"), button=_("Move to the trash"), text=text, uses=node_uses
+    )
 
 
 @require_safe
 def trash_list(request: HttpRequest) -> HttpResponse:
-    """List what is in the trash and the user may see."""
-    among = access.trash_seen_by(request.user)
-    if among is None:
+    """List the nodes in the trash that the user can see."""
+    visible = access.trash_seen_by(request.user)
+    if visible is None:
         raise PermissionDenied
     after = request.GET.get("after", "")
-    shown, has_older = selectors.newest(among, ObjectId(after) if ObjectId.is_valid(after) else None)
+    shown, has_older = selectors.newest(visible, ObjectId(after) if ObjectId.is_valid(after) else None)
     rows = [
         {
             "item": item,
@@ -173,50 +189,51 @@ def trash_list(request: HttpRequest) -> HttpResponse:
         }
         for item in shown
     ]
-    return page(request, "trash", _("Trash"), rows=rows, older=shown[-1].node.pk if has_older else None)
+    return render_page(request, "trash", _("Trash"), rows=rows, older=shown[-1].node.pk if has_older else None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Put a node from the trash back into its place, or into another."""
-    found = access.trashed(request.user, node_id, Action.TRASH)
-    slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=found.node.metadata.slug)
-    form = Confirmation(request, found, section=_section(request, found), slug=slug)
+    """Restore a node from the trash, to its former place or to another."""
+    editable = access.trashed(request.user, node_id, Action.TRASH)
+    slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
+    form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)
     if request.method == "POST" and form.is_valid():
-        said = form.cleaned_data
+        data = form.cleaned_data
         try:
             was_due = trash.restore(
-                actor(request), node_id, said["nonce"], slug=said["slug"], parent_id=said["section"]
+                get_actor(request), node_id, data["nonce"], slug=data["slug"], parent_id=data["section"]
             )
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
-            is_photo = found.node.content_type.is_file
-            page_of = addresses.admin_path(node_id) if is_photo else admin_url("change", node_id)
-            link = format_html("<a href='{}'>{}</a>", page_of, found.node.metadata.title)
-            told = format_html(_("Restored: {}."), link)
+            is_photo = editable.node.content_type.is_file
+            edit_url = addresses.admin_path(node_id) if is_photo else admin_url("change", node_id)
+            link = format_html("<a href='{}'>{}</a>", edit_url, editable.node.metadata.title)
+            message = format_html(_("Restored: {}."), link)
             if was_due:
-                told = format_html("{} {}", told, undo.DUE)
-            messages.success(request, told)
+                message = format_html("{} {}", message, undo.DUE_MESSAGE)
+            messages.success(request, message)
             return HttpResponseRedirect(admin_url("trash"))
-    return _confirm(request, found, form, _("Restore"), button=_("Restore"), text="", in_trash=True)
+    return _render_confirmation(request, editable, form, _("Restore"), button=_("Restore"), text="", in_trash=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Delete a node in the trash permanently."""
-    found = access.trashed(request.user, node_id, Action.DELETE)
-    form = Confirmation(request, found)
+    editable = access.trashed(request.user, node_id, Action.DELETE)
+    form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
             trash.delete(node_id, form.cleaned_data["nonce"])
         except NodeError as error:
-            _refuse(form, error)
+            _add_error(form, error)
         else:
             messages.success(request, _("Deleted permanently."))
             return HttpResponseRedirect(admin_url("trash"))
     text = _("Its text, its history and its comments are deleted. This cannot be undone.")
-    return _confirm(
-        request, found, form, _("Delete permanently"), button=_("Delete permanently"), text=text, in_trash=True, is_final=True,
-        uses=uses.of(request.user, [node_id]),
-    )  # fmt: skip
+    title = _("Delete permanently")
+    node_uses = uses.find(request.user, [node_id])
+    return _render_confirmation(
+        request, editable, form, title, button=title, text=text, in_trash=True, is_final=True, uses=node_uses
+    )

@@ -1,4 +1,4 @@
-"""What an act on a page came to, in words: what happened, what follows for readers, what merged with whose changes."""
+"""Messages after an action on a page: what happened, what readers see now, and which changes were merged."""
 
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from editor import differences, edit_form
 from editor.edit_form import PublicationState
-from editor.site import actor, admin_url
+from editor.site import admin_url, get_actor
 from marginalia.markup.text import slugify
 from marginalia.mongo.clock import now
 from nodes import access, rendering
@@ -24,11 +24,11 @@ from nodes.times import day, point
 from nodes.types import Act, Saved
 from photos import texts
 
-# Of links that lead nowhere.
+# Maximum broken links listed in a warning.
 NAMED = 3
 
 
-def tell(
+def report(
     request: HttpRequest,
     saved: Saved,
     before: Node | None,
@@ -38,86 +38,89 @@ def tell(
     seen: ObjectId | None = None,
     slug: str | None = None,
 ) -> None:
-    """Say what a save came to.
+    """Add the message about a save.
 
-    `before`: the node as it was, None if there was none. `act`: what was done, where the node before and after it does not
-    tell; `drafted`: a draft was saved. `seen`: the nonce on which the save went on. `slug`: what the form said; an address
-    that neither it nor the title leads to expect is told.
+    `before`: the node before the save, None if it is new.
+    `act`: the action, if the node before and after doesn't show it. `drafted`: a draft was saved.
+    `seen`: the nonce that the save was based on.
+    `slug`: the slug from the form. If the address has neither this slug nor the slug of the title, the message contains
+    the address.
     """
-    found = editable_nodes.load(saved.id)
-    # Thrown away in between: what is told is that nothing was lost.
-    told = _happened(before, found.node, act, drafted=drafted) if found else _("Saved.")
-    if found and found.draft and (due := found.draft.due) and (drafted or act is Act.SCHEDULED):
-        # Times may end with a full stop ("9 a.m."): no sentence ends with one.
-        words = _("Saved. Readers see the changes from %(when)s on.")
+    editable = editable_nodes.load(saved.id)
+    # If the page was moved to the trash meanwhile, the message still says that the text was saved.
+    message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
+    if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
+        # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
+        pattern = _("Saved. Readers see the changes from %(when)s on.")
         if not drafted:
-            words = _("Scheduled. Readers see the changes from %(when)s on.")
-        told = " ".join((words % {"when": point(due, now())}, _("Until then readers see the live version.")))
-    if found and slug is not None and not _is_at(found.node, slug):
-        address = _("Its address is %(address)s.") % {"address": unquote(found.node.get_absolute_url())}
-        told = format_html("{} {}", told, address)
+            pattern = _("Scheduled. Readers see the changes from %(when)s on.")
+        message = " ".join((pattern % {"when": point(due, now())}, _("Until then readers see the live version.")))
+    if editable and slug is not None and not _has_slug(editable.node, slug):
+        address = _("Its address is %(address)s.") % {"address": unquote(editable.node.get_absolute_url())}
+        message = format_html("{} {}", message, address)
     if (
-        found
+        editable
         and not drafted
         and act is not Act.SCHEDULED
-        and edit_form.publication_state(found.node, now()) is PublicationState.LIVE
+        and edit_form.publication_state(editable.node, now()) is PublicationState.LIVE
     ):
-        told = format_html('{} <a href="{}">{}</a>', told, found.node.get_absolute_url(), _("View it."))
-    if found and act is Act.SAVED and not access.allowed(request.user, found.node, access.Action.PUBLISH):
-        told = format_html("{} {}", told, _("An editor publishes it."))
+        message = format_html('{} <a href="{}">{}</a>', message, editable.node.get_absolute_url(), _("View it."))
+    if editable and act is Act.SAVED and not access.allowed(request.user, editable.node, access.Action.PUBLISH):
+        message = format_html("{} {}", message, _("An editor publishes it."))
     if saved.unscheduled:
-        told = format_html("{} {}", told, _unscheduled(saved.unscheduled))
-    if found and saved.merged:
-        told = format_html("{} {}", told, _merged(request, saved, seen, found.node.metadata.type))
-    messages.success(request, told)
-    if found and not drafted and found.node.metadata.published:
-        _warn(request, found.node, (found.draft if act is Act.SCHEDULED else None) or found.live)
+        message = format_html("{} {}", message, _describe_unscheduled(saved.unscheduled))
+    if editable and saved.merged:
+        message = format_html("{} {}", message, _describe_merge(request, saved, seen, editable.node.metadata.type))
+    messages.success(request, message)
+    if editable and not drafted and editable.node.metadata.published:
+        _warn(request, editable.node, (editable.draft if act is Act.SCHEDULED else None) or editable.live)
 
 
-def _is_at(node: Node, slug: str) -> bool:
-    """Return whether a node has the slug that was typed, or where it was left empty, the plain one of its title."""
+def _has_slug(node: Node, slug: str) -> bool:
+    """Return whether a node has the slug that was typed. If `slug` is empty, compare with the slug made from the title."""
     return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
 
 
-def _warn(request: HttpRequest, node: Node, said: Version) -> None:
-    """Say what a text that readers see, or are to see, leads to that they cannot."""
-    text = said.fields.get("detail.text") or ""
-    format = said.fields.get("detail.format") or MARKDOWN
+def _warn(request: HttpRequest, node: Node, version: Version) -> None:
+    """Add a warning about links in the text of a version, now or soon public, whose targets readers cannot see."""
+    text = version.fields.get("detail.text") or ""
+    format = version.fields.get("detail.format") or MARKDOWN
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
     render = partial(rendering.to_html, text, format)
-    found = texts.find_broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
-    if not found:
+    broken = texts.find_broken(text, render, sees_photos=sees_photos, sees_all=sees_all)
+    if not broken:
         return
-    named = [_("“%(words)s” (%(reason)s)") % {"words": one.label, "reason": one.reason} for one in found[:NAMED]]
-    told = _("Readers cannot see what these lead to: %(links)s.")
-    if len(found) > NAMED:
-        told = _("Readers cannot see what these lead to: %(links)s, and more.")
-    place = f"{admin_url('change', node.pk)}#broken-references"
-    told %= {"links": ", ".join(named)}
-    messages.warning(request, format_html('{} <a href="{}">{}</a>', told, place, _("Show them.")))
+    links = [_("“%(words)s” (%(reason)s)") % {"words": ref.label, "reason": ref.reason} for ref in broken[:NAMED]]
+    message = _("Readers cannot see what these lead to: %(links)s.")
+    if len(broken) > NAMED:
+        message = _("Readers cannot see what these lead to: %(links)s, and more.")
+    report_url = f"{admin_url('change', node.pk)}#broken-references"
+    message %= {"links": ", ".join(links)}
+    messages.warning(request, format_html('{} <a href="{}">{}</a>', message, report_url, _("Show them.")))
 
 
-def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
+def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
+    """Return what an action did, and what readers see now. `before` is None for a new node."""
     moment = now()
-    name = edit_form.publication_state(after, moment)
-    was = edit_form.publication_state(before, moment) if before else PublicationState.NEW
+    state = edit_form.publication_state(after, moment)
+    previous = edit_form.publication_state(before, moment) if before else PublicationState.NEW
     if act is Act.MOVED:
         return _("Moved to %(address)s. The old address leads there.") % {"address": after.get_absolute_url()}
     if drafted:
         return (
             _("Draft saved. Readers still see the live version.")
-            if name is PublicationState.LIVE
+            if state is PublicationState.LIVE
             else _("Draft saved.")
         )
-    if was is PublicationState.LIVE and name is not PublicationState.LIVE:
+    if previous is PublicationState.LIVE and state is not PublicationState.LIVE:
         return _("This took the page down: %(until)s") % {"until": edit_form.describe_absence(after, moment)}
     if act is Act.RESTORED:
         return _("The older version is back.")
-    match name:
+    match state:
         case PublicationState.DRAFT if act is Act.CHANGES_PUBLISHED:
             return _("The draft is part of the page now. The page is not public.")
-        case PublicationState.DRAFT if was is PublicationState.SCHEDULED:
+        case PublicationState.DRAFT if previous is PublicationState.SCHEDULED:
             return _("Not scheduled any more. The page is a draft.")
         case PublicationState.DRAFT:
             return _("Draft saved.")
@@ -128,26 +131,26 @@ def _happened(before: Node | None, after: Node, act: Act, *, drafted: bool) -> s
             return _("Saved. Readers get 404: the page expired %(when)s.") % {
                 "when": day(after.metadata.expires, moment)
             }
-        case PublicationState.HIDDEN if was is name:
+        case PublicationState.HIDDEN if previous is state:
             return _("Updated. Readers see the page once its section is public.")
         case PublicationState.HIDDEN:
             return _("Published. Readers see the page once its section is public.")
-        case _live if was is PublicationState.LIVE:
+        case _ if previous is PublicationState.LIVE:
             return _("Changes published.") if act is Act.CHANGES_PUBLISHED else _("Updated.")
     return _("Published.")
 
 
-def _unscheduled(due: datetime) -> str:
+def _describe_unscheduled(due: datetime) -> str:
     return _("The changes planned for %(when)s are not scheduled any more. They are kept as a draft.") % {
         "when": point(due, now())
     }
 
 
-def _merged(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:
-    # The save itself is among them.
+def _describe_merge(request: HttpRequest, saved: Saved, seen: ObjectId | None, type: str) -> str:
+    # The savers include the current user, because this save is one of them.
     savers = history.savers_since(saved.id, seen, saved.nonce)
-    others = dict.fromkeys(saver.name for saver in savers if saver.id != actor(request).id)
-    told = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}
+    others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
+    params = {"who": ", ".join(others), "fields": differences.labels(saved.merged, type)}
     if others:
-        return _("Merged with the changes of %(who)s to: %(fields)s.") % told
-    return _("Merged with what you changed in another window: %(fields)s.") % told
+        return _("Merged with the changes of %(who)s to: %(fields)s.") % params
+    return _("Merged with what you changed in another window: %(fields)s.") % params

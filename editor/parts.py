@@ -1,4 +1,7 @@
-"""Parts in forms: a row of fields for each, with its place and a mark to remove it. A script adds rows to the spare ones."""
+"""Form fields for the parts of a node: a row of inputs per part, with its place and a checkbox to remove it.
+
+Some empty rows follow. A script adds more.
+"""
 
 import json
 from collections.abc import Mapping
@@ -13,16 +16,20 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Empty rows below those that there are; a script adds more.
+# Empty rows after the existing ones. A script adds more.
 EXTRA = 3
-# Rows that are saved, but for more that are there already; and rows that are read, so that what is too much is told.
+# Maximum rows that are saved, unless more are stored already; and maximum rows that are read, so that an error can report
+# that there are too many.
 MOST, MOST_READ = 200, 10_000
-# A part as it was typed: by the names of its fields, "id" among them, what their widgets send.
+# A part as it was typed: the values that the widgets send, by names of fields, and its "id".
 Row = dict[str, Any]
 
 
 class PartsWidget(forms.Widget):
-    """A row of fields for each part; `fields` by name. `many`: any number in an order that can be changed, else one."""
+    """A widget with a row of inputs per part. `fields`: the fields of a part, by name.
+
+    `many`: whether there can be any number of parts, which editors can reorder, or only one part.
+    """
 
     template_name = "editor/parts.html"
     use_fieldset = True
@@ -35,17 +42,17 @@ class PartsWidget(forms.Widget):
         self.fields = fields
         self.many = many
 
-    def empty(self) -> Row:
-        """Return the row of a part of which nothing was typed."""
+    def empty_row(self) -> Row:
+        """Return the row of a part with no typed values."""
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:
         """Return the values of a part as a browser would send them."""
-        return {"id": part_id} | {name: _raw(field, values.get(name)) for name, field in self.fields.items()}
+        return {"id": part_id} | {name: _shown_value(field, values.get(name)) for name, field in self.fields.items()}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row] | None:
         if name in data:
-            return _parsed(data[name], self.fields)
+            return _parse_rows(data[name], self.fields)
         count = data.get(f"{name}-count", "")
         if not (count.isascii() and count.isdecimal() and len(count) < 6 and int(count) <= MOST_READ):
             return None
@@ -56,21 +63,21 @@ class PartsWidget(forms.Widget):
                 continue
             row = {"id": data.get(f"{prefix}-id", "")}
             for key, field in self.fields.items():
-                row[key] = _sent(field.widget.value_from_datadict(data, files, f"{prefix}-{key}"))
-            if row["id"] or row != self.empty():
-                rows.append((_place(data.get(f"{prefix}-ORDER", ""), number), row))
-        return [row for _at, row in sorted(rows, key=lambda one: one[0])]
+                row[key] = _normalize_sent(field.widget.value_from_datadict(data, files, f"{prefix}-{key}"))
+            if row["id"] or row != self.empty_row():
+                rows.append((_parse_place(data.get(f"{prefix}-ORDER", ""), number), row))
+        return [row for _place, row in sorted(rows, key=lambda entry: entry[0])]
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data and f"{name}-count" not in data
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows: list[Row] = list(value or ())
-        spare = [self.empty()] * (EXTRA if self.many else 1 - len(rows))
+        spare = [self.empty_row()] * (EXTRA if self.many else 1 - len(rows))
         shown = [self._shown(name, str(number), row) for number, row in enumerate([*rows, *spare])]
         return render_to_string(
             self.template_name,
-            {"name": name, "rows": shown, "many": self.many, "template": self._shown(name, "__n__", self.empty())},
+            {"name": name, "rows": shown, "many": self.many, "template": self._shown(name, "__n__", self.empty_row())},
         )
 
     def _shown(self, name: str, number: str, row: Row) -> dict[str, Any]:
@@ -78,20 +85,21 @@ class PartsWidget(forms.Widget):
         boxes = []
         for key, field in self.fields.items():
             html = field.widget.render(f"{prefix}-{key}", row.get(key), {"id": f"id_{prefix}-{key}"})
-            boxes.append({"label": field.label, "id": f"id_{prefix}-{key}", "html": html, "is_mark": _is_mark(field)})
-        is_known = number.isdecimal()
-        return {"prefix": prefix, "id": row["id"], "boxes": boxes, "place": int(number) + 1 if is_known else ""}
+            box = {"label": field.label, "id": f"id_{prefix}-{key}", "html": html, "is_checkbox": _is_checkbox(field)}
+            boxes.append(box)
+        is_numbered = number.isdecimal()
+        return {"prefix": prefix, "id": row["id"], "boxes": boxes, "place": int(number) + 1 if is_numbered else ""}
 
 
 class HiddenParts(forms.HiddenInput):
-    """The same rows in one hidden value."""
+    """A hidden input with the same rows as JSON."""
 
     def format_value(self, value: Any) -> str:
         return json.dumps(value or [])
 
 
 class PartsField(forms.Field):
-    """The parts of a node: a list of mappings, by the names of a part's fields; of one part the mapping, or None."""
+    """The parts of a node: a list of mappings from field names to values. Without `many`: one mapping, or None."""
 
     hidden_widget = HiddenParts
 
@@ -99,12 +107,12 @@ class PartsField(forms.Field):
         self.model = model
         self.fields = fields
         self.many = many
-        # What the form was rendered with: what was left alone of it needs no reading.
+        # The value that the form was rendered with. Unchanged parts of it are not parsed.
         self.seen: Any = None
         super().__init__(widget=PartsWidget(fields, many=many), **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        if isinstance(value, list) and all(isinstance(row, dict) for row in value):
             return value
         parts = value if isinstance(value, list) else [value] if value is not None else []
         widget: Any = self.widget
@@ -112,27 +120,27 @@ class PartsField(forms.Field):
             widget.row({name: getattr(part, name, None) for name in self.fields}, str(part.pk or "")) for part in parts
         ]
 
-    def _seen(self) -> dict[str, tuple[Any, Row]]:
-        """Return (part, row) by id of the parts that the form was rendered with."""
+    def _seen_parts(self) -> dict[str, tuple[Any, Row]]:
+        """Return (part, row) of each part that the form was rendered with, by id."""
         parts = self.seen if isinstance(self.seen, list) else [self.seen] if self.seen is not None else []
         return {row["id"]: (part, row) for part, row in zip(parts, self.prepare_value(self.seen), strict=True)}
 
     def clean(self, value: Any) -> Any:
         if value is None:
             raise ValidationError(_("These rows cannot be read. Load the page again."))
-        found = []
-        wrong = []
-        seen = self._seen()
+        cleaned = []
+        errors = []
+        seen = self._seen_parts()
         if len(value) > (most := max(MOST, len(seen))):
             raise ValidationError(_("At most %(most)d rows."), params={"most": most})
         for number, row in enumerate(value, 1):
             before, shown = seen.get(str(row.get("id")), (None, {}))
             part = {"_id": ObjectId(row["id"])} if ObjectId.is_valid(row.get("id")) else {}
             if before is not None:
-                unshown = (
+                hidden_names = (
                     field.attname for field in stored_fields(self.model) if not (field.editable or field.primary_key)
                 )
-                part |= {name: getattr(before, name) for name in unshown}
+                part |= {name: getattr(before, name) for name in hidden_names}
             for name, field in self.fields.items():
                 if name in shown and row.get(name) == shown[name]:
                     part[name] = getattr(before, name)
@@ -140,31 +148,32 @@ class PartsField(forms.Field):
                 try:
                     part[name] = field.clean(row.get(name))
                 except ValidationError as error:
-                    told = {"number": number, "problem": f"{field.label}: {' '.join(error.messages)}"}
-                    wrong.append(_("%(number)d: %(problem)s") % told if self.many else told["problem"])
-            found.append(part)
-        if wrong:
-            raise ValidationError(wrong)
-        if self.required and not found:
+                    params = {"number": number, "problem": f"{field.label}: {' '.join(error.messages)}"}
+                    errors.append(_("%(number)d: %(problem)s") % params if self.many else params["problem"])
+            cleaned.append(part)
+        if errors:
+            raise ValidationError(errors)
+        if self.required and not cleaned:
             raise ValidationError(self.error_messages["required"], code="required")
-        return found if self.many else next(iter(found), None)
+        return cleaned if self.many else next(iter(cleaned), None)
 
 
-def is_left_alone(field: forms.Field, sent: Any, seen: Any) -> bool:
-    """Return whether the widget of a field sent what it showed of a value: less of it, maybe, than is stored."""
-    return bool(_sent(sent) == _raw(field, seen))
+def is_unchanged(field: forms.Field, sent: Any, seen: Any) -> bool:
+    """Return whether a widget sent exactly what it showed of the value `seen`. It may show less than is stored."""
+    return bool(_normalize_sent(sent) == _shown_value(field, seen))
 
 
-def _raw(field: forms.Field, value: Any) -> Any:
+def _shown_value(field: forms.Field, value: Any) -> Any:
+    """Return the value that the widget of a field shows for a stored value."""
     if callable(value):
         value = value()
     value = field.prepare_value(value)
-    if _is_mark(field):
+    if _is_checkbox(field):
         return bool(value)
     widget = field.widget
     if isinstance(widget, forms.MultiWidget):
         parts = zip(widget.widgets, widget.decompress(value), strict=True)
-        return [_text(one.format_value(part)) for one, part in parts]
+        return [_text(inner.format_value(part)) for inner, part in parts]
     return _text(value if isinstance(widget, forms.Select) else widget.format_value(value))
 
 
@@ -172,24 +181,26 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _sent(value: Any) -> Any:
+def _normalize_sent(value: Any) -> Any:
     if isinstance(value, list):
-        return [_text(one) for one in value]
+        return [_text(part) for part in value]
     return value if isinstance(value, bool) else _text(value).replace("\r\n", "\n")
 
 
-def _is_mark(field: forms.Field) -> bool:
+def _is_checkbox(field: forms.Field) -> bool:
     return isinstance(field.widget, forms.CheckboxInput)
 
 
-def _place(typed: str, number: int) -> float:
+def _parse_place(typed: str, number: int) -> float:
+    """Return the typed place. Without one, return a place after all others, in the order of the rows."""
     try:
         return float(typed)
     except ValueError:
         return MOST + number
 
 
-def _parsed(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
+def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
+    """Return the rows in a hidden input's JSON, or None if it contains no list of rows, or too many."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
@@ -197,23 +208,23 @@ def _parsed(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
     if not isinstance(rows, list) or len(rows) > MOST_READ or not all(isinstance(row, dict) for row in rows):
         return None
     return [
-        {"id": _typed(row.get("id"))}
+        {"id": _typed_text(row.get("id"))}
         | {name: _as_sent(field, row[name]) for name, field in fields.items() if name in row}
         for row in rows
     ]
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a value out of JSON as the widget of a field sends it; nothing where it is of another kind."""
-    if _is_mark(field):
+    """Return a value from JSON as the widget of a field sends it. A value of the wrong type becomes empty."""
+    if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):
-        said = [_typed(one) for one in value] if isinstance(value, list) else []
+        parts = [_typed_text(part) for part in value] if isinstance(value, list) else []
         count = len(field.widget.widgets)
-        return [*said, *[""] * count][:count]
-    return _typed(value)
+        return [*parts, *[""] * count][:count]
+    return _typed_text(value)
 
 
-def _typed(value: Any) -> str:
-    # JSON spells characters that no encoding has.
+def _typed_text(value: Any) -> str:
+    # JSON can contain lone surrogates, which cannot be encoded.
     return str(value).encode(errors="replace").decode() if isinstance(value, str | bool) else ""

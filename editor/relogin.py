@@ -1,4 +1,4 @@
-"""A form sent after its log-in had expired: log in again on the spot, and the form comes back with all that was typed."""
+"""Login for a form that was sent after the session had expired. After the login, the form is shown with everything typed."""
 
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -7,18 +7,16 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 
-from editor.sent_forms import KEPT
-from editor.site import page
+from editor.sent_forms import SHOW_ONLY
+from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# What is not sent on: secrets, and the button, as nothing is saved before the text was seen again.
-NOT_KEPT = frozenset(
-    {USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"}
-)
+# Fields that are not sent on: secrets, and the buttons, because nothing is saved before the editor has seen the text again.
+DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
-# The forms in which editors type for long, by the names of their addresses; for a page with other forms beside, the field that
-# only this one has. Each honours KEPT: it shows what was sent and does nothing. What is done by one press is not among them:
-# it is not done by logging in, and no page offers it again.
+# The long forms, by the names of their URLs. If a page also has other forms, the value is a field that only the long form has.
+# Each of these views honours SHOW_ONLY: it shows the sent form and saves nothing. Forms with a single button are not listed,
+# because logging in must not perform their action and no page offers the form again.
 FORMS: dict[str, str] = {
     "nodes_node_add": "",
     "nodes_node_change": "",
@@ -29,29 +27,30 @@ FORMS: dict[str, str] = {
 
 
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer one of FORMS that was sent without being logged in (any more): asks for the password, keeps what was typed.
+    """Return a page that asks for the password, if one of FORMS was sent without a login. The page contains the sent fields.
 
-    With the right password it logs in and returns None, as for all else: the view shows what was sent and saves nothing.
+    With the right password, log in and return None, so that the view shows the sent form and saves nothing.
+    Return None for all other requests.
     """
     if not is_form_sent(request) or admin.site.has_permission(request):
         return None
-    # What error reports leave out.
+    # Error reports leave these parameters out.
     request.sensitive_post_parameters = [PASSWORD]
-    kept = kept_fields(request.POST)
+    typed = typed_fields(request.POST)
     form = None
     if PASSWORD in request.POST:
-        given = {"username": request.POST.get(USERNAME, ""), "password": request.POST[PASSWORD]}
-        form = AdminAuthenticationForm(request, data=given)
+        credentials = {"username": request.POST.get(USERNAME, ""), "password": request.POST[PASSWORD]}
+        form = AdminAuthenticationForm(request, data=credentials)
         if form.is_valid():
             login(request, form.get_user())
-            request.POST = kept
+            request.POST = typed
             return None
     return _ask_for_password(request, form)
 
 
 def _ask_for_password(request: HttpRequest, form: AdminAuthenticationForm | None = None) -> HttpResponse:
-    kept = kept_fields(request.POST)
-    response = page(request, "relogin", _("Log in again"), form=form, kept=kept.lists(), status=403)
+    typed = typed_fields(request.POST)
+    response = render_page(request, "relogin", _("Log in again"), form=form, typed=typed.lists(), status=403)
     add_never_cache_headers(response)
     return response
 
@@ -61,27 +60,29 @@ def is_form_sent(request: HttpRequest) -> bool:
     match = request.resolver_match
     if match is None or match.namespace != "admin" or match.url_name not in FORMS or request.method != "POST":
         return False
-    own = FORMS[match.url_name]
-    return not own or own in request.POST
+    unique_field = FORMS[match.url_name]
+    return not unique_field or unique_field in request.POST
 
 
-def kept_fields(posted: QueryDict) -> QueryDict:
-    """Return what was typed, to be shown again and not saved yet."""
-    kept = posted.copy()
-    for name in NOT_KEPT & kept.keys():
-        del kept[name]
-    kept[KEPT] = "1"
-    return kept
+def typed_fields(posted: QueryDict) -> QueryDict:
+    """Return the typed fields, marked to be shown again and not saved."""
+    typed = posted.copy()
+    for name in DROPPED & typed.keys():
+        del typed[name]
+    typed[SHOW_ONLY] = "1"
+    return typed
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Answer one of FORMS whose security token is too old, as after another login: one press shows it again.
+    """Return a page whose button shows one of FORMS again, if the form's CSRF token is outdated, as after another login.
 
-    Saves nothing, because the form may be forged; nor does that press. Without a session it asks for the password instead,
-    and uses none that was sent. None for all else.
+    Neither this page nor its button saves anything, because the form may be forged. Without a session, the page asks for the
+    password, and ignores a password that was sent. Return None for all other requests.
     """
     if not is_form_sent(request):
         return None
     if not admin.site.has_permission(request):
         return _ask_for_password(request)
-    return page(request, "show_again", _("This form is too old"), kept=kept_fields(request.POST).lists(), status=403)
+    return render_page(
+        request, "show_again", _("This form is too old"), typed=typed_fields(request.POST).lists(), status=403
+    )

@@ -1,4 +1,4 @@
-"""What the forms of nodes and photos share once they are sent: what they were rendered from, refusals, and who else saved."""
+"""Processing of sent forms, shared by nodes and photos: the version they were rendered from, refusals, and other savers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,38 +9,41 @@ from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 
 from editor import conflict
-from editor.conflict import Decided
+from editor.conflict import Decisions
 from editor.forms import NodeForm
-from editor.site import actor
+from editor.site import get_actor
 from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
 from nodes.services.write import NOT_DRAFTED
 
-# A form posted only to be shown again: after a log-in that had expired.
-KEPT = "_kept"
+# The field of a form that was posted only to be shown again, for example after an expired login.
+SHOW_ONLY = "_kept"
 
 
-def seen(posted: QueryDict, node_id: ObjectId) -> Version | None:
-    """Return the version that a sent form was rendered from; None if it names none, or one that is not known any more."""
+def seen_version(posted: QueryDict, node_id: ObjectId) -> Version | None:
+    """Return the version that a sent form was rendered from. Return None if it names none, or an unknown version."""
     nonce = posted.get("nonce", "")
     return editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
-def is_to_be_saved(posted: QueryDict, form: NodeForm, decided: Decided) -> bool:
-    """Return whether a sent form is whole, all is decided, and it was not sent only to be shown again; else say why at it."""
+def validate(posted: QueryDict, form: NodeForm, decisions: Decisions) -> bool:
+    """Return whether a sent form can be saved: it is valid, every conflict is decided, and it was sent to be saved.
+
+    Otherwise, the errors are added to the form.
+    """
     valid = form.is_valid()
-    for name, reason in decided.undecided:
+    for name, reason in decisions.undecided:
         form.add_error(name, reason)
-    if KEPT in posted:
-        # What is not written yet is not wrong before it is sent.
+    if SHOW_ONLY in posted:
+        # A required field is no error before the editor sends the form.
         for name in [name for name in form.errors if form.has_error(name, "required")]:
             del form.errors[name]
-    return KEPT not in posted and valid and not decided.undecided
+    return SHOW_ONLY not in posted and valid and not decisions.undecided
 
 
-def due(posted: QueryDict) -> datetime | None:
-    """Return the time that the page of a conflict carries: what was decided on it is scheduled for then."""
+def parse_due(posted: QueryDict) -> datetime | None:
+    """Return the time for which a conflict page schedules its decided changes. Return None if there is no valid time."""
     try:
         moment = datetime.fromisoformat(posted.get("due", ""))
     except ValueError:
@@ -48,15 +51,15 @@ def due(posted: QueryDict) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def check_place_left_alone(form: NodeForm, mine: Mapping[str, Any]) -> None:
-    """Raise InvalidPlace if what is to be a draft changes the address."""
-    said = form.seen.fields if form.seen else {}
-    if any(path in mine and path in said and mine[path] != said[path] for path in NOT_DRAFTED):
+def check_address_unchanged(form: NodeForm, mine: Mapping[str, Any]) -> None:
+    """Raise InvalidPlace if the fields of a draft change the address."""
+    before = form.seen.fields if form.seen else {}
+    if any(path in mine and path in before and mine[path] != before[path] for path in NOT_DRAFTED):
         raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
 
 
-def refuse(form: NodeForm, error: NodeError) -> None:
-    """Say at its field why a write was refused."""
+def add_error(form: NodeForm, error: NodeError) -> None:
+    """Add the reason of a refused write to the form, at its field if it has one."""
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
     if isinstance(error, FieldRefused):
         field = next((name for name, path in form.paths.items() if path == error.path), error.path)
@@ -65,14 +68,15 @@ def refuse(form: NodeForm, error: NodeError) -> None:
         form.free_slug = error.free
 
 
-def told_of(
+def describe_saves(
     request: HttpRequest, node_id: ObjectId, since: ObjectId | None, error: EditConflict
 ) -> dict[str, str | bool]:
-    """Return what a conflict page says of the saves since a nonce.
+    """Return the template context of a conflict page about the saves since the nonce `since`.
 
-    {"savers": whose they are, "is_own": whether they are all the editor's own, in another window, "merged": what merged}.
+    "savers": names of the other savers. "is_own": whether all saves are the editor's own, from another window.
+    "merged": labels of the merged fields.
     """
     savers = history.savers_since(node_id, since, error.theirs["nonce"])
-    others = dict.fromkeys(saver.name for saver in savers if saver.id != actor(request).id)
+    others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)
     is_own = bool(savers) and not others
-    return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged(error)}
+    return {"savers": ", ".join(others), "is_own": is_own, "merged": conflict.merged_labels(error)}

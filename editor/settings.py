@@ -1,4 +1,4 @@
-"""The site's settings, one page in the admin: what two people changed at once merges, unless it is the same setting."""
+"""The page of the site's settings. Concurrent changes are merged, unless both change the same setting."""
 
 import zoneinfo
 from dataclasses import asdict, replace
@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from editor.fields import LineField, ReferenceField, accept_long_input
-from editor.link_rows import told_by
+from editor.link_rows import format_rows
 from editor.look import LookForm, Swatch, swatches
-from editor.sent_forms import KEPT
-from editor.site import page
+from editor.sent_forms import SHOW_ONLY
+from editor.site import render_page
 from nodes import access
 from nodes.errors import TooBusy
 from nodes.models import look, stored_site
@@ -33,7 +33,7 @@ def _time_zones() -> list[tuple[str, str]]:
 
 
 class SettingsForm(LookForm):
-    """The settings; each field also sends what it was rendered with, so that only what was changed is saved."""
+    """The settings. Each field also sends its initial value, so that only changed settings are saved."""
 
     name = LineField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
     tagline = forms.CharField(
@@ -74,16 +74,16 @@ class SettingsForm(LookForm):
             field.show_hidden_initial = True
 
     def fieldsets(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Return the fields in groups, each with its name."""
+        """Return the fields in groups, as (name, fields)."""
         return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
 
     def swatches(self) -> list[Swatch]:
-        """Return how the accent that the form shows looks in both schemes."""
-        typed = str(self["accent"].value())
-        return swatches(typed if look.is_colour(typed) else "")
+        """Return the swatches of the accent that the form shows. An invalid colour is replaced by the theme's own accent."""
+        accent = str(self["accent"].value())
+        return swatches(accent if look.is_colour(accent) else "")
 
     def seen(self) -> dict[str, Any]:
-        """Return what each field was rendered with; None for what no browser of ours sent."""
+        """Return the value that each field was rendered with, or None if the sent value is invalid."""
         return {name: self._seen(self[name]) for name in self.fields}
 
     def _seen(self, bound: forms.BoundField) -> Any:
@@ -95,22 +95,22 @@ class SettingsForm(LookForm):
             return None
 
     def changes(self) -> dict[str, Any]:
-        """Return what was changed."""
+        """Return the changed settings."""
         seen = self.seen()
         return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest) -> HttpResponse:
-    """Show the settings, or save what was changed."""
+    """Show the settings, or save the changed ones."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and KEPT not in request.POST and form.is_valid():
+    if request.method == "POST" and SHOW_ONLY not in request.POST and form.is_valid():
         try:
             save_settings(form.changes(), form.seen())
         except SettingsConflict as conflict:
-            return _show(request, _conflicted(form, conflict), status=409)
+            return _show(request, _add_conflicts(form, conflict), status=409)
         except TooBusy as error:
             form.add_error(None, str(error))
         else:
@@ -121,40 +121,43 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Show the home page as it would be with what was typed; nothing is stored."""
+    """Show the home page with the settings that were typed, without storing them."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST)
     if not form.is_valid():
         return _show(request, form)
     stored = stored_site.read()
-    typed = replace(stored.settings, **form.changes())
-    # Without versions nothing of it is kept in process.
-    stored_site.begin_request(replace(stored, versions=None, settings=typed))
-    with timezone.override(zoneinfo.ZoneInfo(typed.time_zone)), translation.override(typed.language):
+    site_settings = replace(stored.settings, **form.changes())
+    # Without versions, the process caches nothing that depends on the typed settings.
+    stored_site.begin_request(replace(stored, versions=None, settings=site_settings))
+    with timezone.override(zoneinfo.ZoneInfo(site_settings.time_zone)), translation.override(site_settings.language):
         return previews.front_page(request)
 
 
-def _conflicted(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
-    """Say at each field what another administrator made of it; saving again replaces that."""
+def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
+    """Add an error with the other administrator's value to each conflicting field. Return the form.
+
+    The form then contains these values as its initial values, so saving again replaces them.
+    """
     stored = asdict(stored_site.read().settings)
-    again = form.data.copy()
+    data = form.data.copy()
     for name in conflict.names:
-        told = told_by(stored[name]) if isinstance(stored[name], list) else stored[name]
-        told = dict(getattr(form.fields[name], "choices", ())).get(told, told)
+        value = format_rows(stored[name]) if isinstance(stored[name], list) else stored[name]
+        value = dict(getattr(form.fields[name], "choices", ())).get(value, value)
         reason = _("Another editor has changed this to “%(value)s”. Save again to replace that.")
-        form.add_error(name, reason % {"value": told})
-        again[form[name].html_initial_name] = stored[name]
-    form.data = again
+        form.add_error(name, reason % {"value": value})
+        data[form[name].html_initial_name] = stored[name]
+    form.data = data
     return form
 
 
 def _show(request: HttpRequest, form: SettingsForm, status: int = 200) -> HttpResponse:
-    return page(request, "settings", _("Site settings"), form=form, status=status)
+    return render_page(request, "settings", _("Site settings"), form=form, status=status)
 
 
 class SettingsAdmin(admin.ModelAdmin):
-    """The settings in the admin's index."""
+    """The admin entry of the site's settings."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view

@@ -1,4 +1,4 @@
-"""What search engines and link previews would show of a form, for its preview; a script keeps up with what is typed."""
+"""The preview of search results and shared links in the edit form. A script updates it while the editor types."""
 
 from dataclasses import dataclass
 
@@ -14,40 +14,43 @@ from nodes.models import Node
 from nodes.services.derived import EXCERPT_WORDS
 from photos import addresses, pictures
 
-# Characters of a text that its excerpt is made of here, where a form is shown again and again.
+# Maximum characters of a text to make its excerpt from. A form is shown often, so this must be fast.
 BEGINNING = 4_000
 
 
 @dataclass(frozen=True)
 class Preview:
-    """`excerpt`: the beginning of the text, said where an editor says nothing. `thumbnail`: "" without a picture;
-    `usual`: the one that serves where none is chosen."""
+    """The contents of the preview.
+
+    `excerpt`: the beginning of the text, used if description and summary are empty. `thumbnail`: "" without a picture.
+    `default_thumbnail`: the thumbnail that is used if no picture is chosen, or "".
+    """
 
     title: str
     description: str
     address: str
     excerpt: str
     thumbnail: str
-    usual: str
+    default_thumbnail: str
 
 
 def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
-    """Return the preview of a form over a node; None: a new one."""
+    """Return the preview of a form for `node`, which is None for a new page."""
 
-    def said(name: str) -> str:
+    def value(name: str) -> str:
         return str(form[name].value() or "").strip() if name in form.fields else ""
 
     host = links.origin(request).partition("//")[2]
-    html = rendering.to_html(normalize_newlines(said("text")[:BEGINNING]), said("format") or MARKDOWN)
+    html = rendering.to_html(normalize_newlines(value("text")[:BEGINNING]), value("format") or MARKDOWN)
     excerpt = text.excerpt(TextInserts(html).plain(), EXCERPT_WORDS)
     photo = (pictures.default(node) if node else None) or pictures.site_default()
-    usual = addresses.square_path(photo, 160) if photo else ""
-    chosen = form.fields["picture"].widget.chosen(said("picture")) if "picture" in form.fields else None
+    default_thumbnail = addresses.square_path(photo, 160) if photo else ""
+    chosen = form.fields["picture"].widget.chosen(value("picture")) if "picture" in form.fields else None
     return Preview(
-        title=said("seo_title") or said("title"),
-        description=said("seo_description") or said("summary") or excerpt,
+        title=value("seo_title") or value("title"),
+        description=value("seo_description") or value("summary") or excerpt,
         address=host + (node.get_absolute_url() if node else "/…"),
         excerpt=excerpt,
-        thumbnail=chosen.thumbnail if chosen and chosen.thumbnail else usual,
-        usual=usual,
+        thumbnail=chosen.thumbnail if chosen and chosen.thumbnail else default_thumbnail,
+        default_thumbnail=default_thumbnail,
     )

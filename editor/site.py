@@ -1,4 +1,4 @@
-"""What every page of the content admin shares: its context, and who is asked for what."""
+"""Functions shared by the views of the content admin."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ from nodes.models import Node
 from nodes.types import Actor
 
 
-def page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    """Answer with a page of the admin; `editor/TEMPLATE.html` gets `context` beside what every page has."""
+def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    """Return a page of the admin, rendered from `editor/TEMPLATE.html` with `context` and the context of every admin page."""
     shared = {**admin.site.each_context(request), "opts": Node._meta, "title": title, "is_nav_sidebar_enabled": True}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)
 
 
 def admin_url(name: str, *args: Any, **query: str) -> str:
-    """Return the path of a page of the content admin: admin_url("history", node_id)."""
+    """Return the path of a page of the content admin. Example: admin_url("history", node_id)."""
     return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
 
 
-def actor(request: HttpRequest) -> Actor:
-    """Return who makes the changes of this request."""
+def get_actor(request: HttpRequest) -> Actor:
+    """Return the user of a request as the Actor that services expect."""
     return Actor.of(request.user)
 
 

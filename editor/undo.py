@@ -1,4 +1,4 @@
-"""Undo after throwing away: a button in the message puts back what it names, each into its own place."""
+"""Undo of moving nodes to the trash: a button in the message that restores them to their former places."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from editor.site import actor, admin_url
+from editor.site import admin_url, get_actor
 from nodes import access
 from nodes.access import Action
 from nodes.content import PHOTO
@@ -21,17 +21,17 @@ from nodes.errors import NodeError
 from nodes.services import trash
 from photos import addresses
 
-# Between the id and the nonce of one node, and between nodes.
+# Separators between the id and the nonce of a node, and between nodes.
 INNER, OUTER = ":", " "
-# Put back at once: more than a list shows on a page.
+# Maximum nodes to restore with one request. A page of a list shows fewer.
 MOST = 100
-# Of what was scheduled for a time that has passed since.
-DUE = gettext_lazy("It was to appear while it was in the trash: now it is a draft.")
+# The message about restored nodes whose scheduled time has passed meanwhile.
+DUE_MESSAGE = gettext_lazy("It was to appear while it was in the trash: now it is a draft.")
 
 
-def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
-    """Return the button that puts (id, nonce) back. It sends the form "undo" that every page of ours has."""
-    items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(thrown_away)[:MOST])
+def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
+    """Return the button that restores nodes, given as (id, nonce). It submits the form "undo" of the page."""
+    items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(trashed)[:MOST])
     return format_html(
         '<button type="submit" form="undo" formaction="{}" name="items" value="{}" class="button undo">{}</button>',
         admin_url("undo"),
@@ -42,38 +42,39 @@ def button(thrown_away: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
-    """Put back what was thrown away, but for what was changed since; go to the list of what it was."""
+    """Restore trashed nodes, except those that were changed since, and redirect to the list of pages or photos."""
     done = 0
     was_photo = False
     was_due = False
-    # What stands in a section that comes back as well waits for that.
-    items = deque(_items(request.POST.get("items", "")))
+    # A node whose section is also being restored waits for the section.
+    items = deque(_parse_items(request.POST.get("items", "")))
     waiting = set[ObjectId]()
     while items:
         node_id, nonce = items.popleft()
         try:
-            found = access.trashed(request.user, node_id, Action.TRASH)
-            if found.node.parent_id in {other for other, _nonce in items} and node_id not in waiting:
+            editable = access.trashed(request.user, node_id, Action.TRASH)
+            if editable.node.parent_id in {other for other, _nonce in items} and node_id not in waiting:
                 waiting.add(node_id)
                 items.append((node_id, nonce))
                 continue
             waiting.clear()
-            was_due |= trash.restore(actor(request), node_id, nonce)
+            was_due |= trash.restore(get_actor(request), node_id, nonce)
         except (Http404, PermissionDenied):
             messages.error(request, _("One is not in the trash any more, or you may not restore it."))
         except NodeError as error:
-            title = found.node.metadata.title
+            title = editable.node.metadata.title
             messages.error(request, _("“%(title)s” could not be restored: %(why)s") % {"title": title, "why": error})
         else:
             done += 1
-            was_photo = found.node.metadata.type == PHOTO
+            was_photo = editable.node.metadata.type == PHOTO
     if done:
-        told = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
-        messages.success(request, format_html("{} {}", told, DUE) if was_due else told)
+        message = ngettext("Restored.", "%(n)d restored.", done) % {"n": done}
+        messages.success(request, format_html("{} {}", message, DUE_MESSAGE) if was_due else message)
     return HttpResponseRedirect(addresses.library_path() if was_photo else admin_url("changelist"))
 
 
-def _items(text: str) -> list[tuple[ObjectId, ObjectId]]:
+def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:
+    """Return the (id, nonce) of each node that an undo button named. Raises Http404 for malformed text."""
     pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
     if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):
         raise Http404

@@ -1,4 +1,4 @@
-"""Where nodes and photos are used, as one user may know of it: named with an address for him, or only counted."""
+"""The uses of nodes and photos, as shown to a user: pages that the user can see are listed with a link, others are counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from nodes.selectors import references
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
 
-# Sent by the page that asks whether it is meant.
+# The field that a confirmation page sends.
 CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True)
-class Named:
-    """A page that uses something. `drafted`: only in its draft."""
+class NamedUse:
+    """A page that uses a node or photo. `drafted`: only the draft of the page uses it."""
 
     title: str
     url: str
@@ -31,10 +31,12 @@ class Named:
 
 @dataclass(frozen=True)
 class Uses:
-    """The pages that use something: those that are named, and how many there are in all. `is_shared`: it is the site's logo or
-    share picture, too."""
+    """The pages that use some nodes and photos: the listed ones, and the total number.
 
-    named: tuple[Named, ...]
+    `is_shared`: one of the photos is the site's logo or share picture.
+    """
+
+    named: tuple[NamedUse, ...]
     count: int
     is_shared: bool = False
 
@@ -43,39 +45,42 @@ class Uses:
         return self.count > 0 or self.is_shared
 
     @property
-    def others(self) -> int:
-        """How many there are beside those that are named."""
+    def unnamed_count(self) -> int:
+        """Return the number of uses that are not listed."""
         return self.count - len(self.named)
 
     @property
-    def is_more(self) -> bool:
-        """Whether there are more than are counted."""
+    def has_more(self) -> bool:
+        """Return whether there are more uses than the site counts."""
         return self.count > references.COUNTED_USES
 
     @property
-    def counted(self) -> int:
+    def shown_count(self) -> int:
+        """Return the number of uses, or the maximum that the site counts if there are more."""
         return min(self.count, references.COUNTED_USES)
 
 
-def of(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return where any of these nodes and photos is used, the last changed first; at most `most` are named."""
-    found = references.find_uses(ids)
-    count = len(found) if len(found) < references.LISTED_USES else references.count_uses(ids)
-    named = [one for use in found if (one := _named(user, use))]
+def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
+    """Return the uses of these nodes and photos, last changed first. At most `most` are listed."""
+    page_uses = references.find_uses(ids)
+    count = len(page_uses) if len(page_uses) < references.LISTED_USES else references.count_uses(ids)
+    named = [named_use for use in page_uses if (named_use := _named(user, use))]
     settings = stored_site.current().settings
     return Uses(
         tuple(named[:most]), count, not {settings.share_picture, settings.logo, settings.logo_dark}.isdisjoint(ids)
     )
 
 
-def of_leaving(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return where nodes and photos that readers are to see no more are used, and what stands in them."""
-    return of(user, references.with_contents(tree.current(), ids), most)
+def find_with_contents(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
+    """Return the uses of these nodes and photos and of everything in them, because all of it will be hidden from readers."""
+    return find(user, references.with_contents(tree.current(), ids), most)
 
 
-def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
-    """Return where a public node is used that a (valid) form takes back from the public; None if it does not, if it is used
-    nowhere, or if its editor was told already."""
+def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
+    """Return the uses of a public node that a (valid) form hides from readers.
+
+    Return None if the form doesn't hide it, if there are no uses, or if the editor has already confirmed.
+    """
     moment = now()
     if CONFIRMED in sent or not is_public(node, tree.current(), moment) or "published" not in form.cleaned_data:
         return None
@@ -83,16 +88,16 @@ def of_taken_back(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping
     expires = form.cleaned_data.get("expires") or NEVER
     if published and published <= moment < expires or "_publish" in sent:
         return None
-    uses = of_leaving(user, [node.pk])
+    uses = find_with_contents(user, [node.pk])
     return uses if uses.is_used else None
 
 
-def _named(user: Any, use: references.Use) -> Named | None:
-    """Return how a user is told of a use; None if it is not his to know."""
+def _named(user: Any, use: references.Use) -> NamedUse | None:
+    """Return a use with its title and address, or None if the user cannot see the page."""
     node = use.node
     drafted = not use.live
     if access.allowed(user, node, Action.VIEW):
-        return Named(str(node), admin_url("change", node.pk), drafted)
+        return NamedUse(str(node), admin_url("change", node.pk), drafted)
     if not drafted and is_public(node, tree.current(), now()):
-        return Named(str(node), node.get_absolute_url(), drafted)
+        return NamedUse(str(node), node.get_absolute_url(), drafted)
     return None

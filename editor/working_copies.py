@@ -1,6 +1,6 @@
-"""What is typed and not saved: forms send it here every few seconds, and offer it when their editor comes back to it.
+"""Working copies: the unsaved text of forms. Forms send it every few seconds, and offer it when their editor returns.
 
-To go on with it is to send the form again as it was, only to be shown: what is saved then merges from where it was begun.
+Continuing shows the form as it was sent. A later save therefore merges from the version on which the editor began.
 """
 
 import secrets
@@ -20,9 +20,9 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from editor import conflict, differences, edit_form, sent_forms
 from editor.conflict import MINE, THEIRS
-from editor.forms import FIELDS, NodeForm, form_of
+from editor.forms import FIELDS, NodeForm, form_class
 from editor.photos.forms import PhotoForm
-from editor.site import admin_url, page
+from editor.site import admin_url, render_page
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
@@ -30,22 +30,22 @@ from nodes.content import MARKDOWN
 from nodes.selectors import editable_nodes, stored_photos, working_copies
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
-from nodes.services import working_copies as services
+from nodes.services.working_copies import mark_saved, store
 from nodes.services.write import NOT_DRAFTED
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 
-# An account keeps at most so many times in so many seconds: several tabs, each every few seconds.
+# Maximum requests of an account in this many seconds. Several open tabs each send one every few seconds.
 LIMIT, SECONDS = 120, 60
-# The largest whole number of a browser.
+# The largest integer that JavaScript represents exactly.
 _LAST = 2**53 - 1
-# What forms send beside their fields.
-_BESIDE = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
+# Keys that forms send in addition to their fields.
+_EXTRA_KEYS = frozenset({"type", "version", "publishing", "due", "conflict", "_proposed"})
 _SIDES = ("", f"{MINE}-", f"{THEIRS}-", "choice-")
 
 
-class _Kept(forms.Form):
-    """Which form sends what was typed into it: whose it is, and over which node."""
+class _CopyForm(forms.Form):
+    """The identity of the form that sends a working copy: its number, its user, its node and its type."""
 
     _copy = ObjectIdField()
     _seq = forms.IntegerField(min_value=1, max_value=_LAST)
@@ -56,10 +56,10 @@ class _Kept(forms.Form):
 
 @dataclass(frozen=True)
 class Unsaved:
-    """What was typed and not saved, as it is offered. `node_id`: None of a new page.
+    """A working copy as it is offered to its editor. `node_id` is None for a new page.
 
-    `old` and `new`: what saving it would change, by path. `has_more`: there is something in it that no field takes as it is,
-    and only the form can show.
+    `old` and `new`: the changes that saving would make, by path.
+    `has_more`: the copy contains values that no field accepts, so only the form can show them.
     """
 
     id: ObjectId
@@ -73,65 +73,68 @@ class Unsaved:
 
 
 @require_POST
-def keep(request: HttpRequest) -> JsonResponse:
-    """Keep what is typed into a form, for its editor alone; answer {"told": so in words}."""
+def keep_typed(request: HttpRequest) -> JsonResponse:
+    """Store the working copy of a form, only for its editor. Return {"told": the state in words}."""
     if not (access.may_list(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
-    said = _Kept(request.POST)
-    if not said.is_valid() or not content.get(said.cleaned_data["type"]).is_installed:
+    form = _CopyForm(request.POST)
+    if not form.is_valid() or not content.get(form.cleaned_data["type"]).is_installed:
         return JsonResponse({}, status=400)
-    copy_id, seq, user_id, node_id, type = said.cleaned_data.values()
+    copy_id, seq, user_id, node_id, type = form.cleaned_data.values()
     if user_id != request.user.pk:
-        # A form, or what a browser kept, of who was logged in before.
+        # The form, or the copy in the browser's storage, belongs to the user who was logged in before.
         raise PermissionDenied
     access.check_may_type(request.user, type, node_id)
     if not rate_limit.allow(f"nodes.typed:{user_id}", limit=LIMIT, seconds=SECONDS, token=secrets.token_hex(8)):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
-    services.store(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
+    store(user_id, copy_id, seq, _fields(request.POST, _form_class(type)), type=type, node_id=node_id)
     _settle(request, "_continued")
-    html = {"html": _offers(request, type, node_id)} if "_offer" in request.POST else {}
+    html = {"html": _render_offers(request, type, node_id)} if "_offer" in request.POST else {}
     return JsonResponse({"told": edit_form.describe_working_copy(now()), **html})
 
 
 @require_safe
 def show(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
-    """Show what saving it would change."""
+    """Show the changes that saving a working copy would make."""
     copy = _own(request, copy_id)
     unsaved = _unsaved(request.user, copy)
     title = _("What you have not saved")
     if copy.node_id is None and not any(unsaved.old.values()):
-        labels = differences.label
+        label = differences.label
         display = differences.display
-        said = [(labels(path, copy.type), display(path, value, copy.type)) for path, value in unsaved.new.items()]
-        return page(request, "typed", title, copy=unsaved, said=said)
+        rows = [(label(path, copy.type), display(path, value, copy.type)) for path, value in unsaved.new.items()]
+        return render_page(request, "typed", title, copy=unsaved, rows=rows)
     changes = differences.changes(unsaved.old, unsaved.new, copy.type, request.user)
-    return page(request, "typed", title, copy=unsaved, changes=changes)
+    return render_page(request, "typed", title, copy=unsaved, changes=changes)
 
 
 @require_POST
 def discard(request: HttpRequest, copy_id: ObjectId) -> HttpResponse:
-    """Forget what was typed up to what was shown; what a tab that is open still has sent since stays."""
+    """Discard a working copy up to the number that was shown. Text that an open tab has sent since stays."""
     copy = _own(request, copy_id)
-    services.mark_saved(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
+    mark_saved(request.user.pk, copy_id, min(_number(request.POST.get("_seq", "")), copy.seq))
     return HttpResponseRedirect(_form_url(copy))
 
 
-def put_back(request: HttpRequest, node_id: ObjectId | None) -> None:
-    """Take what was typed and not saved for what was sent, only to be shown, where the request asks for it."""
-    wanted = request.POST.get("_put_back", "")
-    if not wanted:
+def restore(request: HttpRequest, node_id: ObjectId | None) -> None:
+    """Replace request.POST with the working copy that the request names in "_put_back", if any. It is only shown, not saved.
+
+    `node_id`: the node of the form, None for a new page. Raises Http404 if the copy belongs to another form, PermissionDenied.
+    """
+    requested_id = request.POST.get("_put_back", "")
+    if not requested_id:
         return
-    copy = _own(request, ObjectId(wanted) if ObjectId.is_valid(wanted) else None)
+    copy = _own(request, ObjectId(requested_id) if ObjectId.is_valid(requested_id) else None)
     if copy.node_id != node_id:
         raise Http404
     posted = _posted(copy)
-    posted[sent_forms.KEPT] = "1"
+    posted[sent_forms.SHOW_ONLY] = "1"
     posted["_continued"] = f"{copy.id}:{copy.seq}"
     request.POST = posted
 
 
 def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[str, Any]:
-    """Return what a form needs to keep what is typed into it, and what its editor typed before and has not saved."""
+    """Return the template context that a form needs to send working copies and to offer the earlier ones of its editor."""
     copy_id = request.POST.get("_copy", "")
     typed = {
         "copy": copy_id if ObjectId.is_valid(copy_id) else ObjectId(),
@@ -141,30 +144,30 @@ def context(request: HttpRequest, type: str, node_id: ObjectId | None) -> dict[s
     return {"typed": typed, "unsaved": offered(request.user, type, node_id) if request.method != "POST" else []}
 
 
-def saved(request: HttpRequest) -> None:
-    """Forget what a form has kept that was saved now, and what it was continued from."""
+def forget_saved(request: HttpRequest) -> None:
+    """Discard the working copy of a form that was saved, and the copy that the form was continued from."""
     _settle(request, "_copy")
     _settle(request, "_continued")
 
 
 def offered(user: Any, type: str, node_id: ObjectId | None) -> list[Unsaved]:
-    """Return what a user typed into forms over a node and did not save, newest first; nothing that is stored by now."""
-    found = [_unsaved(user, copy) for copy in working_copies.newest(user.pk, type, node_id)]
-    return [unsaved for unsaved in found if unsaved.new or unsaved.has_more]
+    """Return a user's working copies of a node, newest first, without those that are equal to the stored node."""
+    unsaved_copies = [_unsaved(user, copy) for copy in working_copies.newest(user.pk, type, node_id)]
+    return [unsaved for unsaved in unsaved_copies if unsaved.new or unsaved.has_more]
 
 
-def unsaved(user: Any) -> list[WorkingCopy]:
-    """Return what a user typed into any form and did not save, newest first; nothing that is stored by now."""
+def list_unsaved(user: Any) -> list[WorkingCopy]:
+    """Return a user's working copies of all forms, newest first, without those that are equal to their stored nodes."""
     copies = [copy for copy in working_copies.unsaved(user.pk) if content.get(copy.type).is_installed]
     return [copy for copy in copies if any(_difference(user, copy)[1:])]
 
 
-def _offers(request: HttpRequest, type: str, node_id: ObjectId | None) -> str:
+def _render_offers(request: HttpRequest, type: str, node_id: ObjectId | None) -> str:
     return render_to_string("editor/_unsaved.html", {"unsaved": offered(request.user, type, node_id)}, request)
 
 
 def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
-    """Return what the asker typed. Raises Http404 if there is no such, PermissionDenied if it is not his to go on with."""
+    """Return a working copy of the user. Raises Http404 if there is none, PermissionDenied if the user cannot edit its node."""
     copy = working_copies.get(request.user.pk, copy_id) if copy_id else None
     if copy is None or not content.get(copy.type).is_installed:
         raise Http404(_("That is not there any more: it was saved or discarded."))
@@ -173,15 +176,15 @@ def _own(request: HttpRequest, copy_id: ObjectId | None) -> WorkingCopy:
 
 
 def _settle(request: HttpRequest, name: str) -> None:
-    """Forget a copy that a form names: under its number, or as "ID:NUMBER"."""
+    """Discard the working copy named by the field `name`: its id, with its number in "_seq", or "ID:NUMBER"."""
     copy_id, _colon, number = request.POST.get(name, "").partition(":")
     seq = _number(number or request.POST.get("_seq", ""))
     if seq and ObjectId.is_valid(copy_id):
-        services.mark_saved(request.user.pk, ObjectId(copy_id), seq)
+        mark_saved(request.user.pk, ObjectId(copy_id), seq)
 
 
 def _number(text: str) -> int:
-    """Return the number that a form names; 0 for what is none."""
+    """Return the number in a text, at most _LAST; 0 if it contains none."""
     return min(int(text), _LAST) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
 
 
@@ -204,77 +207,80 @@ def _form_url(copy: WorkingCopy) -> str:
 
 
 def _difference(user: Any, copy: WorkingCopy) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """Return what differs from what is stored if a copy is saved: as it is stored, and as it would be, by path; and whether
-    there is more in it, that no field takes as it is."""
-    posted = conflict.decide(_posted(copy), _form_class(copy.type)).data
+    """Return the changes that saving a copy would make, as (stored values by path, new values by path, has_more).
+
+    `has_more`: whether the copy contains values that no field accepts.
+    """
+    posted = conflict.read_decisions(_posted(copy), _form_class(copy.type)).data
     node_id = _node_of(copy, posted)
     drafting = posted.get("version") == "draft"
     stored = _stored(user, copy.type, node_id, drafting=drafting) if node_id else None
-    seen = sent_forms.seen(posted, node_id) if node_id and stored else None
+    seen = sent_forms.seen_version(posted, node_id) if node_id and stored else None
     form = _form(user, copy.type, posted, seen or stored)
     for path in NOT_DRAFTED if drafting else ():
         form.fields.pop(FIELDS[path], None)
     form.is_valid()
     mine = form.mine()
     theirs = stored.fields if stored else {}
-    present = stored.tags if stored else ()
+    stored_tags = stored.tags if stored else ()
     if copy.node_id is None:
-        # Of a new one what is empty says nothing, as a slug that is made from the title; nor what its form begins with.
-        begun = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}
-        mine = {path: value for path, value in mine.items() if value not in (None, "", [], begun.get(path))}
+        # In the form of a new page, empty fields and initial values are no changes. An empty slug is made from the title.
+        initial = {"author": Actor.of(user).as_document(), "expires": NEVER, "detail.format": MARKDOWN}
+        mine = {path: value for path, value in mine.items() if value not in (None, "", [], initial.get(path))}
     merge = merging.merge(seen.fields if seen else None, mine, theirs, copy.type)
-    new = {**merge.changes, **{one.path: one.mine for one in merge.conflicts}}
+    new = {**merge.changes, **{conflict.path: conflict.mine for conflict in merge.conflicts}}
     new = {
         path: value for path, value in new.items() if not differences.is_blank(path, theirs.get(path), value, copy.type)
     }
     old = {path: theirs.get(path) for path in new}
     tags = form.tag_change() if {"tags", "tags_seen"} <= form.cleaned_data.keys() else NO_TAGS
-    if tags.changes(present):
-        old["tags"], new["tags"] = sorted(present), tags.applied(present)
-    return (
-        old,
-        new,
-        any(value for name in form.errors for key, value in copy.fields if key == name or key.startswith(f"{name}_")),
+    if tags.changes(stored_tags):
+        old["tags"], new["tags"] = sorted(stored_tags), tags.applied(stored_tags)
+    has_more = any(
+        value for name in form.errors for key, value in copy.fields if key == name or key.startswith(f"{name}_")
     )
+    return old, new, has_more
 
 
 def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
-    """Return the id of the node that a copy is of; of a new one that which its form gives it."""
+    """Return the id of a copy's node. For a new node, return the id that its form will assign, or None."""
     form_id = posted.get("form", "")
     return copy.node_id or (ObjectId(form_id) if ObjectId.is_valid(form_id) else None)
 
 
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
-    """Return what is stored of a node; None if there is nothing that the user may see."""
+    """Return the stored version of a node, or None if there is none that the user can see."""
     if content.get(type).is_file:
         photo = stored_photos.get(node_id)
         return Version.of(stored_photos.metadata(node_id), photo.metadata.updated) if photo else None
-    found = editable_nodes.load(node_id)
-    if found is None or not access.allowed(user, found.node, access.Action.VIEW):
+    editable = editable_nodes.load(node_id)
+    if editable is None or not access.allowed(user, editable.node, access.Action.VIEW):
         return None
-    return found.draft if drafting and found.draft else found.live
+    return editable.draft if drafting and editable.draft else editable.live
 
 
 def _form(user: Any, type: str, posted: QueryDict, seen: Version | None) -> NodeForm:
     if content.get(type).is_file:
         return PhotoForm(posted, user=user, seen=seen)
-    return form_of(type)(posted, user=user, type=type, seen=seen)
+    return form_class(type)(posted, user=user, type=type, seen=seen)
 
 
 def _form_class(type: str) -> type[NodeForm]:
-    return PhotoForm if content.get(type).is_file else form_of(type)
+    return PhotoForm if content.get(type).is_file else form_class(type)
 
 
 def _fields(posted: QueryDict, form: type[NodeForm]) -> list[tuple[str, str]]:
-    """Return what was sent of a form's fields, those of a conflict page among them."""
+    """Return the sent (key, value) pairs of a form's fields, including the fields of a conflict page."""
     return [(key, value) for key, values in posted.lists() if _is_known(key, form) for value in values]
 
 
 def _is_known(key: str, form: type[NodeForm]) -> bool:
-    """Return whether a form sends something under a key: a date and its time are two, those of rows many."""
+    """Return whether a form sends a value under a key. A date and its time have two keys, and rows have many."""
     names = {*form.base_fields, *form.paths}
     for side in _SIDES:
         name = key.removeprefix(side)
-        if key.startswith(side) and (name in names or any(name.startswith((f"{n}_", f"{n}-")) for n in names)):
+        if key.startswith(side) and (
+            name in names or any(name.startswith((f"{field}_", f"{field}-")) for field in names)
+        ):
             return True
-    return key in _BESIDE
+    return key in _EXTRA_KEYS

@@ -1,4 +1,4 @@
-"""What the form asks for while an editor writes: the page as readers will see it, photos to put into it, tags in use."""
+"""The JSON views that the edit form calls while an editor writes: preview, photos, tags, links and slugs."""
 
 import secrets
 from typing import Any
@@ -11,8 +11,8 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST, require_safe
 
 from editor import choosing
-from editor.forms import FIELDS, form_of
-from editor.site import actor
+from editor.forms import FIELDS, form_class
+from editor.site import get_actor
 from marginalia.markup.characters import normalize_newlines
 from marginalia.markup.markdown import limits
 from marginalia.mongo import rate_limit
@@ -27,66 +27,71 @@ from nodes.services.write import NOT_DRAFTED
 from photos import addresses, texts
 from reader.views import previews
 
-# In so many seconds one account may ask for so many previews of texts with more than so many marks: each takes some 10 µs,
-# all together 20 seconds of a processor at most. The editor asks when its writer pauses.
+# Maximum previews of an account in SECONDS, by the least number of Markdown marks in the text. Each mark takes about 10 µs, so
+# an account uses at most 20 seconds of processor time. The script requests a preview when the writer pauses.
 SECONDS = 60
 PREVIEWS = {0: 120, 5_000: 20, 20_000: 4}
 
 
 @require_POST
 def show_typed(request: HttpRequest) -> JsonResponse:
-    """Answer {"html": …, "broken": …}: the page as readers would see it if the form were saved and published now, with what
-    they do not see of its text marked; and the list of that. Saves nothing."""
+    """Return {"html": …, "broken": …} for the form as it was typed, without saving it.
+
+    "html": the page as readers would see it, with marks at references that they cannot see. "broken": the list of these
+    references as HTML.
+    """
     if not access.may_write(request.user):
         raise PermissionDenied
     type = request.POST.get("type", "")
-    node = request.POST.get("_node", "")
+    node_id_text = request.POST.get("_node", "")
     if not content.get(type).is_installed or content.get(type).is_file:
         return JsonResponse({}, status=400)
-    node_id = ObjectId(node) if ObjectId.is_valid(node) else None
+    node_id = ObjectId(node_id_text) if ObjectId.is_valid(node_id_text) else None
     access.check_may_type(request.user, type, node_id)
     sent = normalize_newlines("\n".join(request.POST.values()))
     if not _may_preview(request.user, sent):
         return JsonResponse({}, status=429, headers={"Retry-After": str(SECONDS)})
-    shown = _typed(request, type, node_id)
+    node = _typed_node(request, type, node_id)
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
-    page = previews.show(request, shown, texts.render_for_editor(shown, sees_photos=sees_photos, sees_all=sees_all))
-    text = getattr(shown.metadata.detail, "text", "")
-    nonce = shown.metadata.nonce
+    page = previews.show(request, node, texts.render_for_editor(node, sees_photos=sees_photos, sees_all=sees_all))
+    text = getattr(node.metadata.detail, "text", "")
+    nonce = node.metadata.nonce
     broken = texts.find_broken(
         text,
-        lambda: rendering.saved(nonce, text, shown.metadata.detail.format),
+        lambda: rendering.saved(nonce, text, node.metadata.detail.format),
         sees_photos=sees_photos,
         sees_all=sees_all,
     )
-    listed = render_to_string("editor/_broken.html", {"broken": broken})
-    return JsonResponse({"html": page.content.decode(), "broken": listed})
+    broken_html = render_to_string("editor/_broken.html", {"broken": broken})
+    return JsonResponse({"html": page.content.decode(), "broken": broken_html})
 
 
-def _typed(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
-    """Return the node as its form says it; what is wrong with the form is as it is stored."""
-    found = editable_nodes.load(node_id) if node_id else None
-    if found and (found.node.metadata.type != type or not access.allowed(request.user, found.node, Action.VIEW)):
-        found = None
+def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> Node:
+    """Return the node with the values of its form. Invalid fields have their stored values."""
+    editable = editable_nodes.load(node_id) if node_id else None
+    if editable and (
+        editable.node.metadata.type != type or not access.allowed(request.user, editable.node, Action.VIEW)
+    ):
+        editable = None
     drafting = request.POST.get("version") == "draft"
-    stored = ((drafting and found.draft) or found.live) if found else None
-    form = form_of(type)(request.POST, user=request.user, type=type, seen=stored)
+    stored = ((drafting and editable.draft) or editable.live) if editable else None
+    form = form_class(type)(request.POST, user=request.user, type=type, seen=stored)
     for path in NOT_DRAFTED if drafting else ():
         form.fields.pop(FIELDS[path])
     form.is_valid()
     mine = form.mine()
     if "detail.text" in mine:
         mine["detail.text"] = mine["detail.text"][: settings.TEXT_MAX_BYTES]
-    mine["author"] = mine.get("author") or (stored.fields["author"] if stored else actor(request).as_document())
+    mine["author"] = mine.get("author") or (stored.fields["author"] if stored else get_actor(request).as_document())
     return editable_nodes.unsaved_node(
-        type, mine, form.cleaned_data.get("tags", ()), found.node.pk if found else ObjectId(), stored
+        type, mine, form.cleaned_data.get("tags", ()), editable.node.pk if editable else ObjectId(), stored
     )
 
 
 @require_safe
 def complete_tags(request: HttpRequest) -> JsonResponse:
-    """Answer {"tags": […]}: those in use that ?q= may become."""
+    """Return {"tags": […]}: the tags in use that complete ?q=."""
     if not (access.may_write(request.user) or access.may_see_photos(request.user)):
         raise PermissionDenied
     author = ANY if access.sees_all(request.user) else request.user.pk
@@ -95,38 +100,38 @@ def complete_tags(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def pick_photos(request: HttpRequest) -> JsonResponse:
-    """Answer {"photos": […]}: the newest, or those with the words of ?q=, each with what a text shows it by."""
+    """Return {"photos": […]}: the newest photos, or those with the words of ?q=, each with the Markdown that shows it."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
-    found = picking.photos(request.GET.get("q", "")[:200])
-    return JsonResponse({"photos": [_choice(photo) for photo in found]})
+    photos = picking.photos(request.GET.get("q", "")[:200])
+    return JsonResponse({"photos": [_photo_choice(photo) for photo in photos]})
 
 
 @require_safe
 def link_to(request: HttpRequest) -> JsonResponse:
-    """Answer {"ref": "node:…" or "photo:…", "title": …} of the public page at ?address=, or {} where there is none."""
+    """Return {"ref": "node:…" or "photo:…", "title": …} of the public page at ?address=, or {} if there is none."""
     if not access.may_write(request.user):
         raise PermissionDenied
-    found = choosing.at(request.GET.get("address", "")[: choosing.LONGEST])
-    if found is None:
+    target = choosing.resolve_address(request.GET.get("address", "")[: choosing.LONGEST])
+    if target is None:
         return JsonResponse({})
-    chosen = choosing.choice(found)
-    return JsonResponse({"ref": chosen.ref, "title": chosen.title})
+    choice = choosing.make_choice(target)
+    return JsonResponse({"ref": choice.ref, "title": choice.title})
 
 
 @require_safe
 def propose_slug(request: HttpRequest) -> JsonResponse:
-    """Answer {"slug": …}: one made from ?title= that nothing in ?section= has that the asker sees."""
-    given = request.GET.get("section", "")
-    section = ObjectId(given) if ObjectId.is_valid(given) else None
+    """Return {"slug": …}: a slug made from ?title= that is free in ?section=, as far as the user can see the section."""
+    section_id = request.GET.get("section", "")
+    section = ObjectId(section_id) if ObjectId.is_valid(section_id) else None
     if not request.user.has_perm("nodes.add_node") or not access.may_place(request.user, section):
         raise PermissionDenied
     title = request.GET.get("title", "")[:300]
-    among = access.seen_by(request.user)
-    return JsonResponse({"slug": slugs.find_free(title, section, among=among) if title.strip() else ""})
+    visible = access.seen_by(request.user)
+    return JsonResponse({"slug": slugs.find_free(title, section, among=visible) if title.strip() else ""})
 
 
-def _choice(photo: Any) -> dict[str, Any]:
+def _photo_choice(photo: Any) -> dict[str, Any]:
     return {
         "id": str(photo.pk),
         "title": photo.metadata.title,
@@ -138,10 +143,10 @@ def _choice(photo: Any) -> dict[str, Any]:
 
 
 def _may_preview(user: Any, text: str) -> bool:
-    """Return whether an account may see one more preview now, and count it."""
+    """Count a preview, and return whether the account may have it now."""
     marks = limits.count_marks(text)
     return all(
-        rate_limit.allow(f"nodes.preview.{more}:{user.pk}", limit=most, seconds=SECONDS, token=secrets.token_hex(8))
-        for more, most in PREVIEWS.items()
-        if marks >= more
+        rate_limit.allow(f"nodes.preview.{least}:{user.pk}", limit=limit, seconds=SECONDS, token=secrets.token_hex(8))
+        for least, limit in PREVIEWS.items()
+        if marks >= least
     )

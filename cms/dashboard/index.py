@@ -44,7 +44,7 @@ def context(user: Any) -> dict[str, Any]:
         "cards": list(_cards(user, moment)),
         "is_new": not waiting.has_nodes(),
         "pending": pending.open_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
-        "unsaved": working_copies.unsaved(user) if may_write else [],
+        "unsaved": working_copies.list_unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],
         "may_publish": user.has_perm("nodes.publish_node"),
         "may_set": access.may_set_up(user),

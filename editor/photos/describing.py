@@ -1,4 +1,4 @@
-"""Many photos described in one form, such as those that were just uploaded: a row for each, saved and told by itself."""
+"""The form that describes many photos, for example after an upload. Each row is saved and reported separately."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor import differences
-from editor.lists import state_of
+from editor.lists import node_state
 from editor.photos.forms import RowForm
-from editor.photos.site import page
-from editor.sent_forms import KEPT
-from editor.site import actor
+from editor.photos.site import render_page
+from editor.sent_forms import SHOW_ONLY
+from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.collections import ASSET_FILES
@@ -31,17 +31,21 @@ from nodes.services.bulk_actions import SelectedNode
 from photos import addresses
 from photos.services import photos
 
-# Photos in a form.
+# Maximum photos in a form.
 MOST = 60
-# What is typed of one in words.
+# The text fields of a photo in this form.
 WORDS = ("alt", "title", "tags")
 
-Typed = list[tuple[str, str]]
+# (label, text) of each text that was typed about a photo.
+TypedTexts = list[tuple[str, str]]
 
 
 @dataclass
 class Row:
-    """A photo in the form: what is typed of it, why it was not saved or published as asked, and the nonce it was saved as."""
+    """A photo in the form.
+
+    `problem`: the reason why it was not saved, or not published. `saved`: its new nonce if it was saved.
+    """
 
     photo: Photo
     form: RowForm
@@ -50,13 +54,13 @@ class Row:
 
     @property
     def picture(self) -> str:
-        """The path of all of the picture, for the focal point."""
+        """Return the path of the uncropped picture, on which editors set the focal point."""
         return addresses.uncut_path(self.photo, 320)
 
     @property
     def state(self) -> tuple[str, Any]:
-        """The name of how it stands towards readers, and how that is called."""
-        return state_of(self.photo, now())
+        """Return the state of the photo as (name, label)."""
+        return node_state(self.photo, now())
 
     @property
     def is_done(self) -> bool:
@@ -65,58 +69,59 @@ class Row:
 
 def address(photo_ids: Iterable[Any]) -> str:
     """Return the path of the page that describes these photos."""
-    return f"{reverse('admin:nodes_photo_describe')}?{urlencode([('photo', str(one)) for one in photo_ids])}"
+    return f"{reverse('admin:nodes_photo_describe')}?{urlencode([('photo', str(photo_id)) for photo_id in photo_ids])}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def describe(request: HttpRequest) -> HttpResponse:
-    """Show a row for each photo that the address names, or save them all, each by itself."""
-    found = _photos(request, request.POST if request.method == "POST" else request.GET)
-    lost = _lost(request.POST, found)
-    if not found and not lost:
+    """Show a row for each photo named in the query string, or save each row of the sent form separately."""
+    photos = _load_photos(request, request.POST if request.method == "POST" else request.GET)
+    lost = _lost(request.POST, photos)
+    if not photos and not lost:
         raise Http404(_("There is no such photo, or you may not see it."))
     if request.method != "POST":
-        return _show(request, [Row(photo, RowForm(photo=photo)) for photo in found])
-    if KEPT in request.POST:
-        return _show(request, [Row(photo, RowForm(request.POST, photo=photo)) for photo in found], lost)
-    rows = [_saved(request, photo) for photo in found]
-    published = _published(request, rows) if "_publish" in request.POST else 0
+        return _show(request, [Row(photo, RowForm(photo=photo)) for photo in photos])
+    if SHOW_ONLY in request.POST:
+        return _show(request, [Row(photo, RowForm(request.POST, photo=photo)) for photo in photos], lost)
+    rows = [_save(request, photo) for photo in photos]
+    published = _publish(request, rows) if "_publish" in request.POST else 0
     if lost or not all(row.is_done for row in rows):
         return _show(request, rows, lost, status=409 if lost else 422)
     count = len(rows)
-    told = ngettext("%(n)d photo was saved.", "%(n)d photos were saved.", count) % {"n": count}
+    message = ngettext("%(n)d photo was saved.", "%(n)d photos were saved.", count) % {"n": count}
     if published:
-        told = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
-    messages.success(request, told)
+        message = ngettext("%(n)d photo is published.", "%(n)d photos are published.", count) % {"n": count}
+    messages.success(request, message)
     galleries = {row.photo.metadata.parent_id for row in rows}
     return HttpResponseRedirect(addresses.library_path(galleries.pop() if len(galleries) == 1 else None))
 
 
-def _photos(request: HttpRequest, said: QueryDict) -> list[Photo]:
-    """Return the photos that are named and that the user may describe, in this order: the first MOST of them."""
-    ids = _named(said)[:MOST]
-    there = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
-    return [there[one] for one in ids if one in there and access.may_describe(request.user, there[one])]
+def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
+    """Return the named photos that the user can describe, in the order of their names. Only the first MOST are loaded."""
+    ids = _photo_ids(data)[:MOST]
+    by_id = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
+    photos = [by_id[photo_id] for photo_id in ids if photo_id in by_id]
+    return [photo for photo in photos if access.may_describe(request.user, photo)]
 
 
-def _lost(posted: QueryDict, found: Iterable[Photo]) -> list[Typed]:
-    """Return what was typed of photos that are named and not among those found: each word under its label, by photo."""
-    kept = {photo.pk for photo in found}
+def _lost(posted: QueryDict, loaded: Iterable[Photo]) -> list[TypedTexts]:
+    """Return the texts that were typed about named photos that are not among the loaded ones, by photo."""
+    loaded_ids = {photo.pk for photo in loaded}
     fields = [(name, RowForm.base_fields[name].label) for name in WORDS]
     typed = [
-        [(label, text) for name, label in fields if (text := posted.get(f"{one}-{name}", ""))]
-        for one in _named(posted)
-        if one not in kept
+        [(label, text) for name, label in fields if (text := posted.get(f"{photo_id}-{name}", ""))]
+        for photo_id in _photo_ids(posted)
+        if photo_id not in loaded_ids
     ]
-    return [words for words in typed if words]
+    return [texts for texts in typed if texts]
 
 
-def _named(said: QueryDict) -> list[ObjectId]:
-    return list(dict.fromkeys(ObjectId(text) for text in said.getlist("photo") if ObjectId.is_valid(text)))
+def _photo_ids(data: QueryDict) -> list[ObjectId]:
+    return list(dict.fromkeys(ObjectId(text) for text in data.getlist("photo") if ObjectId.is_valid(text)))
 
 
-def _saved(request: HttpRequest, photo: Photo) -> Row:
-    """Save what was typed of a photo, merged with what others saved; return its row."""
+def _save(request: HttpRequest, photo: Photo) -> Row:
+    """Save the row of a photo, merged with other editors' changes. Return the row to show."""
     form = RowForm(request.POST, photo=photo)
     if not form.is_valid():
         return Row(photo, form)
@@ -125,33 +130,33 @@ def _saved(request: HttpRequest, photo: Photo) -> Row:
     is_own = not access.may_change_photos(request.user)
     try:
         nonce = form.cleaned_data["nonce"] or ObjectId()
-        saved = photos.save(actor(request), photo.pk, nonce, mine, tags, only_unpublished=is_own)
+        saved = photos.save(get_actor(request), photo.pk, nonce, mine, tags, only_unpublished=is_own)
     except EditConflict as error:
-        there = stored_photos.get(photo.pk) or photo
+        present = stored_photos.get(photo.pk) or photo
         clashes = {conflict.path: conflict for conflict in error.merge.conflicts}
         shown = {**error.merge.changes, **{path: clash.mine for path, clash in clashes.items()}}
         theirs = "; ".join(
             f"{differences.label(path, PHOTO)}: “{differences.display(path, clash.theirs, PHOTO)}”"
             for path, clash in clashes.items()
         )
-        told = _("Changed since by another editor (%(theirs)s). Save again to keep what stands here.") % {
+        problem = _("Changed since by another editor (%(theirs)s). Save again to keep what stands here.") % {
             "theirs": theirs
         }
-        return Row(there, RowForm(photo=there, said=shown, change=error.tags), told)
+        return Row(present, RowForm(photo=present, shown=shown, change=error.tags), problem)
     except NodeError as error:
         return Row(photo, form, str(error))
-    there = stored_photos.get(photo.pk) or photo
-    return Row(there, RowForm(photo=there), saved=saved.nonce)
+    present = stored_photos.get(photo.pk) or photo
+    return Row(present, RowForm(photo=present), saved=saved.nonce)
 
 
-def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
-    """Publish the photos that were saved; note at the others' rows why not. Return how many are published now."""
+def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
+    """Publish the saved photos, and add the reasons of refusals to their rows. Return the number of published photos."""
     if not access.may_change_photos(request.user):
         return 0
     chosen = {
         row.photo.pk: SelectedNode(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved
     }
-    summary = bulk_actions.publish(actor(request), chosen.values(), now(), collection=ASSET_FILES)
+    summary = bulk_actions.publish(get_actor(request), chosen.values(), now(), collection=ASSET_FILES)
     reasons = {refused.chosen.id: refused.reason for refused in summary.refused}
     for row in rows:
         row.problem = reasons.get(row.photo.pk, row.problem)
@@ -161,8 +166,10 @@ def _published(request: HttpRequest, rows: Sequence[Row]) -> int:
     return summary.done
 
 
-def _show(request: HttpRequest, rows: Sequence[Row], lost: Sequence[Typed] = (), *, status: int = 200) -> HttpResponse:
-    """Show the rows, and above them what was typed of photos that have none."""
+def _show(
+    request: HttpRequest, rows: Sequence[Row], lost: Sequence[TypedTexts] = (), *, status: int = 200
+) -> HttpResponse:
+    """Show the rows, and above them the texts that were typed about photos without a row."""
     may_publish = access.may_change_photos(request.user)
     title = _("Describe these photos")
-    return page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)
+    return render_page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

@@ -1,4 +1,4 @@
-"""The page of one photo: what editors say of it, its file, what was its file before, and where it is used."""
+"""The page of a photo: its form, its file, its earlier files and its uses."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,13 +13,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from editor import bulk_forms, conflict, sent_forms, undo, uses, working_copies
-from editor.conflict import Clash, Decided, Deciding
+from editor.conflict import Clash, ConflictForms, Decisions
 from editor.forms import NodeForm
-from editor.history import saves
+from editor.history import list_saves
 from editor.photos import describing, library
 from editor.photos.forms import PhotoForm
-from editor.photos.site import page
-from editor.site import actor
+from editor.photos.site import render_page
+from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.content import PHOTO
@@ -32,14 +32,14 @@ from nodes.services.bulk_actions import SelectedNode
 from photos import addresses, labels
 from photos.services import photos
 
-# What an editor may have thought about for long.
-KEPT_WORDS = ("title", "alt", "summary", "tags")
+# Text fields of a deleted photo's form that are shown, because an editor may have worked on them for long.
+TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save it; after a conflict show both sides, with nothing typed lost."""
-    working_copies.put_back(request, photo_id)
+    """Show a photo's form, or save it. After a conflict, show both versions, without losing typed text."""
+    working_copies.restore(request, photo_id)
     try:
         photo = _photo(request, photo_id, access.may_see_photos)
         present = Version.of(stored_photos.metadata(photo_id), photo.metadata.updated)
@@ -50,17 +50,17 @@ def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     if request.method != "POST":
         return _show(request, photo, PhotoForm(user=request.user, seen=present))
     _photo(request, photo_id, access.may_change_photos)
-    return _sent(request, photo, present)
+    return _process(request, photo, present)
 
 
-def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
-    """Save what a sent form says; show it again, with all that was typed, where that cannot be."""
+def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
+    """Save a sent form. If that is impossible, show the form again with everything that was typed."""
     make = partial(PhotoForm, user=request.user)
-    decided = conflict.decide(request.POST, PhotoForm)
-    form = make(decided.data, seen=sent_forms.seen(request.POST, photo.pk) or present)
-    if not sent_forms.is_to_be_saved(request.POST, form, decided):
-        return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
-    if leaving := uses.of_taken_back(request.user, photo, form, request.POST):
+    decisions = conflict.read_decisions(request.POST, PhotoForm)
+    form = make(decisions.data, seen=sent_forms.seen_version(request.POST, photo.pk) or present)
+    if not sent_forms.validate(request.POST, form, decisions):
+        return _show(request, photo, form, clashes=_clashes_again(request, form, decisions, make))
+    if leaving := uses.find_if_unpublished(request.user, photo, form, request.POST):
         return _show(request, photo, form, leaving=leaving)
     try:
         return _save(request, photo.pk, form, form.cleaned_data["nonce"] or ObjectId())
@@ -69,48 +69,48 @@ def _sent(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
     except NodeGone:
         return _show_gone(request)
     except NodeError as error:
-        sent_forms.refuse(form, error)
-        return _show(request, photo, form, clashes=_clashes_again(request, form, decided, make))
+        sent_forms.add_error(form, error)
+        return _show(request, photo, form, clashes=_clashes_again(request, form, decisions, make))
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
-    """Save what the form says, and go on to where its button leads. Raises NodeError."""
+    """Save the form, and redirect to the photo or the library, depending on the button. Raises NodeError."""
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
-    saved = photos.save(actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
-    working_copies.saved(request)
+    saved = photos.save(get_actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
+    working_copies.forget_saved(request)
     link = format_html("<a href='{}'>{}</a>", addresses.admin_path(photo_id), form.cleaned_data["title"])
-    told = _("Saved: {}.")
+    message = _("Saved: {}.")
     if "_publish" in request.POST:
-        told = _("Published: {}.")
+        message = _("Published: {}.")
     if saved.merged:
-        told = _("Saved: {}, merged with another editor's changes.")
-    messages.success(request, format_html(told, link))
+        message = _("Saved: {}, merged with another editor's changes.")
+    messages.success(request, format_html(message, link))
     stays = "_continue" in request.POST
     return HttpResponseRedirect(
         addresses.admin_path(photo_id) if stays else addresses.library_path(fields["parent_id"])
     )
 
 
-def _clashes_again(request: HttpRequest, form: PhotoForm, decided: Decided, make: Any) -> list[Clash]:
-    """Return what is to be decided still on a conflict page that was posted; nothing on another page."""
-    return Deciding.again(form, decided, make).clashes(request.POST) if decided.names else []
+def _clashes_again(request: HttpRequest, form: PhotoForm, decisions: Decisions, make: Any) -> list[Clash]:
+    """Return the fields to decide on a posted conflict page that is shown again; [] for other pages."""
+    return ConflictForms.resubmitted(form, decisions, make).clashes(request.POST) if decisions.names else []
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
-    """Show what both sides changed, to be decided; the form stays the same one."""
-    deciding = Deciding.after(error, form.cleaned_data["form"], make)
-    context = sent_forms.told_of(request, photo.pk, form.cleaned_data["nonce"], error)
-    return _show(request, photo, deciding.form, status=409, clashes=deciding.clashes({}), **context)
+    """Show the changes of both sides, for the editor to decide. The form keeps its id."""
+    forms = ConflictForms.after(error, form.cleaned_data["form"], make)
+    context = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
+    return _show(request, photo, forms.form, status=409, clashes=forms.clashes({}), **context)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
-    """Show what was typed of a photo that is not there any more, to be copied."""
+    """Show the text that was typed about a deleted photo, so that the editor can copy it."""
     form = PhotoForm(request.POST, user=request.user)
     form.is_valid()
     typed = [
-        (field.label, field.value()) for field in form.visible_fields() if field.name in KEPT_WORDS and field.value()
+        (field.label, field.value()) for field in form.visible_fields() if field.name in TEXT_FIELDS and field.value()
     ]
-    return page(request, "photo_gone", _("This photo is gone"), typed=typed, status=409)
+    return render_page(request, "photo_gone", _("This photo is gone"), typed=typed, status=409)
 
 
 def _show(
@@ -127,8 +127,8 @@ def _show(
         "original": addresses.uncut_path(photo),
         "whole": addresses.uncut_path(photo, addresses.DEFAULT_WIDTH),
         "exif": labels.facts(photo),
-        "uses": uses.of(request.user, [photo.pk]),
-        "twins": [stored_photos.get(i) for i in stored_photos.same_bytes(detail.sha256, photo.pk)],
+        "uses": uses.find(request.user, [photo.pk]),
+        "twins": [stored_photos.get(twin_id) for twin_id in stored_photos.same_bytes(detail.sha256, photo.pk)],
         "former": stored_photos.former_contents(photo),
         "is_live": is_public(photo, tree.current(), now()),
         "may_change": access.may_change_photos(request.user),
@@ -136,26 +136,26 @@ def _show(
         "markdown": addresses.markdown(photo),
         **working_copies.context(request, PHOTO, photo.pk),
     }
-    return page(request, "photo", title, form=form, status=status, **context, **more)
+    return render_page(request, "photo", title, form=form, status=status, **context, **more)
 
 
 @require_safe
 def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """List the saves of a photo, newest first: those of one sitting as one, unless ?each= is given."""
+    """List the saves of a photo, newest first. The saves of one sitting are one row, unless the query has ?each=."""
     photo = _photo(request, photo_id, access.may_see_photos)
-    listed = saves(request, photo_id, photo.metadata.nonce, PHOTO)
-    return page(request, "photo_history", _("History"), photo=photo, **listed)
+    context = list_saves(request, photo_id, photo.metadata.nonce, PHOTO)
+    return render_page(request, "photo_history", _("History"), photo=photo, **context)
 
 
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a former content of a photo again."""
+    """Restore a former picture of a photo."""
     _photo(request, photo_id, access.may_change_photos)
     content_id = request.POST.get("content", "")
     if not ObjectId.is_valid(content_id):
         raise Http404
     try:
-        photos.restore_content(actor(request), photo_id, ObjectId(content_id))
+        photos.restore_content(get_actor(request), photo_id, ObjectId(content_id))
         messages.success(request, _("The former picture is shown again."))
     except NodeError as error:
         messages.error(request, str(error))
@@ -163,20 +163,21 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 
 @require_POST
-def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless it was changed since its page was shown; ask before where it is used."""
+def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
+    """Move a photo to the trash, unless it was changed since its page was shown. If it is used, show a confirmation first."""
     photo = _photo(request, photo_id, access.may_change_photos)
     nonce = request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", "")
     if not ObjectId.is_valid(nonce):
         raise Http404
-    used = uses.of(request.user, [photo_id])
-    if used.is_used and uses.CONFIRMED not in request.POST:
+    photo_uses = uses.find(request.user, [photo_id])
+    if photo_uses.is_used and uses.CONFIRMED not in request.POST:
         chosen = SelectedNode(photo_id, ObjectId(nonce), photo.metadata.title)
-        return library.ask(request, bulk_forms.TRASH, [chosen], used, back=addresses.admin_path(photo_id))
+        back = addresses.admin_path(photo_id)
+        return library.render_confirmation(request, bulk_forms.TRASH, [chosen], photo_uses, back=back)
     try:
-        photos.move_to_trash(actor(request), photo_id, ObjectId(nonce))
-        told = format_html(_("“{}” is in the trash."), photo.metadata.title)
-        messages.success(request, format_html("{} {}", told, undo.button([(photo_id, ObjectId(nonce))])))
+        photos.move_to_trash(get_actor(request), photo_id, ObjectId(nonce))
+        message = format_html(_("“{}” is in the trash."), photo.metadata.title)
+        messages.success(request, format_html("{} {}", message, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
         return HttpResponseRedirect(addresses.admin_path(photo_id))
@@ -184,7 +185,7 @@ def throw_away(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 
 def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:
-    """Return the photo for a user who may do that. Raises Http404, PermissionDenied."""
+    """Return a photo if the user has the permission that `may(user)` checks. Raises Http404, PermissionDenied."""
     photo = stored_photos.get(photo_id) if access.may_see_photos(request.user) else None
     if photo is None:
         raise Http404(_("There is no such photo, or you may not see it."))

@@ -1,4 +1,4 @@
-"""The form over a photo: that over a node, without a text, with what a photo has instead."""
+"""The forms of photos: the form of a node with the fields of a photo instead of a text, and the row form for many photos."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,18 +19,18 @@ from nodes.models import Photo
 from nodes.selectors.editable_nodes import Version
 from nodes.types import NO_TAGS, TagChange
 
-# What rows of many photos say, by path.
+# The fields of a row, with their paths under `metadata`.
 ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
 class PercentsInput(forms.MultiWidget):
-    """Numbers in percent, each beside its label; or all of them hidden."""
+    """Inputs for numbers in percent, each with a label; or hidden inputs."""
 
-    def __init__(self, labels: Sequence[Any], *, is_kept: bool = False) -> None:
-        shown = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
-        super().__init__([forms.HiddenInput() if is_kept else forms.NumberInput(shown) for _label in labels])
+    def __init__(self, labels: Sequence[Any], *, hidden: bool = False) -> None:
+        attrs = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
+        super().__init__([forms.HiddenInput() if hidden else forms.NumberInput(attrs) for _label in labels])
         self.labels = labels
-        if not is_kept:
+        if not hidden:
             self.template_name = "editor/percents.html"
 
     def decompress(self, value: Any) -> list[Any]:
@@ -44,13 +44,13 @@ class PercentsInput(forms.MultiWidget):
 
 
 class PercentsField(forms.MultiValueField):
-    """Parts of a picture's width and height, typed in percent: all of them, or none."""
+    """Fractions of a picture's width and height, typed in percent. All numbers are required, or none."""
 
     def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
-        # Longer numbers than a picture has pixels are rounded.
+        # `compress` rounds to four decimals, which is more precise than the pixels of a picture.
         fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
         super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
-        self.hidden_widget = partial(PercentsInput, labels, is_kept=True)
+        self.hidden_widget = partial(PercentsInput, labels, hidden=True)
 
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, list | tuple):
@@ -66,7 +66,7 @@ class PercentsField(forms.MultiValueField):
 
 
 class CropField(PercentsField):
-    """The part of a picture that is shown; empty for all of it."""
+    """The part of a picture that is shown. An empty field means the whole picture."""
 
     def __init__(self, **kwargs: Any) -> None:
         labels = [gettext_lazy("Left"), gettext_lazy("Top"), gettext_lazy("Width"), gettext_lazy("Height")]
@@ -78,14 +78,14 @@ class CropField(PercentsField):
 
 
 class FocalField(PercentsField):
-    """The point of a picture that must stay in it; empty for the middle."""
+    """The point of a picture that stays visible when the picture is cropped. An empty field means the middle."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__([gettext_lazy("From the left"), gettext_lazy("From the top")], **kwargs)
 
 
 class PhotoForm(NodeForm):
-    """What an editor says of a photo."""
+    """The form of a photo."""
 
     paths = {name: path for name, path in PATHS.items() if name not in ("text", "format")} | {
         "alt": "detail.alt",
@@ -133,7 +133,7 @@ class PhotoForm(NodeForm):
         self.fields["summary"].label = _("Description")
         self.fields["summary"].help_text = ""
         if "published" in self.fields:
-            # A photo has no draft that waits for its time.
+            # The help text of pages mentions scheduled drafts, but photos have no drafts.
             self.fields["published"].help_text = _("Empty: not public. Ahead: the photo appears at that time.")
         order = (
             "title",
@@ -154,7 +154,7 @@ class PhotoForm(NodeForm):
 
 
 class RowForm(forms.Form):
-    """What is said of one photo among many. Of a photo that is there, under the nonce that the form was rendered with."""
+    """A row for one of many photos. The row of a stored photo contains the nonce that it was rendered with."""
 
     alt = forms.CharField(
         label=gettext_lazy("Alternative text"),
@@ -173,19 +173,22 @@ class RowForm(forms.Form):
         data: Mapping[str, Any] | None = None,
         *,
         photo: Photo | None = None,
-        said: Mapping[str, Any] | None = None,
+        shown: Mapping[str, Any] | None = None,
         change: TagChange = NO_TAGS,
     ) -> None:
-        """`said`: what to show instead of what is stored, by path, with the `change` of the tags. No photo: one to come."""
-        shown: dict[str, Any] = {}
+        """Create the row. `photo` is None for a photo that is still to be uploaded.
+
+        `shown`: values by path to show instead of the stored ones. `change`: changes to apply to the stored tags.
+        """
+        initial: dict[str, Any] = {}
         if photo:
             metadata = photo.metadata
             stored = {"title": metadata.title, "detail.alt": metadata.detail.alt, "detail.focal": metadata.detail.focal}
-            stored |= said or {}
-            shown = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
-            shown |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
-        # No ids: there are many of each field, and labels stand around them.
-        super().__init__(data, initial=shown, auto_id=False, prefix=str(photo.pk) if photo else None)
+            stored |= shown or {}
+            initial = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
+            initial |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
+        # The inputs need no ids, because labels enclose them. The ids would also be repeated in each row.
+        super().__init__(data, initial=initial, auto_id=False, prefix=str(photo.pk) if photo else None)
         accept_long_input(self.fields.values())
         if photo is None:
             self.fields["title"].required = False
@@ -194,9 +197,9 @@ class RowForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return what the (valid) form says, by path, without its tags."""
+        """Return the values of the (valid) form by path, without its tags."""
         return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
 
     def tag_change(self) -> TagChange:
-        """Return what the editor did to the tags that the form was rendered with."""
+        """Return the editor's changes to the tags that the form was rendered with."""
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])

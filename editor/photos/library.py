@@ -1,4 +1,4 @@
-"""The library of photos: a grid or a list, filters, a place to drop new files, and what is done in bulk."""
+"""The photo library: a grid or list of photos, filters, a drop area for new files, and bulk actions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor import bulk_forms, bulk_progress, undo, uses
-from editor.lists import STATES, address_of, state_of, total
+from editor.lists import STATES, format_total, node_state, page_url
 from editor.photos import describing
-from editor.photos.site import page
-from editor.site import actor
+from editor.photos.site import render_page
+from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access, tags
 from nodes.access import section_choices
@@ -33,15 +33,15 @@ from nodes.types import TagChange
 from photos import addresses
 from photos.assets.limits import limits
 
-# Photos on a page of the grid.
+# Photos per page.
 SIZE = 60
 GRID, LIST = "grid", "list"
-# Seconds for which cameras and lenses are known that no photo brought which was changed last: one that was restored, say.
+# Maximum age in seconds of the cached cameras and lenses. Some changes don't invalidate them, such as restoring a photo.
 KNOWN = 600
 
 
 class PhotoFilterForm(forms.Form):
-    """What the library is narrowed to, in its address."""
+    """The filters of the library, in the query string."""
 
     q = forms.CharField(
         label=gettext_lazy("Search"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
@@ -56,35 +56,35 @@ class PhotoFilterForm(forms.Form):
 
     def __init__(self, data: Any, user: Any) -> None:
         super().__init__(data)
-        every = [("", _("All"))]
+        all_choice = [("", _("All"))]
         version = (stored_photos.last_change(), int(now().timestamp() // KNOWN))
-        self.fields["section"].choices = [*every, *section_choices(user, PHOTO)]
+        self.fields["section"].choices = [*all_choice, *section_choices(user, PHOTO)]
         states = [(name, label) for name, label in STATES.items() if name not in (lists.DRAFTED, lists.DUE)]
-        self.fields["state"].choices = [*every, *states]
+        self.fields["state"].choices = [*all_choice, *states]
         for name in ("camera", "lens"):
-            known = stored_photos.values(name, version)
-            self.fields[name].choices = [*every, *((value, value) for value in known)]
+            values = stored_photos.values(name, version)
+            self.fields[name].choices = [*all_choice, *((value, value) for value in values)]
         self.fields["tag"].widget = forms.TextInput(attrs={"list": "tags-in-use"})
 
     def filters(self) -> Filters:
-        """Return the filters; those that say nothing that is known are left out."""
+        """Return the filters, without unknown values."""
         self.is_valid()
-        said = {name: value for name, value in self.cleaned_data.items() if value}
-        filters = Filters(type=PHOTO, tag=said.get("tag", ""), state=said.get("state", ""))
-        filters = replace(filters, search=said.get("q", ""))
+        data = {name: value for name, value in self.cleaned_data.items() if value}
+        filters = Filters(type=PHOTO, tag=data.get("tag", ""), state=data.get("state", ""))
+        filters = replace(filters, search=data.get("q", ""))
         names = ("camera", "lens", "focal_length", "year")
-        filters = replace(filters, exif=tuple((name, said[name]) for name in names if name in said))
-        return replace(filters, section=ObjectId(said["section"])) if "section" in said else filters
+        filters = replace(filters, exif=tuple((name, data[name]) for name in names if name in data))
+        return replace(filters, section=ObjectId(data["section"])) if "section" in data else filters
 
     @property
     def gallery(self) -> ObjectId | None:
-        """The gallery that the library is narrowed to."""
-        chosen = self.cleaned_data.get("section")
-        return ObjectId(chosen) if chosen else None
+        """Return the id of the gallery that the library is filtered by, or None."""
+        gallery_id = self.cleaned_data.get("section")
+        return ObjectId(gallery_id) if gallery_id else None
 
 
 class PhotoBulkForm(bulk_forms.BulkForm):
-    """An action on the chosen photos, and what it needs."""
+    """A bulk action on photos and its arguments."""
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(user, data)
@@ -95,7 +95,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: HttpRequest) -> HttpResponse:
-    """Show a page of the library; do in bulk what is posted."""
+    """Show a page of the library; perform a posted bulk action."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
@@ -105,14 +105,14 @@ def library(request: HttpRequest) -> HttpResponse:
     version = stored_site.current().version
     filters = form.filters()
     try:
-        found = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
+        list_page = lists.page(filters, moment, cursor=request.GET.get("from", ""), size=SIZE, collection=ASSET_FILES)
     except ValueError as error:
         raise Http404(_("There is no such page of this list.")) from error
     context: dict[str, Any] = {
-        "rows": [{"photo": row.node, "state": state_of(row.node, moment)} for row in found.rows],
-        "older": address_of(request, found.older),
-        "newer": address_of(request, found.newer),
-        "total": total(filters, found, version, moment, ASSET_FILES),
+        "rows": [{"photo": row.node, "state": node_state(row.node, moment)} for row in list_page.rows],
+        "older": page_url(request, list_page.older),
+        "newer": page_url(request, list_page.newer),
+        "total": format_total(filters, list_page, version, moment, ASSET_FILES),
         "tags": lists.tags(version, ASSET_FILES),
         "layout": LIST if request.GET.get("layout") == LIST else GRID,
         "most_mb": limits().max_bytes >> 20,
@@ -123,7 +123,7 @@ def library(request: HttpRequest) -> HttpResponse:
     if access.may_add_photos(request.user):
         context["galleries"] = section_choices(request.user, PHOTO)
         context["may_publish"] = access.may_change_photos(request.user)
-    return page(
+    return render_page(
         request, "photos", _("Photos"), filters=form, gallery=form.gallery, narrowed=bool(request.GET), **context
     )
 
@@ -139,75 +139,79 @@ def _run(request: HttpRequest) -> HttpResponse:
             messages.error(request, " ".join(str(reason) for reason in reasons))
     elif not chosen and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
-    elif asked := _asked(request, form.cleaned_data["action"], chosen):
-        return asked
+    elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
+        return confirmation_page
     else:
-        outcome = before.with_batch(chosen, _work(request, form.cleaned_data)(chosen), [])
+        outcome = before.with_batch(chosen, _bulk_service(request, form.cleaned_data)(chosen), [])
         if bulk_progress.MORE in request.POST:
-            return bulk_progress.answer(request, outcome)
-        _tell(request, form.cleaned_data["action"], outcome)
+            return bulk_progress.respond(request, outcome)
+        _report(request, form.cleaned_data["action"], outcome)
     return HttpResponseRedirect(request.get_full_path())
 
 
-def _asked(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Show what would go out of sight, and which pages use it; the page sends the same again.
+def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
+    """Return the page that shows the photos to be hidden and their uses, and sends the same form again.
 
-    None where that was confirmed, and for what is done without asking.
+    Return None if the action is already confirmed, or needs no confirmation.
     """
     if action not in (bulk_forms.TRASH, bulk_forms.UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
-    used = uses.of(request.user, [one.id for one in chosen], bulk_forms.NAMED)
-    return None if action == bulk_forms.UNPUBLISH and not used.is_used else ask(request, action, chosen, used)
+    photo_uses = uses.find(request.user, [row.id for row in chosen], bulk_forms.NAMED)
+    if action == bulk_forms.UNPUBLISH and not photo_uses.is_used:
+        return None
+    return render_confirmation(request, action, chosen, photo_uses)
 
 
-def ask(
-    request: HttpRequest, action: str, chosen: list[SelectedNode], used: uses.Uses, *, back: str = ""
+def render_confirmation(
+    request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, *, back: str = ""
 ) -> HttpResponse:
-    """Show the page that asks whether an action on photos is meant, and where they are used; Cancel leads `back`, to the page
-    itself without it."""
+    """Return the page that asks for the confirmation of an action on photos, and shows their uses.
+
+    `back`: the URL of "Cancel". If it is empty, "Cancel" leads to the page itself.
+    """
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
     else:
         title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
-    return page(
-        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=used,
+    return render_page(
+        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=photo_uses,
         action=action, button=bulk_forms.LABELS[action], back=back,
     )  # fmt: skip
 
 
 def _chosen(request: HttpRequest) -> list[SelectedNode]:
-    found = []
+    chosen = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
         photo = stored_photos.get(text)
-        found.append(SelectedNode(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
-    return found
+        chosen.append(SelectedNode(ObjectId(text), ObjectId(nonce), photo.metadata.title if photo else text))
+    return chosen
 
 
-def _work(request: HttpRequest, said: dict[str, Any]) -> Callable[[list[SelectedNode]], Summary]:
-    """Return what the action does with the chosen photos."""
-    who = actor(request)
-    typed = frozenset(tags.parse(said["tags"]))
-    if said["action"] in (bulk_forms.TAG, bulk_forms.UNTAG):
-        change = TagChange(added=typed) if said["action"] == bulk_forms.TAG else TagChange(removed=typed)
+def _bulk_service(request: HttpRequest, data: dict[str, Any]) -> Callable[[list[SelectedNode]], Summary]:
+    """Return a function that performs the action on the chosen photos."""
+    actor = get_actor(request)
+    typed_tags = frozenset(tags.parse(data["tags"]))
+    if data["action"] in (bulk_forms.TAG, bulk_forms.UNTAG):
+        change = TagChange(added=typed_tags) if data["action"] == bulk_forms.TAG else TagChange(removed=typed_tags)
         return lambda chosen: bulk_actions.tag(chosen, change, collection=ASSET_FILES)
-    if said["action"] == bulk_forms.TRASH:
-        return lambda chosen: bulk_actions.move_to_trash(who, chosen, collection=ASSET_FILES)
-    if said["action"] == bulk_forms.PUBLISH:
-        return lambda chosen: bulk_actions.publish(who, chosen, now(), collection=ASSET_FILES)
-    fields = {"parent_id": ObjectId(said["target"])} if said["action"] == bulk_forms.MOVE else {"published": None}
-    return lambda chosen: bulk_actions.change(who, chosen, fields, collection=ASSET_FILES)
+    if data["action"] == bulk_forms.TRASH:
+        return lambda chosen: bulk_actions.move_to_trash(actor, chosen, collection=ASSET_FILES)
+    if data["action"] == bulk_forms.PUBLISH:
+        return lambda chosen: bulk_actions.publish(actor, chosen, now(), collection=ASSET_FILES)
+    fields = {"parent_id": ObjectId(data["target"])} if data["action"] == bulk_forms.MOVE else {"published": None}
+    return lambda chosen: bulk_actions.change(actor, chosen, fields, collection=ASSET_FILES)
 
 
-def _tell(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
+def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:
     done = len(outcome.done)
     text = ngettext("%(action)s: %(done)d photo done.", "%(action)s: %(done)d photos done.", done)
-    told = text % {"action": bulk_forms.LABELS[action], "done": done}
+    message = text % {"action": bulk_forms.LABELS[action], "done": done}
     if action == bulk_forms.TRASH and done:
-        told = format_html("{} {}", told, undo.button(outcome.done))
-    messages.success(request, told)
+        message = format_html("{} {}", message, undo.button(outcome.done))
+    messages.success(request, message)
     if outcome.refused:
         links = (
             (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.chosen.id), r.chosen.title), r.reason)

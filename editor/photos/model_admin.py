@@ -1,4 +1,4 @@
-"""Where the pages about photos stand in the admin."""
+"""The URLs of the photo views in the admin."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from nodes import (
 
 
 class PhotoAdmin(admin.ModelAdmin):
-    """Photos in the admin's index and navigation; every page is a view of ours."""
+    """The admin entry of photos. All its views are functions of this app."""
 
     def get_urls(self) -> list[URLPattern]:
         views = (
@@ -24,12 +24,12 @@ class PhotoAdmin(admin.ModelAdmin):
             ("upload/<objectid:gallery_id>/", uploads.upload, "upload"),
             ("<objectid:photo_id>/replace/", uploads.replace, "replace"),
             ("<objectid:photo_id>/go-back/", editing.go_back, "go_back"),
-            ("<objectid:photo_id>/trash/", editing.throw_away, "trash"),
+            ("<objectid:photo_id>/trash/", editing.move_to_trash, "trash"),
             ("<objectid:photo_id>/history/", editing.history, "history"),
             ("<objectid:photo_id>/change/", editing.change, "change"),
         )
-        named = [(route, view, f"nodes_photo_{name}") for route, view, name in views]
-        return [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in named]
+        admin_view = self.admin_site.admin_view
+        return [path(route, admin_view(view), name=f"nodes_photo_{name}") for route, view, name in views]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return access.may_see_photos(request.user)
@@ -38,7 +38,7 @@ class PhotoAdmin(admin.ModelAdmin):
         return access.may_see_photos(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # New photos are dropped on the list: there is no page for adding one.
+        # New photos are dropped onto the library, so there is no page to add one.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

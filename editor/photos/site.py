@@ -1,4 +1,4 @@
-"""What every page about photos in the admin shares, and where these pages stand."""
+"""Functions shared by the photo views of the admin."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.shortcuts import render
 from nodes.models import Photo
 
 
-def page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
-    """Answer with a page of the admin; `editor/TEMPLATE.html` gets `context` beside what every page has."""
+def render_page(request: HttpRequest, template: str, title: str, *, status: int = 200, **context: Any) -> HttpResponse:
+    """Return a page of the admin, rendered from `editor/TEMPLATE.html` with `context` and the context of every admin page."""
     shared = {**admin.site.each_context(request), "opts": Photo._meta, "title": title, "is_nav_sidebar_enabled": True}
     return render(request, f"editor/{template}.html", {**shared, **context}, status=status)

@@ -1,4 +1,4 @@
-"""Uploads that stopped: what they were, and a button that clears what is left of them away."""
+"""The page of stalled uploads: a list, and a button that deletes their remains."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from editor.differences import section_name
-from editor.photos.site import page
+from editor.photos.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
 from photos import stalled_uploads
@@ -17,16 +17,16 @@ from photos.services import sweeping
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
-    """List the uploads that stalled; clear them away. Photos that were to be replaced stay as they were."""
+    """List the stalled uploads; delete them. A photo whose replacement stalled stays as it was."""
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
         swept = sweeping.sweep_stalled()
-        gone = swept.stalled + swept.unlocked
-        told = ngettext("%(n)d upload was cleared away.", "%(n)d uploads were cleared away.", gone) % {"n": gone}
-        messages.success(request, told)
+        count = swept.stalled + swept.unlocked
+        message = ngettext("%(n)d upload was cleared away.", "%(n)d uploads were cleared away.", count) % {"n": count}
+        messages.success(request, message)
         return HttpResponseRedirect(request.path)
     rows = [
         {"upload": upload, "gallery": section_name(upload.gallery_id)} for upload in stalled_uploads.list_stalled(now())
     ]
-    return page(request, "stalled", _("Stalled uploads"), rows=rows)
+    return render_page(request, "stalled", _("Stalled uploads"), rows=rows)

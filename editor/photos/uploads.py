@@ -1,6 +1,6 @@
-"""Where pictures arrive: many new ones for a gallery, or one in place of another. Answers a page, or JSON to a script.
+"""The views that receive pictures: new photos for a gallery, or a replacement. They redirect, or return JSON to a script.
 
-They go out of the form's body straight into GridFS: no temporary file, no whole file in memory.
+The pictures are streamed from the request's body into GridFS, without temporary files or whole files in memory.
 """
 
 from collections.abc import Callable
@@ -19,122 +19,128 @@ from django.views.decorators.http import require_POST
 
 from editor.photos import describing
 from editor.photos.forms import RowForm
-from editor.site import actor
+from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.errors import NodeError
 from nodes.selectors import stored_photos
 from nodes.types import Saved
 from photos import addresses
-from photos.services.photos import Replacement, Upload, Uploaded, clean_filename
+from photos.services import photos
+from photos.services.photos import Replacement, Upload, Uploaded
 
-Coming = Upload | Replacement
 Results = list[dict[str, Any]]
-Work = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# Where a form without script leads to, by the ids of the photos that have arrived.
-Then = Callable[[list[str]], str]
+Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
+# Returns the URL to redirect to without a script, for the ids of the stored photos.
+RedirectURL = Callable[[list[str]], str]
 
 
 @dataclass
-class Arrived:
-    """One file of a form: what has come of it (all bytes, not judged yet), or why it was refused."""
+class ReceivedFile:
+    """A file of a form: its upload, whose picture has not been checked yet, or the reason why it was refused."""
 
     name: str
-    coming: Coming | None = None
+    upload: Upload | Replacement | None = None
     refusal: str = ""
 
 
 class PictureUploadHandler(FileUploadHandler):
-    """Hands each file of a form to `begin(filename)`, and the bytes to what that returns, as they come.
+    """An upload handler that calls `begin(filename)` for each file of a form, and feeds the bytes to the returned upload.
 
-    It must be the request's only handler, set before anything reads POST, the CSRF check included: so the view that sets it
-    is exempt, checks the sender's rights first, and calls one that is not. Nothing that came is kept unless the view then
-    finishes it: `discard` in a `finally`.
+    It must be the only handler of the request, and must be set before anything reads POST, including the CSRF check.
+    Therefore, the view that sets it is exempt from CSRF checks. It first checks permissions, then calls a protected view.
+    The view must call `discard` in a `finally`, which deletes every upload that was not finished.
     """
 
     chunk_size = 256 * 1024
 
-    def __init__(self, request: HttpRequest, begin: Callable[[str], Coming]) -> None:
+    def __init__(self, request: HttpRequest, begin: Callable[[str], Upload | Replacement]) -> None:
         super().__init__(request)
-        self.arrived: list[Arrived] = []
+        self.files: list[ReceivedFile] = []
         self._begin = begin
-        self._present: Arrived | None = None
+        self._current: ReceivedFile | None = None
 
     def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
         super().new_file(field_name, file_name, *args, **kwargs)
-        self._present = present = Arrived(clean_filename(file_name))
-        self.arrived.append(present)
+        self._current = current = ReceivedFile(photos.clean_filename(file_name))
+        self.files.append(current)
         try:
-            present.coming = self._begin(file_name)
+            current.upload = self._begin(file_name)
         except NodeError as error:
-            self._refuse(present, error)
+            self._refuse(current, error)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        present = self._present
-        if present and present.coming:
+        current = self._current
+        if current and current.upload:
             try:
-                present.coming.feed(raw_data)
+                current.upload.feed(raw_data)
             except NodeError as error:
-                self._refuse(present, error)
+                self._refuse(current, error)
 
     def file_complete(self, file_size: int) -> None:
-        self._present = None
+        self._current = None
 
     def upload_interrupted(self) -> None:
-        # Called also where the last file was refused: what came before is whole.
-        if self._present and self._present.coming:
-            self._present.coming.abort()
-            self._present.coming = None
-            self._present.refusal = _("The connection broke. Nothing of this file was kept.")
+        # Django also calls this method if the last file was refused. In that case, there is no current file to abort.
+        if self._current and self._current.upload:
+            self._current.upload.abort()
+            self._current.upload = None
+            self._current.refusal = _("The connection broke. Nothing of this file was kept.")
 
     def discard(self) -> None:
-        """Leave nothing behind of what was not finished."""
-        for one in self.arrived:
-            if one.coming:
-                one.coming.abort()
-                one.coming = None
+        """Delete every upload that was not finished."""
+        for file in self.files:
+            if file.upload:
+                file.upload.abort()
+                file.upload = None
 
-    def _refuse(self, present: Arrived, error: NodeError) -> None:
-        present.coming, present.refusal, self._present = None, str(error), None
+    def _refuse(self, current: ReceivedFile, error: NodeError) -> None:
+        current.upload = None
+        current.refusal = str(error)
+        self._current = None
         raise SkipFile from error
 
 
 @csrf_exempt
 @require_POST
 def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
-    """Take new photos for a gallery. Rights first, then the bytes, then the token, and only then do they become photos.
+    """Store new photos in a gallery, and redirect to the page that describes them.
 
-    A page goes on to where they are described.
+    The view checks permissions first, then receives the bytes, then checks the CSRF token, and only then creates photos.
     """
     if not access.may_add_photos(request.user) or not access.may_place(request.user, gallery_id):
         raise PermissionDenied
-    who = actor(request)
+    actor = get_actor(request)
 
-    def then(arrived: list[str]) -> str:
-        return describing.address(arrived) if arrived else addresses.library_path(gallery_id)
+    def redirect_url(photo_ids: list[str]) -> str:
+        return describing.address(photo_ids) if photo_ids else addresses.library_path(gallery_id)
 
-    return _receiving(request, lambda name: Upload(who, gallery_id, name), _uploaded, then)
+    return _receive(request, lambda name: Upload(actor, gallery_id, name), _finish_uploads, redirect_url)
 
 
 @csrf_exempt
 @require_POST
 def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Take one picture in the place of a photo's present one."""
+    """Replace the picture of a photo, and redirect to the photo's page."""
     if not access.may_change_photos(request.user):
         raise PermissionDenied
-    who = actor(request)
-    page = addresses.admin_path(photo_id)
-    return _receiving(request, lambda name: Replacement(who, photo_id, name), _replaced, lambda _arrived: page)
+    actor = get_actor(request)
+    page_url = addresses.admin_path(photo_id)
+    return _receive(
+        request, lambda name: Replacement(actor, photo_id, name), _finish_replacement, lambda _photo_ids: page_url
+    )
 
 
-def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work, then: Then) -> HttpResponse:
+def _receive(
+    request: HttpRequest, begin: Callable[[str], Upload | Replacement], finish: Finish, redirect_url: RedirectURL
+) -> HttpResponse:
     handler = PictureUploadHandler(request, begin)
     request.upload_handlers = [handler]
 
     def protected(checked: HttpRequest) -> HttpResponse:
-        # Where the token was checked the body was read, through the handler; in a test it may not have been.
+        # The CSRF check reads the body through the handler. Tests may skip that check, so the body is read here.
         checked.FILES  # noqa: B018
-        return _answer(checked, work(checked, handler), then)
+        return _respond(checked, finish(checked, handler), redirect_url)
 
     try:
         return csrf_protect(protected)(request)
@@ -142,35 +148,35 @@ def _receiving(request: HttpRequest, begin: Callable[[str], Coming], work: Work,
         handler.discard()
 
 
-def _uploaded(request: HttpRequest, handler: PictureUploadHandler) -> Results:
+def _finish_uploads(request: HttpRequest, handler: PictureUploadHandler) -> Results:
     form = RowForm(request.POST)
     if not form.is_valid():
         reason = " ".join(str(error) for errors in form.errors.values() for error in errors)
-        return [{"name": one.name, "ok": False, "reason": one.refusal or reason} for one in handler.arrived]
+        return [{"name": file.name, "ok": False, "reason": file.refusal or reason} for file in handler.files]
     fields = {path: value for path, value in form.mine().items() if value}
     if request.POST.get("publish") and access.may_change_photos(request.user):
         fields["published"] = now()
-    wanted = form.cleaned_data["tags"]
-    return [_result(one, lambda coming: coming.finish(fields, wanted)) for one in handler.arrived]
+    tags = form.cleaned_data["tags"]
+    return [_result(file, lambda upload: upload.finish(fields, tags)) for file in handler.files]
 
 
-def _replaced(request: HttpRequest, handler: PictureUploadHandler) -> Results:
-    return [_result(one, lambda coming: coming.finish()) for one in handler.arrived[:1]]
+def _finish_replacement(request: HttpRequest, handler: PictureUploadHandler) -> Results:
+    return [_result(file, lambda replacement: replacement.finish()) for file in handler.files[:1]]
 
 
-def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
-    """Return what has come of one file, for the page and for its script."""
-    if one.coming is None:
-        return {"name": one.name, "ok": False, "reason": one.refusal}
+def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
+    """Finish the upload of a file. Return the result as it is sent to the script, or shown as a message."""
+    if file.upload is None:
+        return {"name": file.name, "ok": False, "reason": file.refusal}
     try:
-        done = finish(one.coming)
+        saved = finish(file.upload)
     except NodeError as error:
-        return {"name": one.name, "ok": False, "reason": str(error)}
-    photo = stored_photos.get(done.id)
+        return {"name": file.name, "ok": False, "reason": str(error)}
+    photo = stored_photos.get(saved.id)
     if photo is None:
-        return {"name": one.name, "ok": False, "reason": _("It has been deleted since.")}
+        return {"name": file.name, "ok": False, "reason": _("It has been deleted since.")}
     result = {
-        "name": one.name,
+        "name": file.name,
         "ok": True,
         "id": str(photo.pk),
         "title": photo.metadata.title,
@@ -179,15 +185,15 @@ def _result(one: Arrived, finish: Callable[[Any], Uploaded | Saved]) -> dict[str
         "thumbnail": addresses.square_path(photo, 160),
         "markdown": addresses.markdown(photo),
     }
-    if isinstance(done, Uploaded) and done.duplicates:
-        twins = [twin for twin in (stored_photos.get(i) for i in done.duplicates) if twin]
+    if isinstance(saved, Uploaded) and saved.duplicates:
+        twins = [twin for twin in (stored_photos.get(photo_id) for photo_id in saved.duplicates) if twin]
         result["note"] = _("The same picture is there already: %(titles)s.") % {
             "titles": ", ".join(f"“{twin.metadata.title}”" for twin in twins)
         }
     return result
 
 
-def _answer(request: HttpRequest, results: Results, then: Then) -> HttpResponse:
+def _respond(request: HttpRequest, results: Results, redirect_url: RedirectURL) -> HttpResponse:
     if not results:
         results = [{"name": "", "ok": False, "reason": _("No file was sent.")}]
     if "application/json" in request.headers.get("Accept", ""):
@@ -198,5 +204,5 @@ def _answer(request: HttpRequest, results: Results, then: Then) -> HttpResponse:
             messages.success(request, format_html(_("{} is there. {}"), link, result.get("note", "")))
         else:
             messages.error(request, f"{result['name']}: {result['reason']}" if result["name"] else result["reason"])
-    arrived = [result["id"] for result in results if result["ok"]]
-    return HttpResponseRedirect(then(arrived))
+    photo_ids = [result["id"] for result in results if result["ok"]]
+    return HttpResponseRedirect(redirect_url(photo_ids))

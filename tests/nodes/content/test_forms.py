@@ -7,7 +7,7 @@ from bson import ObjectId
 from django import forms
 from django.db import models
 
-from editor.forms import form_of
+from editor.forms import form_class
 from editor.parts import MOST, PartsField
 from nodes.content import Part
 from tests.support.nodes.build import node, nonce, save, stored
@@ -36,9 +36,9 @@ def change(node_id):
 
 
 def test_a_type_with_fields_has_a_form_of_its_own(recipes):
-    assert form_of("recipe").details[:3] == ("servings", "course", "ingredients")
-    assert form_of("recipe") is form_of("recipe")
-    assert set(form_of("blog-entry").details) == {"picture", "seo_title", "seo_description", "is_pinned"}
+    assert form_class("recipe").details[:3] == ("servings", "course", "ingredients")
+    assert form_class("recipe") is form_class("recipe")
+    assert set(form_class("blog-entry").details) == {"picture", "seo_title", "seo_description", "is_pinned"}
 
 
 def test_a_new_node_has_the_defaults_and_saves_what_is_typed(recipes, editor):
