@@ -1,1 +1,2 @@
-"""Local processes: started, watched and ended, the embedded MongoDB among them. Knows neither Django nor the other packages."""
+"""Local processes: starting, watching and ending them, including the embedded MongoDB. Uses neither Django nor the other
+packages."""

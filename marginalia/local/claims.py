@@ -1,4 +1,4 @@
-"""A file that one process holds locked, and says in it what it does: two processes never run one server."""
+"""Claims: files that one process locks and in which it describes itself, so that two processes never run the same server."""
 
 import contextlib
 import fcntl
@@ -10,12 +10,12 @@ from typing import Any
 
 from marginalia.local.processes import is_alive
 
-NOTICING_SECONDS = 5.0  # how long a process may take on a busy machine to notice that it should end
-ENDING_SECONDS = 60.0  # how long one that ends may take, what it started included
+NOTICING_SECONDS = 5.0  # the time a process on a busy machine may need to notice that it should end
+ENDING_SECONDS = 60.0  # the time an ending process may need, including the processes that it started
 
 
 class Claimed(Exception):
-    """Another process has the claim; `facts` are what it says of itself, "pid" among them, or nothing."""
+    """Another process has the claim. `facts` is its description of itself, including "pid", or empty."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__(f"Claimed by process {facts.get('pid', 'unknown')}")
@@ -23,10 +23,10 @@ class Claimed(Exception):
 
 
 class Claim:
-    """The right to run something, kept as a lock on a file (mode 0600), which the kernel gives back even after kill -9.
+    """The right to run something: a lock on a file (mode 0600), which the kernel releases even after kill -9.
 
-    A guard that inherits `descriptor` keeps the claim until it has ended too. The lock is no part of the file's
-    content: a copy of the folder is claimed by no process.
+    A guard that inherits `descriptor` keeps the claim until it has ended, too. The lock isn't part of the file's content,
+    so no process has a claim on a copy of the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,17 +34,17 @@ class Claim:
         self.descriptor = -1
 
     def acquire(self, patience: float = NOTICING_SECONDS) -> dict[str, Any]:
-        """Take the claim and return what its last owner said.
+        """Acquire the claim and return the facts that its last owner recorded.
 
-        Waits `patience` seconds for another owner, and longer for one that ends or was killed. Raises Claimed.
+        Waits `patience` seconds for another owner, and longer for one that is ending or was killed. Raises Claimed.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        began = time.monotonic()
+        started = time.monotonic()
         while not _lock(descriptor, fcntl.LOCK_EX):
             facts = _read(self.path)
-            ends = facts.get("ending") or not ("pid" in facts and is_alive(facts["pid"]))
-            if time.monotonic() - began > (ENDING_SECONDS if ends else patience):
+            is_ending = facts.get("ending") or not ("pid" in facts and is_alive(facts["pid"]))
+            if time.monotonic() - started > (ENDING_SECONDS if is_ending else patience):
                 os.close(descriptor)
                 raise Claimed(facts)
             time.sleep(0.05)
@@ -53,22 +53,22 @@ class Claim:
         return _read(self.path)
 
     def record(self, **facts: Any) -> None:
-        """Replace what the owner, this process, says of itself."""
+        """Replace the facts about the owner, this process."""
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)
 
     def release(self) -> None:
-        """Give the claim back; what was said stays in the file."""
+        """Release the claim. The recorded facts stay in the file."""
         os.close(self.descriptor)
         self.descriptor = -1
 
     def owner(self) -> dict[str, Any] | None:
-        """What the process that has the claim says of itself; None when none has it."""
+        """Return the facts of the process that has the claim; None if no process has it."""
         return _read(self.path) if is_locked(self.path) else None
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds an exclusive lock (flock) on this file."""
+    """Return whether a process holds an exclusive lock (flock) on this file."""
     try:
         with path.open("rb") as file:
             return not _lock(file.fileno(), fcntl.LOCK_SH)
@@ -84,6 +84,6 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with contextlib.suppress(ValueError):  # empty, or just being written
+    with contextlib.suppress(ValueError):  # empty, or being written
         return dict(json.loads(path.read_text()))
     return {}

@@ -1,25 +1,25 @@
-"""How many processor cores the site may use: as many worker processes as that are started."""
+"""The number of processor cores that the site can use, and of worker processes to start."""
 
 import os
 from pathlib import Path
 
-# "<microseconds> <period>", or "max <period>": a container's share of the machine (cgroup v2).
+# "<microseconds> <period>", or "max <period>": the CPU limit of a container (cgroup v2).
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores() -> int:
-    """Return the cores that the scheduler and the container's quota leave to this process: part of one counts as one."""
+    """Return how many cores the scheduler and the container's quota allow this process. A fraction of a core counts as one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         microseconds, period = map(int, QUOTA.read_text().split())
-    except (OSError, ValueError):  # none, or "max"
+    except (OSError, ValueError):  # no quota, or "max"
         return cores
     return min(cores, -(-microseconds // period))
 
 
 def default_workers() -> int:
-    """Return how many worker processes the web server starts unless WEB_CONCURRENCY sets a number.
+    """Return how many worker processes the web server starts unless WEB_CONCURRENCY is set.
 
-    One for each core, because Python runs one thread of a process at a time; two at least, so that one can fail.
+    There is one per core, because Python runs one thread per process at a time. There are at least two, so that one can fail.
     """
     return max(2, usable_cores())

@@ -1,9 +1,9 @@
-"""The embedded server of a var folder: one mongod, for the demo and for development.
+"""The embedded MongoDB server of a var folder: one mongod, for the demo and for development.
 
-The process that starts it owns it, keeps it up and ends it; every other process finds it by var/mongod.json (mode
-0600: its URI has the password) while the owner lives, or starts one for itself. A client must name the user, whose
-password is made anew at each start, or know the key file var/mongod.key. mongod's own lock in its data folder
-has the last word.
+The process that starts the server owns it, restarts it and ends it. While the owner runs, other processes find the server
+in var/mongod.json (mode 0600, because its URI has the password). Otherwise they start one for themselves. A client needs
+the password of the user, which is generated again at each start, or the key file var/mongod.key. mongod's own lock in its
+data folder finally prevents a second server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OwnedElsewhere(MongodError):
 
 @dataclass(frozen=True)
 class State:
-    """Where a running server is: its URI, with the password; mongod's process id and port; its owner's process id."""
+    """A running server: its URI with the password, mongod's process id and port, and the owner's process id."""
 
     uri: str
     pid: int
@@ -43,7 +43,7 @@ class State:
 
 
 class Embedded:
-    """The server of one var folder: start() owns it, running() finds it."""
+    """The server of one var folder. start() starts and owns it; running() finds it."""
 
     def __init__(self, var: Path) -> None:
         self.var = var.resolve()
@@ -51,24 +51,24 @@ class Embedded:
         self.log = self.var / "log" / "mongod.log"
         self._claim = Claim(self.var / "mongod.json")
         self._server: Mongod | None = None
-        self._owner = 0  # the process that started it: a forked child is another
+        self._owner = 0  # the id of the process that started the server; a forked child has another
         self._password = ""
         self._not_before = 0.0
 
     def running(self) -> State | None:
-        """The server that a living process owns and has started; None if there is none."""
-        said = self._claim.owner()
-        if not said or "uri" not in said or not is_alive(said["pid"]):
+        """Return the running server, whichever process owns it; None if there is none."""
+        recorded = self._claim.owner()
+        if not recorded or "uri" not in recorded or not is_alive(recorded["pid"]):
             return None
-        return State(uri=said["uri"], pid=said["mongod"], port=said["port"], owner=said["pid"])
+        return State(uri=recorded["uri"], pid=recorded["mongod"], port=recorded["port"], owner=recorded["pid"])
 
     def start(self, patience: float = NOTICING_SECONDS) -> State:
-        """Start the server and own it until stop(). Raises MongodError, also where another process owns it.
+        """Start the server and own it until stop(). Raises MongodError, also if another process owns it.
 
-        `patience` is how many seconds another owner has to end; one that ends already has more.
+        `patience` is how many seconds to wait for another owner to end. An owner that is already ending gets more time.
         """
         try:
-            before = self._claim.acquire(patience)
+            previous = self._claim.acquire(patience)
         except Claimed as claimed:
             owner = claimed.facts.get("pid", 0)
             who = f"Process {owner} ({command_line(owner)[-80:]})"
@@ -76,7 +76,7 @@ class Embedded:
         try:
             self._owner = os.getpid()
             self._claim.record()
-            port = before["port"] if before.get("folder") == str(self.var) and is_free(before["port"]) else 0
+            port = previous["port"] if previous.get("folder") == str(self.var) and is_free(previous["port"]) else 0
             self._password = secrets.token_urlsafe(32)
             self._server = Mongod(
                 self.dbpath,
@@ -91,21 +91,21 @@ class Embedded:
             self.stop()
             raise
 
-    def ensure_running(self, say: Callable[[str], None]) -> None:
-        """Start mongod again if it has ended and its next try is due, and say so. To be called now and then by the owner."""
+    def ensure_running(self, report: Callable[[str], None]) -> None:
+        """Start mongod again if it has ended and the next try is due, and call `report`. The owner calls this regularly."""
         assert self._server is not None
         if self._server.alive or time.monotonic() < self._not_before:
             return
         try:
             state = self._start()
         except MongodError as error:
-            say(f"mongod is down, next try in {PAUSE_SECONDS:.0f} s: {error}")
+            report(f"mongod is down, next try in {PAUSE_SECONDS:.0f} s: {error}")
         else:
-            say(f"mongod had ended; it runs again as process {state.pid} on port {state.port}.")
+            report(f"mongod had ended; it runs again as process {state.pid} on port {state.port}.")
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def stop(self) -> None:
-        """End the server, if this process owns it, and wait until it is gone."""
+        """End the server if this process owns it, and wait until it has ended."""
         if self._owner != os.getpid():
             return
         if self._server:
@@ -123,9 +123,9 @@ class Embedded:
         try:
             uri = initiate([server]).replace("://", f"://{USER}:{self._password}@") + "&authSource=admin"
             with server.client() as client:
-                known = client.admin.command("usersInfo", USER)["users"]
+                users = client.admin.command("usersInfo", USER)["users"]
                 account: dict[str, Any] = {"pwd": self._password, "roles": ["root"]}
-                client.admin.command("updateUser" if known else "createUser", USER, **account)
+                client.admin.command("updateUser" if users else "createUser", USER, **account)
         except (MongodError, PyMongoError) as error:
             server.stop()
             raise MongodError(f"mongod started and does not answer: {error}") from error
@@ -134,13 +134,13 @@ class Embedded:
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
     def _key(self) -> Path:
-        """The key file, made at the first start."""
+        """Return the key file, which is created at the first start."""
         key = self.var / "mongod.key"
         if not key.exists():
-            half = key.with_suffix(".part")
-            half.touch(0o600)
-            half.write_text(secrets.token_hex(256))
-            half.replace(key)
+            unfinished = key.with_suffix(".part")
+            unfinished.touch(0o600)
+            unfinished.write_text(secrets.token_hex(256))
+            unfinished.replace(key)
         return key
 
 
@@ -149,7 +149,7 @@ _instances: dict[Path, Embedded] = {}
 
 
 def for_folder(var: Path) -> Embedded:
-    """Return this process's one object for the server of this var folder; what it started ends with the process."""
+    """Return this process's only Embedded for a var folder. A server that it started ends with the process."""
     if var not in _instances:
         _instances[var] = Embedded(var)
         atexit.register(_instances[var].stop)
@@ -157,9 +157,9 @@ def for_folder(var: Path) -> Embedded:
 
 
 def uri_for(var: Path) -> str:
-    """Return the URI of the embedded server of this var folder, starting one for this process's duration if none runs.
+    """Return the URI of the embedded server of a var folder. If none runs, start one that ends with this process.
 
-    Called by the database engine at its first connection, so that commands which never touch the database start none.
+    The database engine calls this at its first connection, so commands that never use the database start no server.
     Raises MongodError.
     """
     deadline = time.monotonic() + START_SECONDS
@@ -169,7 +169,7 @@ def uri_for(var: Path) -> str:
                 if state := for_folder(var).running():
                     return state.uri
                 return for_folder(var).start(patience=0).uri
-            except OwnedElsewhere:  # by a process that is just starting it
+            except OwnedElsewhere:  # another process is starting the server
                 if time.monotonic() > deadline:
                     raise
             except PermissionError as error:
@@ -178,7 +178,7 @@ def uri_for(var: Path) -> str:
 
 
 def _wait_for_data_folder(server: Mongod) -> None:
-    """Wait for a mongod that just ends, or was killed, to let go of the data folder. Raises MongodError."""
+    """Wait until a mongod that is ending or was killed has released the data folder. Raises MongodError."""
     deadline = time.monotonic() + STOP_SECONDS
     pid = server.pid
     while is_locked(server.dbpath / "mongod.lock"):

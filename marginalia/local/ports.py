@@ -1,4 +1,4 @@
-"""Ports of this machine's loopback interface: whether one is free, and which process listens on it."""
+"""Ports of the loopback interface: whether a port is free, and which process listens on it."""
 
 import contextlib
 import errno
@@ -11,14 +11,14 @@ LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
-    """Return a port that no process listens on, below those that the kernel gives to outgoing connections."""
+    """Return a port that no process listens on, below those that the kernel uses for outgoing connections."""
     while not is_free(port := random.randrange(20_000, 32_768)):
         pass
     return port
 
 
 def is_free(port: int) -> bool:
-    """Whether no other socket has this port. Raises OSError where a server may not listen on it at all."""
+    """Return whether no other socket uses the port. Raises OSError if a server may not listen on it at all."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -31,7 +31,10 @@ def is_free(port: int) -> bool:
 
 
 def listener(port: int) -> int | None:
-    """The process that listens on this TCP port, where the system tells (Linux, own processes or root); else None."""
+    """Return the id of the process that listens on a TCP port; None if there is none or the system doesn't reveal it.
+
+    Only Linux does, for processes of the same user or for root.
+    """
     sockets = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         with contextlib.suppress(FileNotFoundError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
-PAUSE_SECONDS = 5.0  # between two starts of a process that ends by itself
+PAUSE_SECONDS = 5.0  # between two starts of a process that keeps ending
 LOG_BYTES = 10_000_000
 
 
@@ -27,14 +27,14 @@ def start_guarded(
 ) -> subprocess.Popen[bytes]:
     """Start `command` under a guard (see guard.py) and return the guard's process, whose exit status is the command's.
 
-    When this process is gone, or end() asks, the guard sends `death_signal`, and after `grace` seconds SIGKILL.
+    When this process has ended or stop() is called, the guard sends `death_signal`, and after `grace` seconds SIGKILL.
     `claims` are descriptors of claims (see claims.py) that last until the guard has ended; `remove` is a folder that
     it deletes at the end.
     """
     guard = [sys.executable, "-I", "-S", str(GUARD), str(grace), death_signal.name, str(remove or "")]
     return subprocess.Popen(
         [*guard, *command],
-        stdin=subprocess.PIPE,  # the guard sees its end
+        stdin=subprocess.PIPE,  # the guard notices when this process closes it
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,
         env={**os.environ, **(environment or {})},
@@ -44,14 +44,14 @@ def start_guarded(
 
 
 def stop(guard: subprocess.Popen[bytes]) -> None:
-    """End a guarded command and wait until it is gone."""
+    """End a guarded command and wait until it has ended."""
     assert guard.stdin is not None
     guard.stdin.close()
     guard.wait()
 
 
 class RestartingProcess:
-    """A guarded command that is started again when it has ended, its output kept in a log file."""
+    """A guarded command that is started again when it has ended. Its output goes to a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
         self._command = command
@@ -62,7 +62,7 @@ class RestartingProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> None:
-        """Start the command if it does not run and its next try is due. To be called now and then."""
+        """Start the command if it isn't running and the next try is due. Must be called regularly."""
         if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
             return
         with open_log(self._log) as output:
@@ -70,13 +70,13 @@ class RestartingProcess:
         self._not_before = time.monotonic() + PAUSE_SECONDS
 
     def end(self) -> None:
-        """End the command and wait until it is gone."""
+        """End the command and wait until it has ended."""
         if self._process is not None:
             stop(self._process)
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file to append to, readable by its owner alone; a long one is put aside first, as NAME.log.1."""
+    """Open a log file for appending, readable only by its owner. A long file is first renamed to NAME.log.1."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > LOG_BYTES:
@@ -87,18 +87,18 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def command_line(pid: int) -> str:
-    """The words of a living process's command line, joined by spaces; "" when it is gone or the system does not tell."""
+    """Return a running process's command line, joined by spaces; "" if it has ended or the system doesn't reveal it."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     return ""
 
 
 def is_alive(pid: int) -> bool:
-    """Whether this process lives."""
+    """Return whether a process with this id is running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
+    except PermissionError:  # a process of another user
         pass
     return True

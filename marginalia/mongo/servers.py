@@ -1,5 +1,5 @@
-"""MongoDB servers: whether the one of the operator's will do (a replica set or a mongos, new enough, within reach), whether one
-answers, and what an error says of it."""
+"""MongoDB servers: whether a server is suitable (replica set or mongos, version, reachable), whether one answers, and what
+errors mean."""
 
 import logging
 import re
@@ -30,13 +30,13 @@ logger = logging.getLogger(__name__)
 OLDEST_VERSION = (6, 0)
 # src/mongo/base/error_codes.yml
 AUTHENTICATION_FAILED = 18
-# Of a write concern: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
+# Codes of write concerns: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
 UNMET_WRITE_CONCERN_CODES = frozenset({79, 100})
 # Seconds that a process that has just started looks for a primary before it reports an outage.
 FIRST_SECONDS = 0.6
 
 
-# What a server answers, also after it has written, that stops, steps down, or reaches too few members:
+# Errors of a server that stops, steps down or reaches too few members. It may have written before:
 # HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
 # ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
 # InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
@@ -44,21 +44,21 @@ TRANSIENT_CODES = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 116
 
 
 class UnsuitableServer(Exception):
-    """The database that a URI names cannot carry the site; the text is one sentence that says why."""
+    """The database of a URI is unsuitable for the site. The message is one sentence with the reason."""
 
 
 def check(uri: str, timeout: float = 5.0) -> str:
-    """Return the addresses that `uri` names if a site can run there. Raises UnsuitableServer, never with the password.
+    """Return the addresses in `uri` if a site can run there. Raises UnsuitableServer, whose message never has the password.
 
-    `timeout` is in seconds, for finding a server at all.
+    `timeout` limits the search for a server, in seconds.
     """
     try:
-        named = parse_uri(uri, connect_timeout=timeout)
+        parsed = parse_uri(uri, connect_timeout=timeout)
     except (InvalidURI, ConfigurationError, ValueError) as error:
         raise UnsuitableServer(f"MONGODB_URI is not a MongoDB connection string: {error}") from error
-    where = named["fqdn"] or ",".join(host if port is None else f"{host}:{port}" for host, port in named["nodelist"])
+    where = parsed["fqdn"] or ",".join(host if port is None else f"{host}:{port}" for host, port in parsed["nodelist"])
     try:
-        reason = _unsuitable_reason(uri, int(timeout * 1000), single=len(named["nodelist"]) == 1)
+        reason = _unsuitable_reason(uri, int(timeout * 1000), single=len(parsed["nodelist"]) == 1)
     except ServerSelectionTimeoutError as error:
         reason = f"cannot be reached within {timeout:.0f} s: {first_clause(error)}"
     except OperationFailure as error:
@@ -74,19 +74,19 @@ def check(uri: str, timeout: float = 5.0) -> str:
 
 
 def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
-    # Where the URI names a replica set, the driver leaves a standalone out: a single server is asked without the name.
+    # If the URI names a replica set, the driver ignores standalone servers. So a single server is asked without that name.
     asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
     direct: dict[str, Any] = {"directConnection": True} if single else {}
     with MongoClient[dict[str, Any]](asked, serverSelectionTimeoutMS=milliseconds, **direct) as client:
         if reason := unsuitable(client.admin.command("hello"), client.server_info()["versionArray"]):
             return reason
     with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=milliseconds) as client:
-        client.admin.command("ping")  # goes to the primary: is there one, under a name that we can reach?
+        client.admin.command("ping")  # needs a primary that is reachable under its own name
     return ""
 
 
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
-    """What rules a server out, by its answers to hello and buildInfo; "" if nothing does."""
+    """Return why a server is unsuitable, according to its responses to hello and buildInfo; "" if it is suitable."""
     if tuple(version[:2]) < OLDEST_VERSION:
         return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST_VERSION))} or later"
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
@@ -97,9 +97,7 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 def unmet_write_concern(database: Mapping[str, Any]) -> str:
     """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES, "" if it can or doesn't answer.
 
-    Every write would fail, although it is stored.
-
-    A client of its own asks, which is closed before processes fork.
+    Every write would fail, although it is stored. The check uses its own client, which is closed before processes fork.
     """
     w = database["OPTIONS"].get("w", "majority")
     if w == "majority":
@@ -116,11 +114,10 @@ def unmet_write_concern(database: Mapping[str, Any]) -> str:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether an exception says that the database can't be used.
+    """Return whether an exception means that the database can't be used.
 
-    It isn't reached, refuses the log-in, can't meet the write concern, or doesn't answer in time.
-
-    The ORM wraps what the driver raised: its cause is looked at too.
+    It is unreachable, refuses the login, can't meet the write concern, or doesn't answer in time. Causes are checked, too,
+    because the ORM wraps exceptions of the driver.
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
@@ -136,15 +133,17 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def first_clause(error: BaseException) -> str:
-    """Return the first clause of a driver's message, which goes on with settings and the whole topology."""
+    """Return the first clause of a driver's message, without the settings and topology that follow."""
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
 
 
 def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
-    """Return one sentence that names why MongoDB can't be used, by an error that is_outage accepts and what the driver knows of
-    the servers."""
-    while not isinstance(error, PyMongoError) and (raised := error.__cause__ or error.__context__):
-        error = raised
+    """Return one sentence with the reason why MongoDB can't be used.
+
+    `error` is one that is_outage accepts. The driver's knowledge of the servers completes the sentence.
+    """
+    while not isinstance(error, PyMongoError) and (cause := error.__cause__ or error.__context__):
+        error = cause
     if getattr(error, "code", None) in UNMET_WRITE_CONCERN_CODES:
         return _describe_unmet_write_concern(error)
     known = client(alias).topology_description
@@ -175,7 +174,7 @@ def _describe_unmet_write_concern(error: BaseException) -> str:
 
 
 def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Log why MongoDB can't be used, if it can't be within FIRST_SECONDS: the first line of a process that starts."""
+    """Log the reason if MongoDB can't be used within FIRST_SECONDS. Processes call this when they start."""
     _give_up_at()
     try:
         with outage_after(FIRST_SECONDS, alias):
@@ -185,10 +184,9 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def is_cut_off() -> bool:
-    """Return whether MongoDB refuses the log-in, or this process has known no primary since it started, and has looked for
-    FIRST_SECONDS.
+    """Return whether MongoDB refuses the login, or no primary was found since this process started, after FIRST_SECONDS.
 
-    A process that has known one waits out an election; a process that has not may wait for hours.
+    A process that has known a primary waits for the end of an election. One that never has might wait for hours.
     """
     known = client().topology_description
     if _refuses_log_in(known):
@@ -200,7 +198,7 @@ def is_cut_off() -> bool:
 
 
 def _refuses_log_in(known: TopologyDescription) -> bool:
-    """Return whether a server refused the log-in: the driver forgets the server's type until its next heartbeat."""
+    """Return whether a server refused the login. The driver then forgets the server's type until the next heartbeat."""
     return any(
         getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()
     )
@@ -208,47 +206,47 @@ def _refuses_log_in(known: TopologyDescription) -> bool:
 
 @cache
 def _give_up_at() -> float:
-    """Return when this process ends its first search for a primary, which begins with the first call."""
+    """Return the monotonic time at which this process gives up its first search for a primary. The first call starts it."""
     return time.monotonic() + FIRST_SECONDS
 
 
 def knows_primary() -> bool:
-    """Return whether a server is known that takes writes; at once, without asking any."""
+    """Return whether a server is known that accepts writes, without a command to any server."""
     known = client().topology_description
-    # Asked for every page: the name alone takes half of the time.
+    # Every page calls this, and comparing the name takes half of the time.
     return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
 
 
 def knows_secondary() -> bool:
-    """Return whether a secondary is known; at once, without asking any."""
+    """Return whether a secondary is known, without a command to any server."""
     return client().topology_description.has_readable_server(Secondary())
 
 
 def primary_answers(*, seconds: float = 1.0) -> bool:
-    """Return whether a primary takes writes now, asked for at most `seconds`."""
+    """Return whether a primary accepts writes now. Waits at most `seconds`."""
     return bool(_hello(Primary(), seconds).get("isWritablePrimary"))
 
 
 def secondary_answers(*, seconds: float = 1.0) -> bool:
-    """Return whether a secondary can be read now, asked for at most `seconds`."""
+    """Return whether a secondary can be read now. Waits at most `seconds`."""
     return bool(_hello(Secondary(), seconds).get("secondary"))
 
 
-def _hello(of: Primary | Secondary, seconds: float) -> dict[str, Any]:
+def _hello(preference: Primary | Secondary, seconds: float) -> dict[str, Any]:
     try:
         with time_limit(seconds):
-            return client().admin.command("hello", read_preference=of)
+            return client().admin.command("hello", read_preference=preference)
     except PyMongoError:
         return {}
 
 
 class Outage(Exception):
-    """The database cannot be reached, or did not answer in time."""
+    """The database is unreachable or didn't answer in time."""
 
 
 @contextmanager
 def outage_after(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Bound a block by `seconds`. Raises Outage if the database does not answer until then."""
+    """Limit a block to `seconds`. Raises Outage if the database doesn't answer in time."""
     try:
         with time_limit(seconds, alias):
             yield

@@ -1,4 +1,4 @@
-"""Shard keys, declared against what mongos knows; and which commands it can send to few shards."""
+"""Shard keys: declared ones compared with those of mongos, and which commands mongos can send to few shards."""
 
 from marginalia.mongo.sharding.keys import (
     CannotShard,

@@ -1,6 +1,6 @@
-"""Shard keys declared as data: checked, planned as what mongos is told, applied, shown.
+"""Shard keys declared as data: checks, plans of commands for mongos, their application and status.
 
-Only mongos shards. Everything before that (the checks, the plan) works anywhere, so that a plan can be read on one machine.
+Only mongos can shard. Checks and plans work with any server, so that a plan can be reviewed on one machine.
 """
 
 import json
@@ -25,12 +25,12 @@ from marginalia.mongo.connection import Document, client, database, no_time_limi
 
 
 class CannotShard(Exception):
-    """A collection cannot be sharded as planned; the message says which, and what the server said."""
+    """A collection can't be sharded as planned. The message has its name and the server's error."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One command for mongos: `command` goes to the admin database, `index` must exist before it."""
+    """A command for mongos: `command` goes to the admin database, and `index` must exist before."""
 
     alias: str
     collection: str
@@ -39,11 +39,11 @@ class Statement:
     reason: str
 
     def __str__(self) -> str:
-        key = ", ".join(f"{path}{'' if way == 1 else f' {way}'}" for path, way in self.command["key"].items())
+        key = ", ".join(f"{path}{'' if kind == 1 else f' {kind}'}" for path, kind in self.command["key"].items())
         return f"+ {self.collection}: shard by {'unique ' if self.command['unique'] else ''}({key})  {self.reason}"
 
     def mongosh(self) -> list[str]:
-        """Return what to type into mongosh, connected to a mongos, in place of this statement: a line for each command."""
+        """Return the equivalent commands for mongosh, connected to a mongos, one per line."""
         lines = []
         if self.index is not None:
             name = json.dumps(database(self.alias).name)
@@ -57,7 +57,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A sharded collection as it lies: chunks and bytes by shard."""
+    """The distribution of a sharded collection: chunks and bytes per shard."""
 
     collection: str
     key: dict[str, Any]
@@ -67,26 +67,26 @@ class Distribution:
 
 
 def shard_key_problems(collection: Collection) -> list[str]:
-    """Return why the collection cannot be sharded by its key: the unique indexes that the key is no prefix of.
+    """Return why the collection can't be sharded by its key: unique indexes that don't begin with the key.
 
-    A shard can keep only that unique which it holds alone, so the server refuses any other unique index.
+    A shard can only enforce uniqueness within its own documents, so the server refuses other unique indexes.
     """
     if collection.shard_key is None:
         return []
     key = collection.shard_key.keys
-    hashed = any(way == "hashed" for _path, way in key)
-    found = [
+    hashed = any(kind == "hashed" for _path, kind in key)
+    key_problems = [
         f"{collection.name}: the unique index {index.name} does not begin with the shard key ({_join_paths(key)})"
         for index in collection.indexes
         if index.unique and (hashed or not _starts_with(index.keys, key))
     ]
     if collection.shard_key.unique and not any(i.unique and _starts_with(i.keys, key) for i in collection.indexes):
-        found.append(f"{collection.name}: its shard key is to be unique, and no unique index declares that")
-    return found
+        key_problems.append(f"{collection.name}: its shard key is to be unique, and no unique index declares that")
+    return key_problems
 
 
 def plan() -> list[Statement]:
-    """Return what mongos is to be told for the collections that are not sharded yet, in order.
+    """Return the commands for collections that aren't sharded yet, in order.
 
     Raises CannotShard if a declared key is impossible.
     """
@@ -97,46 +97,46 @@ def plan() -> list[Statement]:
         wanted = [item.collection for item in mongodb_collections(alias) if item.collection.shard_key]
         if problems := [problem for collection in wanted for problem in shard_key_problems(collection)]:
             raise CannotShard("; ".join(problems))
-        lacking = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]
-        statements += [_statement(alias, db, collection) for collection in lacking]
+        unsharded_collections = [collection for collection in wanted if f"{db.name}.{collection.name}" not in done]
+        statements += [_statement(alias, db, collection) for collection in unsharded_collections]
     return statements
 
 
 def apply(statement: Statement) -> None:
-    """Tell mongos one statement. Raises CannotShard with what the server said; then nothing of it remains."""
+    """Apply one statement on mongos. Raises CannotShard with the server's error; then nothing has changed."""
     db = database(statement.alias)
-    made = ""
+    created_index = ""
     if statement.index is not None:
         with _cannot_shard_if_refused(statement.collection):
-            there = set(db[statement.collection].index_information())
+            existing = set(db[statement.collection].index_information())
             name = db[statement.collection].create_index(list(statement.index.keys), **statement.index.settings())
-        made = "" if name in there else name
+        created_index = "" if name in existing else name
     try:
         run_on_mongos(statement.alias, statement.command, statement.collection)
     except CannotShard:
-        if made:
-            db[statement.collection].drop_index(made)
+        if created_index:
+            db[statement.collection].drop_index(created_index)
         raise
 
 
-def run_on_mongos(alias: str, command: dict[str, Any], about: str) -> None:
-    """Tell mongos a command of its admin database. Raises CannotShard with what it is about and what the server said."""
-    with _cannot_shard_if_refused(about):
+def run_on_mongos(alias: str, command: dict[str, Any], subject: str) -> None:
+    """Run a command on the admin database of mongos. Raises CannotShard with `subject` and the server's error."""
+    with _cannot_shard_if_refused(subject):
         client(alias).admin.command(command)
 
 
 @contextmanager
-def _cannot_shard_if_refused(about: str) -> Iterator[None]:
-    """Let the block take as long as it takes. Raises CannotShard where the server refuses what it is told there."""
+def _cannot_shard_if_refused(subject: str) -> Iterator[None]:
+    """Run the block without a time limit. Raises CannotShard if the server refuses a command."""
     try:
         with no_time_limit():
             yield
     except OperationFailure as error:
-        raise CannotShard(f"{about}: {error.details and error.details.get('errmsg')}") from error
+        raise CannotShard(f"{subject}: {error.details and error.details.get('errmsg')}") from error
 
 
 def is_mongos(alias: str) -> bool:
-    """Return whether a connection leads to a mongos."""
+    """Return whether a connection is to a mongos."""
     return client(alias).admin.command("hello").get("msg") == "isdbgrid"
 
 
@@ -150,15 +150,15 @@ def unsharded() -> list[tuple[str, str]]:
 
 
 def distribution(alias: str) -> list[Distribution]:
-    """Return how the sharded collections of a connection's database lie on the shards."""
+    """Return the distribution of each sharded collection of a connection's database."""
     db = database(alias)
     rows = []
     for namespace, entry in sorted(sharded(alias).items()):
         name = namespace.removeprefix(f"{db.name}.")
-        counted = Counter(chunk["shard"] for chunk in chunks(alias, entry))
+        chunk_counts = Counter(chunk["shard"] for chunk in chunks(alias, entry))
         stats = db.command("collStats", name).get("shards", {})
-        size = {shard: int(one["size"]) for shard, one in stats.items()}
-        rows.append(Distribution(name, dict(entry["key"]), bool(entry.get("unique")), counted, size))
+        size = {shard: int(shard_stats["size"]) for shard, shard_stats in stats.items()}
+        rows.append(Distribution(name, dict(entry["key"]), bool(entry.get("unique")), chunk_counts, size))
     return rows
 
 
@@ -168,12 +168,12 @@ def chunks(alias: str, entry: Document) -> list[Document]:
 
 
 def shards(alias: str) -> tuple[str, ...]:
-    """Return the names of the shards, of a connection that leads to a mongos."""
+    """Return the names of the shards; the connection must be to a mongos."""
     return tuple(shard["_id"] for shard in client(alias).admin.command("listShards")["shards"])
 
 
 def sharded(alias: str) -> dict[str, Document]:
-    """Return what the config servers know of the sharded collections of a connection's database, by namespace."""
+    """Return the config servers' entries for the sharded collections of a connection's database, by namespace."""
     prefix = f"{database(alias).name}."
     entries: Iterable[Document] = client(alias)["config"]["collections"].find({"dropped": {"$ne": True}})
     return {
@@ -184,13 +184,13 @@ def sharded(alias: str) -> dict[str, Document]:
 def _statement(alias: str, db: Database[Document], collection: Collection) -> Statement:
     shard_key = collection.shard_key
     assert shard_key is not None
-    served = any(_starts_with(index.keys, shard_key.keys) for index in collection.indexes)
+    has_index = any(_starts_with(index.keys, shard_key.keys) for index in collection.indexes)
     command = {
         "shardCollection": f"{db.name}.{collection.name}",
         "key": dict(shard_key.keys),
         "unique": shard_key.unique,
     }
-    index = None if served else Index("shard_key", shard_key.keys)
+    index = None if has_index else Index("shard_key", shard_key.keys)
     return Statement(alias, collection.name, command, index, shard_key.reason)
 
 

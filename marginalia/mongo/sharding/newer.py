@@ -1,4 +1,4 @@
-"""What newer versions of MongoDB have for a cluster, as commands for mongosh. None of it is tested: no such server is here."""
+"""Commands for mongosh that only newer versions of MongoDB have. They are not tested, because no such server was available."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,20 +6,24 @@ from marginalia.mongo.collections import mongodb_collections
 from marginalia.mongo.connection import database
 from marginalia.mongo.sharding.ranges import to_mongosh
 
-# What stands for a shard's name where none was given.
+# Placeholder for a shard's name if none is given.
 SHARD_PLACEHOLDER = "SHARD"
 
 
 def mongosh(shards: Sequence[str] = ()) -> Iterator[str]:
-    """Yield commands, with comments, that move what stays unsharded to these shards in turn, and tell how the keys route."""
-    every = [(f"{database(item.alias).name}.{item.collection.name}", item.collection) for item in mongodb_collections()]
+    """Yield commands, with comments, that move unsharded collections to `shards` in turn and analyze the shard keys."""
+    declarations = [
+        (f"{database(item.alias).name}.{item.collection.name}", item.collection) for item in mongodb_collections()
+    ]
     names = list(shards) or [SHARD_PLACEHOLDER]
     yield f"\n// MongoDB 8.0, untested: what stays on one shard, on another than the first (its name for {SHARD_PLACEHOLDER})."
-    for number, name in enumerate(name for name, one in every if one.shard_key is None and one.is_busy):
+    for number, name in enumerate(
+        name for name, declaration in declarations if declaration.shard_key is None and declaration.is_busy
+    ):
         yield f"db.adminCommand({to_mongosh({'moveCollection': name, 'toShard': names[number % len(names)]})})"
     yield "// MongoDB 7.0, untested: sample queries for a day, then see how the keys route them; then mode “off”."
-    for name, one in every:
-        if one.shard_key:
+    for name, declaration in declarations:
+        if declaration.shard_key:
             sampled = {"configureQueryAnalyzer": name, "mode": "full", "samplesPerSecond": 5}
             yield f"db.adminCommand({to_mongosh(sampled)})"
-            yield f"db.adminCommand({to_mongosh({'analyzeShardKey': name, 'key': dict(one.shard_key.keys)})})"
+            yield f"db.adminCommand({to_mongosh({'analyzeShardKey': name, 'key': dict(declaration.shard_key.keys)})})"

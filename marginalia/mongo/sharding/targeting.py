@@ -1,7 +1,7 @@
-"""Whether a query can be sent to the shards that hold what it is about, or must ask every one.
+"""Whether mongos can send a query to some shards or must send it to every shard.
 
-mongos goes by the filter: one that says of the first field of the shard key what it is, or between what it lies, is sent
-only to the shards with such values.
+mongos uses the filter. If it gives a value or a range for the first field of the shard key, mongos sends the query only to
+shards with such values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,13 @@ from typing import Any
 
 from marginalia.mongo.collections import Keys, app_modules
 
-# What says nothing of where a value lies.
+# Operators that don't limit a value to a range.
 _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all", "$elemMatch", "$size"}
 
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Commands that ask every shard, known by the fields of their filter, and why that is right (one sentence)."""
+    """Commands that go to every shard, identified by the fields of their filter, and one sentence why that is acceptable."""
 
     collection: str
     paths: tuple[str, ...]
@@ -29,7 +29,7 @@ def broadcasts() -> list[Broadcast]:
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (path, condition) of all that must hold: of the filter, and of what it joins by $and."""
+    """Yield (path, condition) for all conditions that must hold: those of the filter and of its $and clauses."""
     for path, condition in filter.items():
         if path == "$and":
             for part in condition:
@@ -39,16 +39,16 @@ def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_targeted(filter: Mapping[str, Any], key: Keys) -> bool:
-    """Return whether a filter says where the first field of a shard key lies. Of a hashed one only a value tells that."""
-    (first, way), *_rest = key
-    found = [condition for path, condition in conditions(filter) if path == first]
-    if not found and "$or" in filter:
+    """Return whether a filter limits the first field of a shard key. A hashed field needs a value instead of a range."""
+    (first, kind), *_rest = key
+    limits = [condition for path, condition in conditions(filter) if path == first]
+    if not limits and "$or" in filter:
         return all(is_targeted(part, key) for part in filter["$or"])
-    return any(_is_value(condition) or (way != "hashed" and _is_bounded(condition)) for condition in found)
+    return any(_is_value(condition) or (kind != "hashed" and _is_bounded(condition)) for condition in limits)
 
 
 def is_exact(condition: Any) -> bool:
-    """Return whether a condition says what a value is."""
+    """Return whether a condition requires one exact value."""
     return (
         not isinstance(condition, Mapping) or not any(name.startswith("$") for name in condition) or "$eq" in condition
     )

@@ -153,7 +153,7 @@ MUTANTS = (
     Mutant(
         "password of the embedded MongoDB",
         "marginalia/local/mongod.py::Mongod._command",
-        "if self.key:  # without the bypass's end",
+        "if self.key:  # with the bypass",
         "if False:  #",
         "tests/local/test_embedded.py::test_who_does_not_know_the_password_reads_nothing_and_makes_no_user",
     ),
