@@ -1,5 +1,6 @@
-"""The same change to many nodes: each by its own compare-and-set under the nonce that the list showed, so that an open
-editor or another list never loses anything. Without transaction: each node is done or is named among those that were not.
+"""The same change to many nodes. Each node has its own compare-and-set with the nonce from the list, so no edit is lost.
+
+There is no transaction. Each node is changed, or listed among the refused ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +20,7 @@ from nodes.types import NO_TAGS, Actor, TagChange
 
 @dataclass(frozen=True)
 class SelectedNode:
-    """A node as a list showed it."""
+    """A node that was selected in a list, as the list showed it."""
 
     id: ObjectId
     nonce: ObjectId
@@ -28,7 +29,7 @@ class SelectedNode:
 
 @dataclass(frozen=True)
 class Refused:
-    """A node that was left as it is, and why."""
+    """A node that was not changed, with the reason."""
 
     chosen: SelectedNode
     reason: str
@@ -36,7 +37,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Summary:
-    """How many nodes were changed, and which were not."""
+    """The number of changed nodes, and the nodes that were refused."""
 
     done: int
     refused: tuple[Refused, ...]
@@ -51,33 +52,33 @@ def change(
     collection: str = NODES,
     only_unpublished: bool = False,
 ) -> Summary:
-    """Set `fields` (by path) and tags of each node; what others changed since merges, or is named as a conflict."""
+    """Set `fields` (by path) and tags of each node. Concurrent changes merge, or the node is refused with a conflict."""
     return _each(
         chosen,
-        lambda one: editing.save(
-            actor, one.id, one.nonce, fields, tags, collection=collection, only_unpublished=only_unpublished
+        lambda node: editing.save(
+            actor, node.id, node.nonce, fields, tags, collection=collection, only_unpublished=only_unpublished
         ),
     )
 
 
 def publish(actor: Actor, chosen: Iterable[SelectedNode], moment: datetime, *, collection: str = NODES) -> Summary:
-    """Publish each node at `moment`, as the list showed it: one that was changed since is refused, as ChangedSince.
+    """Publish each node at `moment`, as the list showed it. A node that was changed since is refused with ChangedSince.
 
-    What is public already keeps its date, what had expired has no end any more. A draft of what is public is refused
-    (DraftStays), as the list has not shown it.
+    Public nodes keep their date, and expired nodes no longer expire. A public node with a draft is refused with DraftStays,
+    because the list didn't show the draft.
     """
 
-    def work(one: SelectedNode) -> None:
-        stored = database()[collection].find_one({"_id": one.id, **node_filter(collection)}, STORED)
+    def work(node: SelectedNode) -> None:
+        stored = database()[collection].find_one({"_id": node.id, **node_filter(collection)}, STORED)
         if stored is None:
-            raise NodeGone(one.id)
+            raise NodeGone(node.id)
         fields = editing.publication_dates(stored["metadata"], moment)
         if all(stored["metadata"][name] == date for name, date in fields.items()):
             if "draft" in stored and not scheduled.publish_if_due(stored):
-                raise DraftStays(one.id)
+                raise DraftStays(node.id)
             return
-        if stored["metadata"]["nonce"] != one.nonce or compare_and_set(actor, stored, fields) is None:
-            raise ChangedSince(one.id)
+        if stored["metadata"]["nonce"] != node.nonce or compare_and_set(actor, stored, fields) is None:
+            raise ChangedSince(node.id)
 
     return _each(chosen, work)
 
@@ -85,23 +86,23 @@ def publish(actor: Actor, chosen: Iterable[SelectedNode], moment: datetime, *, c
 def tag(
     chosen: Iterable[SelectedNode], tags: TagChange, *, collection: str = NODES, only_unpublished: bool = False
 ) -> Summary:
-    """Add and remove tags of each node: without nonce, as tags cannot conflict."""
-    return _each(chosen, lambda one: editing.change_tags(one.id, tags, collection, only_unpublished=only_unpublished))
+    """Add and remove tags of each node. This needs no nonce, because tags cannot conflict."""
+    return _each(chosen, lambda node: editing.change_tags(node.id, tags, collection, only_unpublished=only_unpublished))
 
 
 def move_to_trash(actor: Actor, chosen: Iterable[SelectedNode], *, collection: str = NODES) -> Summary:
-    """Move each node to the trash, unless it was changed since."""
-    return _each(chosen, lambda one: trash.trash(actor, one.id, one.nonce, collection))
+    """Move each node to trash, unless it was changed since."""
+    return _each(chosen, lambda node: trash.trash(actor, node.id, node.nonce, collection))
 
 
 def _each(chosen: Iterable[SelectedNode], work: Callable[[SelectedNode], Any]) -> Summary:
     done = 0
     refused = []
-    for one in chosen:
+    for node in chosen:
         try:
-            work(one)
+            work(node)
         except NodeError as error:
-            refused.append(Refused(one, str(error)))
+            refused.append(Refused(node, str(error)))
         else:
             done += 1
     return Summary(done, tuple(refused))

@@ -1,4 +1,4 @@
-"""What is worked out of a node's metadata when it is saved and stored beside it, so that reading needs no parsing."""
+"""Data derived from a node's metadata. It is stored with the node at each save, so that reading needs no parsing."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -15,23 +15,26 @@ from nodes.selectors import stored_photos
 from nodes.selectors.references import MOST_REFERENCES, Ref
 
 EXCERPT_WORDS = 40
-# Characters of a text that search looks through. A longer one is found by its beginning.
+# Characters of a text that are searched. The rest of a longer text cannot be found.
 SEARCHED = 100_000
 
 
 def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived part of a node: `excerpt` for lists, `text`, `pairs`, `title` and `tags` for search, `title_words`
-    that it is chosen by, `refs` that it uses, `facets` that lists filter by, the `date` that they go by, the
-    `picture` that they show, and the `minutes` that reading takes."""
+    """Return the derived data for a node's `metadata`.
+
+    - For search: `text`, `pairs`, `title` and `tags`, and `title_words` for choosing a node by its title.
+    - For lists: `excerpt`, `facets`, `date`, `picture` and the `minutes` to read the text.
+    - `refs`: the nodes, photos and inserts that the node uses.
+    """
     detail = metadata.get("detail") or {}
     inserts = TextInserts(_html(metadata))
     html = inserts.plain()
-    # A photo has no text, but words for those who cannot see it.
+    # A photo has an alternative text instead of a text.
     alt = detail.get("alt") or ""
     whole = text.html_to_text(html, 2 * SEARCHED)
     plain = whole[:SEARCHED] or alt
-    if said := " ".join(_words(metadata["type"], detail)):
-        plain = f"{plain}\n\n{said}"[:SEARCHED] if plain else said[:SEARCHED]
+    if field_texts := " ".join(_words(metadata["type"], detail)):
+        plain = f"{plain}\n\n{field_texts}"[:SEARCHED] if plain else field_texts[:SEARCHED]
     return {
         "excerpt": text.excerpt(html, EXCERPT_WORDS) or alt,
         "text": plain,
@@ -40,20 +43,20 @@ def derive(metadata: Mapping[str, Any]) -> dict[str, Any]:
         **_minutes(whole),
         **references(metadata, inserts),
         **_facets(metadata["type"], detail),
-        **_weighty(metadata["type"], detail),
+        **_weighted(metadata["type"], detail),
         **_date(metadata["type"], detail),
         **_picture(detail),
     }
 
 
 def pairs(metadata: Mapping[str, Any], plain: str) -> str:
-    """Return what search looks for and the text index would not find, in a node whose derived `text` is `plain`."""
+    """Return search words that the text index would not find, for a node whose derived `text` is `plain`."""
     everything = (metadata["title"], metadata.get("summary") or "", *metadata.get("tags", ()), plain)
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 
 
 def extra_search_words(said: str) -> set[str]:
-    """Return the pairs of scripts without spaces, and the words that search looks for in another spelling."""
+    """Return the pairs of characters of scripts without spaces, and words that are searched in another spelling."""
     spelled = normalize_for_search(said)
     if spelled == said:
         return scripts.character_pairs(said)
@@ -61,17 +64,17 @@ def extra_search_words(said: str) -> set[str]:
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what lists and search show of a node's text, and its picture: of scheduled changes that is stored beside them."""
+    """Return the derived data that readers see in lists and search. It is stored with scheduled changes."""
     found = derive(metadata)
-    # None where they take the picture away: what is live has one still.
+    # If the changes remove the picture, None is stored, because the live version still has one.
     return {name: found.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
-    """Return {"refs": […]}: what the texts and the other fields of a node use, each once; {} where that is nothing.
+    """Return {"refs": […]} with everything that the texts and fields of a node use, each once, or {} if there is nothing.
 
-    Ids of nodes and photos, sorted, whether or not they exist: a link that leads nowhere is found by them. After them the
-    names of inserts, sorted. `inserts`: those of the node's text, where the caller has read them.
+    The ids of nodes and photos come first, then the names of inserts, both sorted. Targets that don't exist are included, to
+    find broken links. `inserts` are the inserts of the node's text, if the caller has already read them.
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
@@ -85,19 +88,19 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     for one in texts:
         ids |= one.references.nodes | one.references.photos
     refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(one.names for one in texts)))]
-    # Only where there are any: no index has an entry for the others.
+    # The indexes are partial or sparse, so nodes without references don't store an empty list.
     return {"refs": refs} if refs else {}
 
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
-    """Yield what the fields of a type say, as readers read it."""
+    """Yield the texts of a type's fields, as readers see them."""
     for field, said in declared_fields.search_texts(type, detail, names):
         is_markdown = isinstance(field, declared_fields.MarkdownField)
         yield text.html_to_text(TextInserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
 
 
-def _weighty(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return the words of fields that weigh as those of the title, and of the tags, where there are any."""
+def _weighted(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words of fields that search weighs like the title or the tags, if there are any."""
     known = content.get(type)
     named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
     found = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
@@ -121,7 +124,7 @@ def _minutes(said: str) -> dict[str, int]:
 
 
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:
-    """Return the chosen picture: lists read it without the detail, which may be of an older version of the type."""
+    """Return the chosen picture. Lists read this copy instead of the detail, which may have an older version."""
     chosen = detail.get("picture")
     return {"picture": chosen} if isinstance(chosen, ObjectId) else {}
 

@@ -1,5 +1,7 @@
-"""Drafts beside the live version: saved by a nonce of their own, published by a three-way merge and one update on both, at once
-or at a time of their own (nodes/services/scheduled.py)."""
+"""Drafts of live versions. A draft has its own nonce and is published by a three-way merge and one update.
+
+Drafts are published immediately or at a scheduled time (nodes/services/scheduled.py).
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -44,15 +46,15 @@ def save_draft(
     may_publish: bool = False,
     merges: bool = True,
 ) -> Saved:
-    """Save the fields `mine` as the node's draft; readers see the live version still.
+    """Save the fields `mine` as the node's draft. Readers still see the live version.
 
-    What was scheduled stays so if `may_publish`: the editor may, and has the draft before him. Otherwise its schedule ends
-    (`Saved.unscheduled`), as readers would see what was seen by no one who may publish; so it does where the draft says
-    otherwise when the page is public, or ends before then. What is due already is published before it.
+    A schedule stays if `may_publish`: the editor can publish and sees the draft. Otherwise it ends (`Saved.unscheduled`),
+    because readers would see changes that nobody with permission to publish has seen. It also ends if the draft has other
+    publication dates, or expires before it is due. Changes that are already due are published first.
 
-    `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's where it had none. A draft that
-    a concurrent editor saved is merged into as a node would be; not without `merges` (editing.save). Raises EditConflict,
-    NodeGone, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+    `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's if there was no draft. If a concurrent
+    editor saved the draft, both merge as in a node, unless `merges` is False (see editing.save). Raises EditConflict, NodeGone,
+    FieldRefused, NewerVersion, NotUpgraded, TooBusy.
     """
     check_tags(tags.added)
     base: Mapping[str, Any] | None = None
@@ -81,16 +83,16 @@ def save_draft(
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         check_inserts(merge.changes, {**said, **after})
         after |= {"tags": tags.applied(said["tags"]), **upgrading.version_fields(type)}
-        # When a page is public is not scheduled, nor that its changes appear after its end.
+        # Publication dates cannot be scheduled, and changes cannot appear after the page has expired.
         keeps = may_publish and due and after["published"] == stored["metadata"]["published"] and after["expires"] > due
         nonce = ObjectId()
-        # History follows `parent` from the node's nonce, so that this is the base of later merges and in no list.
+        # History follows `parent` from the node's nonce, so this revision is only a base of later merges and never listed.
         submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
         insert_revision(node_id, present["nonce"], {**said, **after, "nonce": nonce}, actor, submitted, draft=True)
         written = {
             "nonce": nonce,
             "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
-            # Tagging takes no nonce, so that the base's revision does not know what was tagged since.
+            # A change of tags makes no nonce, so the base's revision doesn't contain later tags.
             "base_tags": scheduled.base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
             **_said(actor, {**said, **after}, after, due if keeps else None),
         }
@@ -109,11 +111,11 @@ def publish_draft(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Make the draft the live version, merged with what was saved live since it was begun.
+    """Publish the draft, merged with the live changes since the draft was started.
 
-    After a conflict: `mine` is what the editor decided on seeing the live version `seen_nonce`; it takes the draft's place.
-    Raises EditConflict, DraftGone (saved anew, published or discarded since), NodeGone, FieldRefused, NewerVersion,
-    NotUpgraded, TooBusy.
+    After a conflict, `mine` contains the fields that the editor decided on after seeing the live version `seen_nonce`. They
+    replace the draft. Raises EditConflict, DraftGone (saved again, published or discarded since), NodeGone, FieldRefused,
+    NewerVersion, NotUpgraded, TooBusy.
     """
     for _attempt in range(ATTEMPTS):
         stored = load(node_id)
@@ -143,11 +145,11 @@ def schedule(
     mine: Mapping[str, Any] | None = None,
     tags: TagChange = NO_TAGS,
 ) -> Saved:
-    """Have readers see the draft from `due` on, in place of the live version; another time takes the place of one before.
+    """Schedule the draft, so that readers see it from `due` on instead of the live version. `due` replaces an earlier time.
 
-    It is merged now, with what was saved live since it was begun, so that nothing is left to decide when it is due; for
-    `seen_nonce`, `mine` and `tags` see publish_draft. When the page is public is not scheduled: that stays as it is.
-    Raises NotLive, FieldRefused (it expires before then), and what publish_draft raises.
+    The draft is merged now with the live changes since it was started, so that no conflict can arise when it is due. For
+    `seen_nonce`, `mine` and `tags`, see publish_draft. The publication date of the page stays unchanged. Raises NotLive,
+    FieldRefused (the page expires before `due`), and the exceptions of publish_draft.
     """
     for _attempt in range(ATTEMPTS):
         stored = load(node_id)
@@ -183,15 +185,14 @@ def schedule(
         written = {"nonce": nonce, **base, **_said(actor, said, after, due)}
         unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
         if database()[NODES].update_one(unchanged, {"$set": {"draft": written}}).matched_count:
-            # Pages are kept until what is next due.
+            # Pages are cached until the next scheduled time, which has changed.
             invalidate()
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
     raise TooBusy
 
 
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Make what is scheduled a mere draft again, if it is still `seen_draft` and readers do not see it yet. Raises DraftGone,
-    NodeGone."""
+    """End the schedule of the draft, if it is still `seen_draft` and not due yet. Raises DraftGone, NodeGone."""
     still = {**_place(load(node_id)), "draft.nonce": seen_draft, "draft.due": {"$gt": now()}}
     done = database()[NODES].update_one(still, {"$unset": {"draft.due": "", "draft.derived": ""}})
     if not done.modified_count:
@@ -199,10 +200,10 @@ def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
 
 
 def discard_draft(node_id: ObjectId, seen_draft: ObjectId) -> None:
-    """Remove the draft if it is still `seen_draft`, also one that is scheduled; not what readers see already. That it was
-    discarded stays noted: an export that has it brings it back no more (transfer/importing_nodes.py).
+    """Delete the draft if it is still `seen_draft`, even if it is scheduled. Changes that are due are published instead.
 
-    Raises DraftGone, NodeGone.
+    The nonce of the discarded draft is stored, so that an import doesn't restore it (transfer/importing_nodes.py). Raises
+    DraftGone, NodeGone.
     """
     stored = load(node_id)
     with suppress(NodeError):
@@ -222,7 +223,7 @@ def _over_live(
     mine: Mapping[str, Any] | None,
     tags: TagChange,
 ) -> tuple[Merge, TagChange]:
-    """Return what the draft `seen_draft`, or what was decided in its place, changes of the live version, and of its tags.
+    """Return the changes of fields and tags that the draft `seen_draft`, or `mine` instead, makes to the live version.
 
     Raises DraftGone, EditConflict, FieldRefused.
     """
@@ -230,7 +231,7 @@ def _over_live(
     draft = stored.get("draft")
     type = stored["metadata"]["type"]
     if draft is None or draft["nonce"] != seen_draft:
-        # Published already, perhaps: readers may not have been told.
+        # Another writer may have published it and died before the invalidation.
         invalidate()
         raise DraftGone(node_id)
     if mine is None or seen_nonce is None:
@@ -248,8 +249,10 @@ def _over_live(
 
 
 def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: datetime | None) -> dict[str, Any]:
-    """Return what is stored of a draft beside what it was begun on. `said`: the whole metadata that it makes, of which `after`
-    is its own; `due`: when readers are to see it."""
+    """Return the stored fields of a draft, except its nonces and its base.
+
+    `said` is the whole metadata with the draft applied, and `after` is the draft's own part. `due` is the scheduled time.
+    """
     found: dict[str, Any] = {
         "metadata": after,
         "saved_at": now(),
@@ -260,7 +263,7 @@ def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: 
 
 
 def load(node_id: ObjectId) -> Document:
-    """Return a node with its draft, as both are stored. Raises NodeGone, NewerVersion, NotUpgraded."""
+    """Return the stored document of a node and its draft. Raises NodeGone, NewerVersion, NotUpgraded."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
         raise NodeGone(node_id)
@@ -276,7 +279,7 @@ def _place(stored: Document) -> dict[str, Any]:
 
 
 def with_draft(stored: Document) -> dict[str, Any]:
-    """Return the metadata that the draft would make, under the draft's nonce; that of the node if there is no draft."""
+    """Return the metadata with the draft applied, under the draft's nonce, or the node's metadata if there is no draft."""
     live = upgrading.upgraded(stored["metadata"])
     draft = stored.get("draft")
     if draft is None:

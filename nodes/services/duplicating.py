@@ -1,4 +1,4 @@
-"""Copying a node: a new one with the same text, unpublished, in the same or another section."""
+"""Copying nodes. A copy is a new, unpublished node with the same text, in the same or another section."""
 
 from bson import ObjectId
 from django.utils.translation import gettext as _
@@ -20,14 +20,13 @@ def duplicate(
     new_id: ObjectId | None = None,
     only_unpublished: bool = False,
 ) -> Saved:
-    """Copy a node into a section, as a draft by `actor`, with the changes of its draft. A section is copied without what
-    stands in it.
+    """Copy a node into a section as an unpublished node by `actor`, with the changes of its draft.
 
-    `new_id`: the copy's id, chosen beforehand: repeated with the same, it makes no other; with `only_unpublished` it leaves
-    alone what was published since. Raises NodeGone, IdTaken, InvalidPlace, Published,
-    NewerVersion, NotUpgraded.
+    A section is copied without its contents. `new_id` is the id of the copy. A repeated call with the same id makes no second
+    copy. With `only_unpublished`, such a call refuses a copy that was published since. Raises NodeGone, IdTaken, InvalidPlace,
+    Published, NewerVersion, NotUpgraded.
     """
-    # Of a newer version a copy would lack what is not known: reading refuses it.
+    # load() refuses nodes of a newer version, because a copy would lack their unknown fields.
     metadata = drafts.with_draft(drafts.load(node_id))
     known = declared_fields.keep_declared(metadata["type"], merging.fields(metadata))
     kept = {path: value for path, value in known.items() if path not in _NOT_COPIED}

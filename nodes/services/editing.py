@@ -1,4 +1,4 @@
-"""Creating, saving and tagging nodes: what editors, commands and imports call."""
+"""Creating, saving and tagging nodes. Editors, commands and imports call these functions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -46,7 +46,7 @@ from nodes.services.write import (
 from nodes.tags import MOST, unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
-# How often a save is merged again while others keep saving the same node.
+# Maximum attempts to merge and write while others keep saving the same node.
 ATTEMPTS = 50
 
 
@@ -65,17 +65,17 @@ def create(
 ) -> Saved:
     """Insert a node and its first revision.
 
-    An empty `slug`: one is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
-    `node_id`: an id chosen beforehand, by which the same actor's repeated create changes the node that the first one made, if
-    anything was changed in between; with `only_unpublished` unless it is published. Raises SlugTaken, InvalidSlug,
-    InvalidPlace, NodeGone (made by this id, and deleted), IdTaken, Published, FieldRefused.
+    If `slug` is empty, it is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
+    `node_id` is an id that the caller chose. If the same actor calls again with this id, the existing node is changed to match.
+    With `only_unpublished`, a published node is refused. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone (created with
+    this id and deleted), IdTaken, Published, FieldRefused.
     """
     if node_id is not None and (made := _made_before(actor, node_id)):
-        # Without a slug what it has stays: of several who make it at once each has found another one free.
+        # Without a slug, the node keeps its own, because concurrent calls may each have found another free slug.
         named = {"slug": slug} if slug else {}
         whole = {**named, "parent_id": parent_id, "title": title, **(fields or {})}
         changed = TagChange.between(made["tags"], tags)
-        # Readers may not have been told.
+        # The first call may have died before the invalidation.
         invalidate()
         return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
     if content.get(type).is_file:
@@ -128,7 +128,7 @@ def create(
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
-    """Return the metadata that `actor` made the node with, None if there is no such node yet. Raises NodeGone, IdTaken."""
+    """Return the metadata with which `actor` created the node, or None if there is no such node. Raises NodeGone, IdTaken."""
     stored = database()[NODES].find_one({"_id": node_id}, {"metadata.nonce": 1})
     first = database()[REVISIONS].find_one({"node_id": node_id, "parent": None, "saved_by": actor.as_document()})
     if stored and first:
@@ -153,13 +153,16 @@ def save(
     act: Act | None = None,
     merges: bool = True,
 ) -> Saved:
-    """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`, merging by itself.
+    """Save the fields `mine` of a form that was rendered when the node had the nonce `seen_nonce`. Concurrent saves merge.
 
-    Only what differs is written. Changes that are scheduled are a mere draft again after it (`Saved.unscheduled`), those that
-    are due already are published before it. Place (slug, parent_id) is a field like others, checked. `form`: an id of the
-    rendered form, which goes on from what it saved last. `only_unpublished`: for authors, whose right ends when the node is
-    published. `act`: what history is to tell of it. Without `merges`, fields and tags that were changed on another version
-    than is stored are an EditConflict, also where nothing is left to decide.
+    Only changed fields are written. Scheduled changes become an ordinary draft (`Saved.unscheduled`), and changes that are
+    already due are published first. The place (slug, parent_id) is a field like others, and is checked.
+
+    - `form` is the id of the rendered form. A form that is saved again continues from its last save.
+    - `only_unpublished` is for authors, whose permission ends when the node is published.
+    - `act` is the action for the history.
+    - If `merges` is False, any change based on another version than the stored one raises EditConflict.
+
     Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
     TooBusy.
     """
@@ -170,7 +173,7 @@ def save(
             raise NodeGone(node_id)
         if scheduled.publish_if_due(stored):
             continue
-        # Publishing after this look changes the nonce.
+        # If the node is published after this read, its nonce changes, so the write fails.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
         type = stored["metadata"]["type"]
@@ -186,7 +189,7 @@ def save(
         if merge.conflicts or (is_change and not merges and present != seen_nonce):
             raise EditConflict(base, stored["metadata"], merge, tags)
         if not is_change:
-            # It says already what I want: done, by this form before or by another writer. Readers may not have been told.
+            # The node already has these values, from this form or another writer, who may have died before the invalidation.
             if tags or present != seen_nonce:
                 invalidate()
             return Saved(node_id, present, merged=merge.merged)
@@ -199,24 +202,24 @@ def save(
     raise TooBusy
 
 
-def publication_dates(said: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
-    """Return the dates, by path, with which what has the dates in `said` (fields by path) is public at `moment`.
+def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:
+    """Return the dates, by path, that make a node with these `fields` (by path) public at `moment`.
 
-    What is public already keeps its date, what had expired has no end any more.
+    A public node keeps its date, and an expired node no longer expires.
     """
-    published = said.get("published")
-    expires = said.get("expires") or NEVER
+    published = fields.get("published")
+    expires = fields.get("expires") or NEVER
     if published is None or published > moment:
         published = moment
     return {"published": published, "expires": expires if expires > moment else NEVER}
 
 
-# What every node has, whatever its type, and callers may set.
+# Fields of every node that callers can set.
 _COMMON = frozenset({"title", "slug", "parent_id", "summary", "published", "expires", "author", "created", "updated"})
 
 
 def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that a type needs, has no default for, and that are not given: empty, for the type to refuse them."""
+    """Return the required fields without a default that are not in `given`, as empty values, which the type refuses."""
     return {
         path: None
         for path, field in declared_fields.own_fields(type)
@@ -225,9 +228,9 @@ def empty_required_fields(type: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """Return fields by path, of a node of a type, in the form in which they are stored. Raises InvalidField, TextTooLong.
+    """Return the fields `mine`, by path, in their stored form. Raises InvalidField, TextTooLong.
 
-    What a declared field does not take is refused, and so is every path that is none.
+    Invalid values of declared fields and unknown paths are refused.
     """
     if not content.get(type).is_installed:
         raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
@@ -260,7 +263,7 @@ def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> b
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
-    """Add and remove tags without a nonce: tagging cannot conflict with an editor.
+    """Add and remove tags of a node. This needs no nonce, because a change of tags cannot conflict with an edit.
 
     Raises NodeGone, Published, FieldRefused (too many), TooBusy.
     """
@@ -275,7 +278,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise NodeGone(node_id)
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        # It is found by its place too, the shard key: after a concurrent rename, move or tagging we look again.
+        # The filter contains the place, which is the shard key. After a concurrent rename, move or tagging, the loop retries.
         seen = Expected.of(stored)
         present = stored["metadata"]["tags"]
         unchanged = {"_id": seen.id, "metadata.parent_id": seen.parent_id, "metadata.slug": seen.slug}
@@ -287,12 +290,12 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
         if is_derived:
-            # Search finds them among the pairs of all that the node says.
+            # Search finds such tags only in the derived pairs of the whole node.
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
         if nodes.update_one(unchanged, {"$set": changes}).matched_count:
-            # Photos stand in lists with all that they have.
+            # Lists show all fields of photos.
             is_file = content.get(stored["metadata"]["type"]).is_file
             invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
             return

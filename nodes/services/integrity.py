@@ -29,7 +29,7 @@ from nodes.selectors.listing import MODELS
 from nodes.services import trash
 from nodes.types import Actor
 
-# What is younger may belong to a save that is under way.
+# Younger documents may belong to a save that is still running.
 AGE = timedelta(days=1)
 BATCH = 500
 ORPHAN = "orphan"
@@ -46,7 +46,7 @@ LOST = "lost"
 
 @dataclass(frozen=True)
 class Defect:
-    """Something off: what kind, where, and whether it was mended."""
+    """A defect: its kind, a description, and whether it was repaired."""
 
     kind: str
     about: str
@@ -58,7 +58,7 @@ FILE_LOOKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
-    """Yield all that is off; mend it if `fix`. `files`: read the bytes of photos and their copies too."""
+    """Yield all defects, and repair them if `fix`. If `files`, read the bytes of photos and their copies, too."""
     before = now() - AGE
     looks = [
         *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
@@ -75,7 +75,7 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
 
 
 def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
-    """Yield what a look finds; that a malformed document ended it is a finding too, and the other looks go on."""
+    """Yield the defects that a check finds. If a malformed document ends it, that is a defect, too, and other checks run."""
     try:
         yield from look
     except MALFORMED as error:
@@ -84,14 +84,14 @@ def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
 
 
 def _damaged(collection: str) -> Iterator[Defect]:
-    """Yield nodes that nobody can read, or that lack something; they are left as they are, to be restored from a backup."""
+    """Yield nodes that cannot be read or lack parts. They stay unchanged and have to be restored from a backup."""
     for document in database()[collection].find(node_filter(collection), damage.FIELDS):
         for fault in damage.faults(MODELS.get(collection, Node), document):
             yield Defect(DAMAGED, f"{document['_id']} of {collection} {fault}", False)
 
 
 def _broken_histories(collection: str) -> Iterator[Defect]:
-    """Yield nodes whose history lacks the revision of what they are, or is gone altogether."""
+    """Yield nodes whose history is missing, or lacks the revision of their current version."""
     for batch in batched(database()[collection].find(node_filter(collection), {"metadata.nonce": 1}), BATCH):
         nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
@@ -116,9 +116,9 @@ def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _is_lost(found: chains.Chains) -> bool:
-    """Return whether a node that was saved more than once is nowhere though nobody deleted it: only its revisions are left.
+    """Return whether only the revisions of a node are left, though nobody deleted it.
 
-    A creation that failed leaves one revision.
+    The node must have been saved more than once, because a failed creation leaves one revision.
     """
     if found.live or len(found.others) < 2:
         return False
@@ -126,7 +126,7 @@ def _is_lost(found: chains.Chains) -> bool:
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
-    """Yield redirects from where their node stands, as a failed rename leaves, and those to nodes that were not deleted."""
+    """Yield redirects from the current place of their node, left by failed renames, and redirects to lost nodes."""
     for batch in batched(database()[REDIRECTS].find({"deleted_at": {"$exists": False}}), BATCH):
         ids = list({redirect["node_id"] for redirect in batch})
         places = _places(ids)
@@ -140,7 +140,7 @@ def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
 
 
 def _remove_redirect(redirect: Document) -> None:
-    """Delete a redirect, or let it lead to the node that had the address before."""
+    """Delete a redirect, or redirect to the node that had the URL before."""
     seen = {"_id": redirect["_id"], "node_id": redirect["node_id"]}
     if earlier := redirect.get("earlier"):
         left = {"$set": {"node_id": earlier[0], "earlier": earlier[1:]}}
@@ -151,7 +151,7 @@ def _remove_redirect(redirect: Document) -> None:
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
     found: dict[ObjectId, tuple[ObjectId | None, str]] = {}
-    # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
+    # Nodes are read before and after the trash, to find those that move to or from it meanwhile.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         missing = [node_id for node_id in ids if node_id not in found]
         if not missing:
@@ -164,7 +164,7 @@ def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
 
 
 def _lost(collection: str, fix: bool) -> Iterator[Defect]:
-    """Yield nodes whose section is neither there nor in the trash."""
+    """Yield nodes whose section neither exists nor is in the trash."""
     parents = database()[collection].aggregate(
         [{"$match": {"metadata.type": {"$ne": CONTENT}}}, {"$group": {"_id": "$metadata.parent_id"}}]
     )
@@ -191,7 +191,7 @@ def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Def
 
 
 def _cycles() -> Iterator[Defect]:
-    """Yield sections that stand in themselves. Moves cannot make one; only a write past the services can."""
+    """Yield sections that contain themselves. Only a write that bypasses the services can make such a cycle."""
     sections = tree.load()
     for section in sections.sections.values():
         seen = {section.id}
@@ -204,7 +204,7 @@ def _cycles() -> Iterator[Defect]:
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
-    """Yield nodes at the top level whose address has become one of the site's own, as by an upgrade that added a route."""
+    """Yield nodes at the top level whose URL the site itself uses, for example after an upgrade added a route."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]

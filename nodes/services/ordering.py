@@ -1,7 +1,7 @@
-"""The order by hand of what stands in a section. Each node has a `position`, a text between those of its neighbours.
+"""The order by hand of the nodes in a section. Each node has a `position`, a text between those of its neighbours.
 
-Putting one elsewhere is one update of that node alone, under the place and position that it was read with, without its nonce:
-it never meets who edits a text, and of two editors who arrange at once neither undoes what the other did to other nodes.
+Moving a node is one update of only this node. It filters by the place and position that were read, and doesn't change the
+nonce. So it never conflicts with edits, and two editors who arrange at once don't undo each other's moves.
 """
 
 import secrets
@@ -19,18 +19,18 @@ from nodes.models import tree
 from nodes.selectors.by_hand import Spot, find_ordered, find_spot
 from nodes.services.site import invalidate
 
-# Hexadecimal digits. Positions at either end differ by a step at least, those between others get more digits as they need.
+# Hexadecimal digits of a position. Positions at either end differ by at least STEP. Others get more digits when needed.
 DIGITS = 12
 START = 1 << 47
 STEP = 1 << 20
-# Two editors who fill one gap at once draw different numbers out of so many.
+# Two editors who fill one gap at once get different random numbers out of at least this many.
 ROOM = 1 << 16
-# How often a node is put somewhere again while others rename or move it.
+# Maximum attempts to move a node while others rename or move it.
 ATTEMPTS = 20
 
 
 def between(low: str, high: str) -> str:
-    """Return a position after `low` and before `high`, "" standing for either end; a different one each time."""
+    """Return a random position after `low` and before `high`. "" means the start or the end. Each call's result differs."""
     if not (low and high):
         first, last = (int(one[:DIGITS] or "0", 16) for one in (low, high))
         by_chance = secrets.randbelow(STEP)
@@ -43,12 +43,12 @@ def between(low: str, high: str) -> str:
         first = first << 4
         last = last << 4
     number = first + (last - first) // 4 + secrets.randbelow((last - first) // 2)
-    # Of one number there is one text: "80" and "800" would leave no room between them.
+    # Trailing zeros are removed, because there is no position between "80" and "800".
     return f"{number:0{digits}x}".rstrip("0").ljust(DIGITS, "0")
 
 
 def at_end(section_id: ObjectId | None) -> str | None:
-    """Return the position of what comes into a section: after all others; None where editors do not arrange it."""
+    """Return the position after all nodes of a section, or None if editors don't arrange the section by hand."""
     if section_id is None or not tree.current().is_by_hand(section_id):
         return None
     last = find_ordered(section_id, {}, {}, 1, backwards=True)
@@ -56,26 +56,26 @@ def at_end(section_id: ObjectId | None) -> str | None:
 
 
 def with_position(document: Mapping[str, Any], section_id: ObjectId | None) -> Document:
-    """Return a document as it comes into a section: after all others, without a position where editors do not arrange it."""
+    """Return `document` with the position at the end of a section, or without one if the section isn't arranged by hand."""
     position = at_end(section_id)
     rest = {name: value for name, value in document.items() if name != "position"}
     return rest | {"position": position} if position else rest
 
 
 def update_with_position(update: Mapping[str, Any], section_id: ObjectId | None) -> dict[str, Any]:
-    """Return the update of a node that moves into a section, with what `entered` says of it."""
+    """Return `update`, which moves a node into a section, with the position that `with_position` would set."""
     position = at_end(section_id)
     operator, value = ("$set", position) if position else ("$unset", "")
     return {**update, operator: {**update.get(operator, {}), "position": value}}
 
 
 def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
-    """Bring some nodes of a section from the order that an editor saw, `seen`, into the one `wanted`; return how many of them
-    do not stand there any more.
+    """Rearrange nodes of a section from the order `seen`, which the editor saw, to `wanted`.
 
-    Only what the editor moved is written: each goes behind what it shall follow, wherever that is by now. Raises TooBusy.
+    Returns how many of these nodes are no longer in the section. Only nodes that the editor moved are written. Each goes after
+    the node that it should follow, wherever that node is now. Raises TooBusy.
     """
-    with _touching():
+    with _invalidating():
         return _arrange(section_id, seen, wanted)
 
 
@@ -98,23 +98,23 @@ def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Ob
 
 
 def move_to_start(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Put a node before all others in its section; False if it does not stand there any more. Raises TooBusy."""
-    with _touching():
+    """Move a node before all others in its section. Returns False if it is no longer there. Raises TooBusy."""
+    with _invalidating():
         assign_positions(section_id)
         return _put(section_id, node_id)
 
 
 def move_to_end(section_id: ObjectId, node_id: ObjectId) -> bool:
-    """Put a node after all others in its section; False if it does not stand there any more. Raises TooBusy."""
-    with _touching():
+    """Move a node after all others in its section. Returns False if it is no longer there. Raises TooBusy."""
+    with _invalidating():
         assign_positions(section_id)
         last = find_ordered(section_id, {"_id": {"$ne": node_id}}, {}, 1, backwards=True)
         return _put(section_id, node_id, behind=last[0]["_id"] if last else None)
 
 
 @contextmanager
-def _touching() -> Iterator[None]:
-    """Tell readers' caches of what was put elsewhere, also where only some of it was."""
+def _invalidating() -> Iterator[None]:
+    """Invalidate readers' caches after the block, even if it failed after moving some nodes."""
     try:
         yield
     finally:
@@ -122,9 +122,10 @@ def _touching() -> Iterator[None]:
 
 
 def assign_positions(section_id: ObjectId) -> None:
-    """Give a position to what has none, as the section listed in another way before: in its order, before all that have one.
+    """Give positions, before all existing ones, to the nodes of a section that have none.
 
-    From the last to the first, so that of two who do it at once either goes on from what the other did.
+    Nodes have no position if the section listed in another way before. Positions are assigned from the last node to the
+    first, so that two concurrent calls continue each other's work.
     """
     without = find_ordered(section_id, {"position": None}, {"metadata.slug": 1}, 0)
     if not without:
@@ -139,7 +140,7 @@ def assign_positions(section_id: ObjectId) -> None:
 def _put(
     section_id: ObjectId, node_id: ObjectId, *, behind: ObjectId | None = None, ahead_of: ObjectId | None = None
 ) -> bool:
-    """Put a node behind another, ahead of one, or first of all; False if either does not stand in the section any more."""
+    """Move a node after `behind`, before `ahead_of`, or to the start. Returns False if either node has left the section."""
     others = {"_id": {"$ne": node_id}}
     for _attempt in range(ATTEMPTS):
         seen = find_spot(section_id, node_id)
@@ -161,7 +162,7 @@ def _put(
 
 
 def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:
-    """Give a node a position if it stands where it was seen; return whether it did."""
+    """Set the position of a node if its place and position are still those of `seen`. Returns whether it was set."""
     unchanged = {"_id": node_id, "metadata.parent_id": section_id, "metadata.slug": seen.slug}
     unchanged["position"] = seen.position or None
     return bool(database()[NODES].update_one(unchanged, {"$set": {"position": position}}).matched_count)

@@ -1,6 +1,6 @@
-"""Moving sections: one transaction on the counter of moves and the section, so that two moves cannot make a cycle.
+"""Moving sections, and turning pages into sections.
 
-It also turns a page into a section.
+A move is a transaction on the counter of moves and the section, so that two moves cannot make a cycle.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,11 @@ def move_section(
     submitted: Submitted | None = None,
     act: Act | None = None,
 ) -> ObjectId | None:
-    """Write `changes`, which name a new parent_id, over the section `stored`; return the new nonce, or None if it changed.
+    """Write `changes`, which contain a new parent_id, to the section `stored`.
 
-    The counter is read before the ancestors are checked, and raised together with the move: of two moves that saw the same
-    tree one fails here and is checked again. Raises InvalidPlace, SlugTaken, InvalidSlug.
+    Returns the new nonce, or None if the section or the tree changed meanwhile. The counter is read before the ancestors are
+    checked, and incremented together with the move. If two moves read the same tree, one fails here and is checked again.
+    Raises InvalidPlace, SlugTaken, InvalidSlug.
     """
     if not stored_site.read().versions:
         invalidate()
@@ -56,7 +57,7 @@ def move_section(
 
 
 def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> ObjectId:
-    """Make a folder of a page that still has the nonce `seen_nonce`, and return its new nonce. It keeps its text and place.
+    """Turn a page that still has the nonce `seen_nonce` into a folder, and return its new nonce. Text and place stay.
 
     Raises NodeGone, EditConflict, InvalidPlace.
     """
@@ -72,15 +73,15 @@ def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> Object
 
 
 def count_move(seen_tree: int, session: ClientSession) -> bool:
-    """Raise the counter of moves if it is still `seen_tree`; return whether it was."""
+    """Increment the counter of moves if it is still `seen_tree`, and return whether it was."""
     done = database()[SITE].update_one({"_id": SITE_ID, "tree": seen_tree}, {"$inc": {"tree": 1}}, session=session)
     return bool(done.matched_count)
 
 
 def check_ancestors(section_id: ObjectId, parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if the section would stand in itself, or in something that is not there.
+    """Raise InvalidPlace if the section would be inside itself, or if its new parent doesn't exist.
 
-    Reads the sections from the database, not the tree kept in process.
+    The sections are read from the database, not from the tree cached in process.
     """
     chain = tree.load().ancestors(parent_id)
     if chain is None:
