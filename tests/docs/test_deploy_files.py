@@ -57,7 +57,8 @@ def test_the_queue_is_worked_by_one_command_line_everywhere():
     words = started_by("marginalia-work.service")[1:]
     assert words == COMPOSE["work"]["command"] == ["manage.py", "work"]
     assert (
-        '[sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]' in (ROOT / "cms/serving/set_up.py").read_text()
+        '[sys.executable, str(settings.BASE_DIR / "manage.py"), "work"]'
+        in (ROOT / "cms/serving/startup.py").read_text()
     )
 
 
