@@ -114,7 +114,7 @@ def test_nothing_typed_into_an_attribute_is_markup(name, ids, payloads):
 def test_what_is_written_as_html_does_what_the_directive_does(name, ids):
     """An element that an editor writes is read by the same rules: there is nothing to forge."""
     said = attributes(name, ids)
-    spelled = directives.parse_line(directives.to_markdown(name, said).partition("\n")[0]).spelled
+    spelled = directives.parse_line(directives.to_markdown(name, said).partition("\n")[0]).source
     quoted = spelled.replace("&", "&amp;").replace('"', "&quot;")
     by_hand = (
         f'<h2>One</h2>\n<div data-insert="{quoted}" data-line="9" onclick="x" class="language-x"></div>\n<h2>Two</h2>'
