@@ -1,19 +1,19 @@
-"""Characters that must not reach a page, and entities, decoded without surprises."""
+"""Removal of unwanted characters, and safe decoding of character references."""
 
 import html
 import re
 import unicodedata
 from typing import Final
 
-# For character classes: scripts that put no spaces between words, where each character is about a word, and where it
-# is a letter.
+# For character classes: scripts without spaces between words. In the first, each character is about a word; in the second,
+# a letter.
 IDEOGRAPHS: Final = (
     "\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d"
     "\U00020000-\U0003ffff"
 )
 UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
-# Characters without width inside words: soft hyphens, joiners, marks of direction, selectors of variants.
+# Zero-width characters inside words: soft hyphens, joiners, direction marks, variation selectors.
 _ZERO_WIDTH = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
@@ -24,8 +24,8 @@ _APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
 # isolates, which can turn round what follows them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and
 # U+061C act on one place only and stay.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-# All but white space, controls, the code points that Unicode has programs ignore (Default_Ignorable_Code_Point), annotation
-# marks, and two letters without a picture: the empty Braille cell and the empty note head.
+# All characters except white space, controls, code points that programs should ignore (Default_Ignorable_Code_Point),
+# annotation marks, and two letters without a visible glyph: the empty Braille cell and the empty note head.
 _VISIBLE = re.compile(
     "[^\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d159"
@@ -37,12 +37,12 @@ _LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
 
 
 def is_blank(text: str) -> bool:
-    """Return whether `text` shows nothing: it has no character, or only spaces, controls and characters without a picture."""
+    """Return whether `text` shows nothing: it is empty, or has only spaces, controls and invisible characters."""
     return not _VISIBLE.search(text)
 
 
 def scrub(text: str) -> str:
-    """Return `text` without characters that no page should carry: controls and bidirectional overrides.
+    """Return `text` without characters that no page should contain: controls and bidirectional overrides.
 
     A lone surrogate becomes U+FFFD (it cannot be encoded), a form feed a space; tabs and line ends stay. Idempotent.
     """
@@ -52,12 +52,12 @@ def scrub(text: str) -> str:
 
 
 def normalize_for_search(text: str) -> str:
-    """Return `text` as words in it are compared: one kind of apostrophe, and no characters without width."""
+    """Return `text` normalized for comparing words: one kind of apostrophe, no zero-width characters."""
     return _APOSTROPHES.sub("\u2019", _ZERO_WIDTH.sub("", text))
 
 
 def unescape(text: str) -> str:
-    """Return `text` with character references decoded, as html.unescape does, but for any input: never raises."""
+    """Return `text` with character references decoded, as html.unescape does, but without ever raising."""
     if "&" not in text:
         return text
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
@@ -83,7 +83,7 @@ def truncate(text: str, length: int) -> str:
 
 
 def _continues(text: str, index: int) -> bool:
-    """Tell whether the character at `index` belongs to the one before it."""
+    """Return whether the character at `index` belongs to the one before it."""
     character = text[index]
     before = text[index - 1]
     return (
@@ -97,7 +97,7 @@ def _continues(text: str, index: int) -> bool:
 
 
 def _follows_odd_indicators(text: str, index: int) -> bool:
-    """Tell whether an odd number of regional indicators stands right before `index`: the one there ends a flag."""
+    """Return whether an odd number of regional indicators precedes `index`, so that the one at `index` ends a flag."""
     start = index
     while start > 0 and "\U0001f1e6" <= text[start - 1] <= "\U0001f1ff":
         start -= 1

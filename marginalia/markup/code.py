@@ -1,7 +1,7 @@
-"""Code in a text, coloured by Pygments when the text is shown: classes, whose colours stand in the theme.
+"""Syntax highlighting of code by Pygments when a text is shown. It adds CSS classes; the theme has their colours.
 
-Lexers are slow on hostile texts, some in the square of a line or of a run of blanks. Only those are used that took less than
-0.1 s for the worst of some 100 texts at the bounds below; all else is shown plain.
+Lexers are slow on hostile texts, some quadratic in the length of a line or of a run of blanks. Only lexers are used that
+took less than 0.1 s for the worst of some 100 texts within the limits below. Other code is shown plain.
 """
 
 import re
@@ -16,7 +16,7 @@ from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, St
 
 MAX_LENGTH: Final = 3_000  # characters of a block
 _SLOW_TO_LEX: Final = re.compile(r"\s{50}|[^\n]{301}")
-# By what is written after ```, the lexer of Pygments. Java's is too slow: 0.5 s.
+# The word after ``` → the lexer of Pygments. Java's lexer is too slow: 0.5 s.
 LANGUAGES: Final = {
     **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
     **{name: name for name in ("sql", "toml", "xml", "yaml")},
@@ -29,7 +29,7 @@ LANGUAGES: Final = {
     "svg": "xml",
     "yml": "yaml",
 }
-# Pygments' own short names; of all else nothing is said.
+# CSS classes, which are Pygments' short names. Other tokens get no class.
 _CLASSES: Final[dict[_TokenType, str]] = {
     Comment: "c",
     Keyword: "k",
@@ -48,7 +48,7 @@ _CLASSES: Final[dict[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str | None:
-    """Return code as HTML with its parts in classes; None where it is shown plain."""
+    """Return `code` as HTML with classes for highlighting; None if it must be shown plain."""
     name = LANGUAGES.get(language.lower())
     if not name or len(code) > MAX_LENGTH or _SLOW_TO_LEX.search(code):
         return None
@@ -58,11 +58,11 @@ def highlight_code(code: str, language: str) -> str | None:
 def _spans(code: str, name: str) -> Iterator[str]:
     run, kind = "", ""
     for token, text in _lexer(name).get_tokens(code):
-        found = _css_class(token)
-        if found != kind:
+        css_class = _css_class(token)
+        if css_class != kind:
             yield _span(run, kind)
             run = ""
-            kind = found
+            kind = css_class
         run += text
     yield _span(run, kind)
 
@@ -74,7 +74,7 @@ def _span(text: str, kind: str) -> str:
 
 @lru_cache
 def _css_class(token: _TokenType) -> str:
-    return next((_CLASSES[one] for one in reversed(token.split()) if one in _CLASSES), "")
+    return next((_CLASSES[ancestor] for ancestor in reversed(token.split()) if ancestor in _CLASSES), "")
 
 
 @lru_cache

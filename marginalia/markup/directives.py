@@ -1,6 +1,6 @@
-"""Directives: lines of Markdown that put something into a text, such as `::gallery{section=node:…}` or `:::note` … `:::`.
+"""Directives: lines of Markdown that insert something into a text, such as `::gallery{section=node:…}` or `:::note` … `:::`.
 
-A leaf has two colons. A container has three or more, and what stands up to its end, a line of colons alone, is in it.
+A leaf has two colons. A container has three or more, and contains the text up to its end, a line of only colons.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 MAX_LENGTH: Final = 2_000  # characters of a directive
 
-# As a block of Markdown, by its first character that is not white space to the end of its line.
+# A line of a Markdown block, from its first non-space character to the end of the line.
 _LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
 _DIRECTIVE: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(
@@ -22,14 +22,14 @@ _INDENT: Final = re.compile(r" {0,3}(?=:)")
 
 
 class Line(NamedTuple):
-    """A line that is a directive: `spelled` is its name with its attributes, "" where it ends a container."""
+    """A directive line: `source` is the name with attributes; "" for the end of a container."""
 
     source: str
     is_container: bool
 
 
 def parse_line(text: str) -> Line | None:
-    """Return the directive that a line, without its indentation, is; None for any other line."""
+    """Parse a line without its indentation as a directive; return None for any other line."""
     if not text.startswith("::") or len(text) > MAX_LENGTH or not (found := _LINE.fullmatch(text)):
         return None
     colons = found[1]
@@ -45,33 +45,33 @@ def parse_line(text: str) -> Line | None:
 def parse(spelled: str) -> tuple[str, dict[str, str]]:
     """Return name and attributes of a directive such as `gallery{section=node:… count=6}`.
 
-    Values with spaces stand in quotation marks, single or double, in which a backslash takes the next character as it is.
-    Raises ValueError, with what cannot be read, for one that is spelled otherwise or says an attribute twice.
+    Values with spaces are in single or double quotation marks, in which a backslash escapes the next character.
+    Raises ValueError, with the unreadable part, for other syntax or a repeated attribute.
     """
     found = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
     if not found:
         raise ValueError(spelled[:100])
     rest = (found[2] or "").rstrip()
     attributes: dict[str, str] = {}
-    at = 0
-    while at < len(rest):
-        pair = _ATTRIBUTE.match(rest, at)
+    position = 0
+    while position < len(rest):
+        pair = _ATTRIBUTE.match(rest, position)
         if not pair or pair[1] in attributes:
-            raise ValueError(rest[at : at + 100].strip())
+            raise ValueError(rest[position : position + 100].strip())
         value = pair[2]
         attributes[pair[1]] = _ESCAPED.sub(r"\1", value[1:-1]) if value[0] in "\"'" else value
-        at = pair.end()
+        position = pair.end()
     return found[1], attributes
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
-    """Return a directive as Markdown, a container where there is `content`, which `parse` reads as it was."""
+    """Return a directive as Markdown that `parse` can read; a container if there is `content`."""
     spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 
 
 def format_directive(name: str, attributes: Mapping[str, object]) -> str:
-    """Return name and attributes as `parse` reads them."""
+    """Return name and attributes in the syntax that `parse` reads."""
     pairs = " ".join(f"{key}={_quote_value(str(value))}" for key, value in attributes.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
@@ -85,8 +85,10 @@ def _quote_value(value: str) -> str:
 
 
 class Fences(NamedTuple):
-    """What merging must not take apart, from where to where (in characters): the outermost closed containers of a text, and
-    the code blocks that show one. And whether all containers are closed."""
+    """Spans of characters that merging must not split, and whether all containers are closed.
+
+    They are the outermost closed containers of a text, and code blocks that show a container.
+    """
 
     spans: tuple[tuple[int, int], ...]
     is_balanced: bool
@@ -95,40 +97,44 @@ class Fences(NamedTuple):
 def find_fences(text: str) -> Fences:
     """Return the containers of Markdown `text`.
 
-    Goes by lines alone, as merging does: what stands in lists and quotations is no container here.
+    Only lines count, as in merging, so containers inside lists and quotations are ignored.
     """
     if ":::" not in text:
         return Fences((), is_balanced=True)
-    opened: list[int] = []
+    open_starts: list[int] = []
     spans: list[tuple[int, int]] = []
     code = ""
     code_from = 0
-    shows_one = False
-    at = 0
-    stray = False
-    for each in text.split("\n"):
-        begin = at
-        at = at + len(each) + 1
-        marker = _CODE.match(each)
+    shows_container = False
+    position = 0
+    has_stray_end = False
+    for text_line in text.split("\n"):
+        line_start = position
+        position = position + len(text_line) + 1
+        marker = _CODE.match(text_line)
         if marker and not code:
             code = marker[1] if "`" not in marker[2] or marker[1][0] == "~" else ""
-            code_from = begin
-            shows_one = False
+            code_from = line_start
+            shows_container = False
         elif marker and marker[1].startswith(code) and not marker[2].strip():
             code = ""
-            if shows_one:
-                spans.append((code_from, begin + len(each)))
-        elif (indent := _INDENT.match(each)) and (found := parse_line(each[indent.end() :])) and found.is_container:
+            if shows_container:
+                spans.append((code_from, line_start + len(text_line)))
+        elif (
+            (indent := _INDENT.match(text_line))
+            and (found := parse_line(text_line[indent.end() :]))
+            and found.is_container
+        ):
             if code:
-                shows_one = True
+                shows_container = True
             elif found.source:
-                opened.append(begin)
-            elif opened:
-                start = opened.pop()
-                # What lies in this one is no outermost one.
+                open_starts.append(line_start)
+            elif open_starts:
+                start = open_starts.pop()
+                # Containers inside this one aren't outermost.
                 while spans and spans[-1][0] > start:
                     spans.pop()
-                spans.append((start, begin + len(each)))
+                spans.append((start, line_start + len(text_line)))
             else:
-                stray = True
-    return Fences(tuple(spans), is_balanced=not opened and not stray)
+                has_stray_end = True
+    return Fences(tuple(spans), is_balanced=not open_starts and not has_stray_end)

@@ -1,1 +1,1 @@
-"""Two texts compared: their differences word by word, and three-way merges by paragraph."""
+"""Comparison of texts: differences by word, and three-way merges by paragraph."""

@@ -1,4 +1,4 @@
-"""Two versions side by side: paragraphs, or items of lists, that belong together stand in one row."""
+"""Alignment of two versions: rows of corresponding paragraphs, or items of lists."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -9,15 +9,15 @@ from marginalia.markup.comparing import diff
 from marginalia.markup.comparing.diff import Change
 from marginalia.markup.comparing.sequences import Budget, Region, regions
 
-# "left" and "came": a paragraph that stands at another place now.
+# "left" and "came" are the old and new place of a moved paragraph.
 Kind = Literal["same", "changed", "removed", "added", "left", "came"]
 
-# Paragraphs of one text that get rows of their own; what comes after them is one.
+# Paragraphs of a text with rows of their own. The rest of the text is one row.
 MAX_PARAGRAPHS: Final = 6_000
 
 
 class Pair(NamedTuple):
-    """The indexes of an old part and of the new one that it became; None where there is no such part."""
+    """The indexes of an old part and the corresponding new one; None if there is no such part."""
 
     old: int | None
     new: int | None
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """What stands side by side: the pieces of the old version, and of the new one; none on a side that has nothing there."""
+    """A row: the pieces of the old version and of the new version; empty for a side without a part."""
 
     kind: Kind
     pair: Pair
@@ -35,30 +35,30 @@ class Row:
 
 
 def align_texts(old: str, new: str, budget: Budget | None = None) -> list[Row]:
-    """Return the paragraphs of two texts as rows, those that changed with their words marked.
+    """Return the paragraphs of two texts as rows, with the changed words marked.
 
-    White space between paragraphs is not compared. What the `budget` of comparisons does not reach counts as changed.
+    White space between paragraphs isn't compared. Text that the `budget` doesn't reach counts as changed.
     """
     olds, news = (diff.split_paragraphs(text, MAX_PARAGRAPHS) for text in (old, new))
     return align_items(olds, news, budget)
 
 
 def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
-    """Return two lists of texts as rows, as `rows` does."""
+    """Return two lists of texts as rows, as `align_texts` does."""
     budget = budget or Budget()
-    found = []
+    matched = []
     for pair in align(olds, news, budget, diff.match_paragraphs):
         before = "" if pair.old is None else olds[pair.old]
         after = "" if pair.new is None else news[pair.new]
         by_words = before != after and pair.old is not None and pair.new is not None
-        found.append(
+        matched.append(
             make_row(pair, diff.diff_words(before, after, budget) if by_words else whole_change(before, after))
         )
-    return found
+    return matched
 
 
 def whole_change(before: str, after: str) -> list[Change]:
-    """Return the pieces of something short that is another now as a whole, or is on one side alone."""
+    """Return the pieces of a text that is marked as a whole, because it is short or on only one side."""
     if before == after:
         return [Change("equal", after)]
     pieces = (Change("delete", before), Change("insert", after))
@@ -66,7 +66,7 @@ def whole_change(before: str, after: str) -> list[Change]:
 
 
 def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
-    """Return the row of a pair by the pieces of both its sides."""
+    """Return the row of a pair from the pieces of both sides."""
     kind: Kind
     if pair.new is None:
         kind = "left" if pair.is_moved else "removed"
@@ -82,20 +82,20 @@ def align(
     olds: Sequence[Hashable],
     news: Sequence[Hashable],
     budget: Budget,
-    became: Callable[[Sequence[str], Sequence[str], Budget], list[tuple[int, int]]] | None = None,
+    match: Callable[[Sequence[str], Sequence[str], Budget], list[tuple[int, int]]] | None = None,
 ) -> Iterator[Pair]:
-    """Yield all parts of both sequences in the order of rows: what is equal together, between it what `became` pairs.
+    """Yield the pairs of two sequences in the order of rows: equal parts, and between them those that `match` pairs.
 
-    A part that is equal to one elsewhere has moved, and is paired with nothing. `became` gets the others that stand between
-    equal ones and returns which became which, as indexes in order; without it none does.
+    A part that equals one elsewhere has moved and is not paired. `match` gets the other parts between equal ones and
+    returns pairs of corresponding indexes, in order. Without `match` they aren't paired.
     """
-    found = list(regions(olds, news, budget))
-    unequal = [region for region, equal in found if not equal]
+    matched = list(regions(olds, news, budget))
+    unequal = [region for region, equal in matched if not equal]
     gone = Counter(olds[i] for region in unequal for i in range(region.old_start, region.old_end))
     come = Counter(news[i] for region in unequal for i in range(region.new_start, region.new_end))
     moved_from = gone & come
     moved_to = gone & come
-    for region, equal in found:
+    for region, equal in matched:
         if equal:
             yield from (
                 Pair(region.old_start + step, region.new_start + step)
@@ -104,14 +104,14 @@ def align(
             continue
         left = {i for i in range(region.old_start, region.old_end) if _take_moved(moved_from, olds[i])}
         came = {i for i in range(region.new_start, region.new_end) if _take_moved(moved_to, news[i])}
-        here = [i for i in range(region.old_start, region.old_end) if i not in left]
-        there = [i for i in range(region.new_start, region.new_end) if i not in came]
-        pairs = became([str(olds[i]) for i in here], [str(news[i]) for i in there], budget) if became else []
-        yield from _pairs_in_region(region, [(here[i], there[j]) for i, j in pairs], left, came)
+        unmoved_old = [i for i in range(region.old_start, region.old_end) if i not in left]
+        unmoved_new = [i for i in range(region.new_start, region.new_end) if i not in came]
+        pairs = match([str(olds[i]) for i in unmoved_old], [str(news[i]) for i in unmoved_new], budget) if match else []
+        yield from _pairs_in_region(region, [(unmoved_old[i], unmoved_new[j]) for i, j in pairs], left, came)
 
 
 def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
-    """Count one of the places of `part` as moved, if there is one left."""
+    """Count one place of `part` as moved if any is left; return whether it was."""
     if not moved[part]:
         return False
     moved[part] -= 1
@@ -121,7 +121,7 @@ def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
 def _pairs_in_region(
     region: Region, pairs: Sequence[tuple[int, int]], left: set[int], came: set[int]
 ) -> Iterator[Pair]:
-    """Yield a region's parts: before each pair what was removed, then what was added."""
+    """Yield the pairs of a region, preceded by the removed and then the added parts."""
     at_old = region.old_start
     at_new = region.new_start
     end_old = region.old_end

@@ -1,4 +1,4 @@
-"""What changed between two texts, word by word."""
+"""Differences between two texts, word by word."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ _THAI_MARKS: Final = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-
 _PUNCTUATION: Final = (
     "!-/:-@\\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 )
-# Words, white space, single signs. Chinese and Japanese by character, Thai and Lao by letter with its marks.
+# Words, white space, single punctuation marks. Chinese and Japanese by character, Thai and Lao by letter with its marks.
 _WORD: Final = re.compile(
     rf"\s+|[{IDEOGRAPHS}]|[\u0e00-\u0eff][{_THAI_MARKS}]*|[{_PUNCTUATION}]"
     rf"|[^\s{IDEOGRAPHS}{_PUNCTUATION}\u0e00-\u0eff]+"
@@ -25,24 +25,23 @@ _STEPS_PER_PAIR: Final = 10
 
 @dataclass(frozen=True)
 class Change:
-    """A piece of text that is in both versions, only in the new one, or only in the old one."""
+    """A piece of text in both versions, only the new one, or only the old one."""
 
     kind: Literal["equal", "insert", "delete"]
     text: str
 
 
-def split_paragraphs(text: str, most: int) -> list[str]:
-    """Return the paragraphs of a text, without the white space between them; those after the first `most` as one."""
-    return [part for part in _PARAGRAPH_END.split(text, most)[::2] if part.strip()]
+def split_paragraphs(text: str, limit: int) -> list[str]:
+    """Return the paragraphs of a text, without the white space between them; the text after the first `limit` is one."""
+    return [part for part in _PARAGRAPH_END.split(text, limit)[::2] if part.strip()]
 
 
 def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]:
     """Return the pieces of `old` and `new` in order, a deletion before the insertion that replaced it.
 
     Without the insertions they join to `old`, without the deletions to `new`, character for character. Paragraphs are
-    compared first, then the words of those that changed; what stands between two changes and is smaller than both is
-    taken as changed too, for it says nothing to a reader. What the `budget` of comparisons does not reach counts as
-    changed.
+    compared first, then the words of changed ones. Text between two changes that is shorter than both counts as changed,
+    too, because it doesn't help readers. Text that the `budget` doesn't reach counts as changed.
     """
     budget = budget or Budget()
     old_parts = _PARAGRAPH_END.split(old)
@@ -56,34 +55,34 @@ def diff_words(old: str, new: str, budget: Budget | None = None) -> list[Change]
 
 
 def match_paragraphs(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[tuple[int, int]]:
-    """Return which of the paragraphs `olds` became which of `news`, as indexes in order.
+    """Return pairs of indexes of corresponding paragraphs in `olds` and `news`, in order.
 
-    They are matched by the words they share (Dice's coefficient of the bags of words), if there are few enough and the
-    `budget` suffices; else one to one, where there are as many on both sides (and not too many for that).
+    They are matched by shared words (Dice's coefficient of the bags of words) if there are few enough and the `budget`
+    suffices. Otherwise they are paired one to one if both sides have the same number, and not too many.
     """
     budget = budget or Budget()
-    straight = pair_in_order(len(olds), len(news))
+    in_order = pair_in_order(len(olds), len(news))
     if not are_comparable(len(olds), len(news)):
-        return straight if len(straight) < 2 or budget.spend(_STEPS_PER_PAIR * len(straight)) else []
+        return in_order if len(in_order) < 2 or budget.spend(_STEPS_PER_PAIR * len(in_order)) else []
     old_bags, new_bags = (
         [Counter(word for word in _WORD.findall(text) if word[0].isalnum()) for text in texts] for texts in (olds, news)
     )
     old_totals, new_totals = ([bag.total() for bag in bags] for bags in (old_bags, new_bags))
-    # Each pair takes a step for every word of its smaller bag, and as much again as a bag of a few words.
+    # Each pair costs a step for every word of its smaller bag, plus a constant.
     words_compared = min(sum(map(len, old_bags)) * len(news), sum(map(len, new_bags)) * len(olds))
     if not budget.spend(words_compared + _STEPS_PER_PAIR * len(olds) * len(news)):
-        return straight
+        return in_order
 
-    def likeness(i: int, j: int) -> float:
+    def similarity(i: int, j: int) -> float:
         count = old_totals[i] + new_totals[j]
         return 2 * _count_shared(old_bags[i], new_bags[j]) / count if count else float(olds[i] == news[j])
 
-    return best_pairs(len(olds), len(news), likeness)
+    return best_pairs(len(olds), len(news), similarity)
 
 
-def _count_shared(one: Counter[str], other: Counter[str]) -> int:
-    """Return how many words two bags have in common."""
-    small, large = (one, other) if len(one) <= len(other) else (other, one)
+def _count_shared(first: Counter[str], second: Counter[str]) -> int:
+    """Return how many words two bags share."""
+    small, large = (first, second) if len(first) <= len(second) else (second, first)
     return sum(min(count, large[word]) for word, count in small.items() if word in large)
 
 
@@ -92,28 +91,28 @@ def _diff_region(old: str, new: str, budget: Budget) -> list[Change]:
     after = _WORD.findall(new)
     changes = []
     for region, equal in regions(before, after, budget):
-        gone = "".join(before[region.old_start : region.old_end])
-        come = "".join(after[region.new_start : region.new_end])
-        changes.extend([Change("equal", gone)] if equal else [Change("delete", gone), Change("insert", come)])
+        deleted = "".join(before[region.old_start : region.old_end])
+        inserted = "".join(after[region.new_start : region.new_end])
+        changes.extend([Change("equal", deleted)] if equal else [Change("delete", deleted), Change("insert", inserted)])
     return changes
 
 
 def _tidy(changes: Sequence[Change]) -> list[Change]:
-    """Return `changes` with neighbours joined and without equal pieces that only cut up a change."""
+    """Return `changes` with neighbours joined and without equal pieces that only interrupt a change."""
     steps: list[tuple[str, str, str]] = []  # (equal text, deleted after it, inserted after it)
     for change in changes:
-        equal, gone, come = steps.pop() if steps else ("", "", "")
-        if change.kind == "equal" and (gone or come):
-            steps += [(equal, gone, come), (change.text, "", "")]
+        equal, deleted, inserted = steps.pop() if steps else ("", "", "")
+        if change.kind == "equal" and (deleted or inserted):
+            steps += [(equal, deleted, inserted), (change.text, "", "")]
         elif change.kind == "equal":
             steps.append((equal + change.text, "", ""))
         elif change.kind == "delete":
-            steps.append((equal, gone + change.text, come))
+            steps.append((equal, deleted + change.text, inserted))
         else:
-            steps.append((equal, gone, come + change.text))
+            steps.append((equal, deleted, inserted + change.text))
     tidied: list[tuple[str, str, str]] = []
-    for equal, gone, come in steps:
-        step = (equal, gone, come)
+    for equal, deleted, inserted in steps:
+        step = (equal, deleted, inserted)
         while tidied and _is_idle(tidied[-1], step):
             before, old, new = tidied.pop()
             step = (before, old + step[0] + step[1], new + step[0] + step[2])
@@ -123,9 +122,9 @@ def _tidy(changes: Sequence[Change]) -> list[Change]:
 
 
 def _is_idle(before: tuple[str, str, str], step: tuple[str, str, str]) -> bool:
-    """Tell whether the equal text between two changes is less than either: white space, or some small word.
+    """Return whether the equal text between two changes is only white space or a word shorter than either change.
 
-    Google's diff-match-patch calls taking it as changed the "semantic cleanup".
+    Google's diff-match-patch calls marking it as changed "semantic cleanup".
     """
     equal = step[0]
     if not (before[1] or before[2]) or not (step[1] or step[2]) or "\n" in equal:

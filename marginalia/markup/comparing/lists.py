@@ -1,4 +1,4 @@
-"""Three-way merge of lists by item: what one side changed is taken, what both added at one place stays side by side."""
+"""Three-way merge of lists by item. Changes of one side are accepted; items that both add at one place are all kept."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class MergedList(Generic[T]):
-    """The merged list as either side would have it: they differ only in items that both changed, each in another way."""
+    """The merged list in the versions of both sides, which differ only in items that both changed differently."""
 
     mine: tuple[T, ...]
     theirs: tuple[T, ...]
 
     @property
     def is_whole(self) -> bool:
-        """Whether no item is left to decide."""
+        """Return whether the merge has no conflicts."""
         return self.mine == self.theirs
 
 
 class _Edit(NamedTuple):
-    """The base's items `start` to `end` became `items`."""
+    """An edit that replaces the base's items from `start` to `end` by `items`."""
 
     start: int
     end: int
@@ -32,14 +32,14 @@ class _Edit(NamedTuple):
 
 
 def merge(base: Sequence[T], mine: Sequence[T], theirs: Sequence[T]) -> MergedList[T]:
-    """Return `mine` and `theirs`, both made from `base`, merged by item. Items are equal or not; their order counts."""
+    """Return `mine` and `theirs`, both made from `base`, merged by item. Items are atomic, and their order matters."""
     ours: list[T] = []
     others: list[T] = []
-    at = 0
+    position = 0
     edits = sorted([*_edits(base, mine, True), *_edits(base, theirs, False)], key=lambda edit: edit[:2])
     for start, end, cluster in _clusters(edits):
-        ours += base[at:start]
-        others += base[at:start]
+        ours += base[position:start]
+        others += base[position:start]
         left = _side(base, start, end, [edit for edit in cluster if edit.is_mine])
         right = _side(base, start, end, [edit for edit in cluster if not edit.is_mine])
         if left is not None and right is not None and start == end:
@@ -47,8 +47,8 @@ def merge(base: Sequence[T], mine: Sequence[T], theirs: Sequence[T]) -> MergedLi
             left = right = [*right, *(item for item in left if item not in known)]
         ours += right if left is None else left  # type: ignore[arg-type]
         others += left if right is None else right  # type: ignore[arg-type]
-        at = end
-    return MergedList((*ours, *base[at:]), (*others, *base[at:]))
+        position = end
+    return MergedList((*ours, *base[position:]), (*others, *base[position:]))
 
 
 def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edit]:
@@ -56,7 +56,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
         if equal:
             continue
         if end - start == last - first:
-            # As many as there were: each became the one at its place.
+            # With the same number of items, each is replaced by the one at its place.
             for number in range(end - start):
                 yield _Edit(start + number, start + number + 1, is_mine, (side[first + number],))
         else:
@@ -64,7 +64,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
 
 
 def _clusters(edits: Sequence[_Edit]) -> Iterator[tuple[int, int, list[_Edit]]]:
-    """Yield (start, end, edits) of what touches the same items of the base, or inserts at the same place."""
+    """Yield (start, end, edits) for edits that touch the same items of the base or insert at the same place."""
     cluster: list[_Edit] = []
     end = 0
     for edit in edits:
@@ -79,12 +79,12 @@ def _clusters(edits: Sequence[_Edit]) -> Iterator[tuple[int, int, list[_Edit]]]:
 
 
 def _side(base: Sequence[T], start: int, end: int, edits: Sequence[_Edit]) -> list[Hashable] | None:
-    """Return what one side made of the items `start` to `end`; None if it left them alone."""
+    """Return one side's version of the items from `start` to `end`; None if it didn't change them."""
     if not edits:
         return None
     made: list[Hashable] = []
-    at = start
+    position = start
     for edit in edits:
-        made += [*base[at : edit.start], *edit.items]
-        at = edit.end
-    return [*made, *base[at:end]]
+        made += [*base[position : edit.start], *edit.items]
+        position = edit.end
+    return [*made, *base[position:end]]

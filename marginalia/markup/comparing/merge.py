@@ -5,8 +5,8 @@ are compared with their common base; what one side changed is taken from it, wha
 differs in four points. Changes conflict only where they touch the same paragraph, not also where no unchanged
 paragraph lies between them. Paragraphs are compared without the empty lines around them, which are merged on their
 own and never conflict. And where several paragraphs in a row changed, they are matched by their words first, so that
-a conflict holds no more than it must. And a container (`marginalia.markup.directives`) with all that is in it is one
-paragraph: no merge takes it apart.
+a conflict is as small as possible. Finally, a container (`marginalia.markup.directives`) with its contents is one
+paragraph, which no merge splits.
 """
 
 import re
@@ -26,13 +26,13 @@ Side = Literal["base", "mine", "theirs", "both"]
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
 _LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
 _USUAL_GAP: Final = "\n\n"
-# Of the comparison of one side with the base. Texts of some ten thousand paragraphs that differ all over use it up.
+# For comparing one side with the base. Only texts of some ten thousand very different paragraphs use it up.
 STEPS: Final = 120_000
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Paragraphs that share a fate; each field holds those of one version, "" if it has none there.
+    """Paragraphs that are merged together. `base`, `mine` and `theirs` are their text in each version, "" if it has none.
 
     "stable": neither side changed them; "mine", "theirs": one side did; "both": both did the same; "conflict": each did
     something else. `text` is what goes into the result (None for a conflict), `gap` the empty line after it, if
@@ -49,8 +49,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Merged:
-    """The outcome of a merge: chunks in order, the white space before the first and after the last, and the steps that
-    its comparisons took."""
+    """The result of a merge: chunks in order, the white space before and after them, and the steps of the comparisons."""
 
     chunks: tuple[Chunk, ...]
     lead: str = ""
@@ -59,21 +58,21 @@ class Merged:
 
     @property
     def conflicts(self) -> int:
-        """How many chunks an editor has to settle."""
+        """Return how many conflicts an editor has to resolve."""
         return sum(chunk.kind == "conflict" for chunk in self.chunks)
 
     @property
     def text(self) -> str | None:
-        """The merged text; None when there are conflicts."""
+        """Return the merged text; None if there are conflicts."""
         return None if self.conflicts else resolve(self, ())
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
     """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become "\\n".
 
-    Symmetric: with `mine` and `theirs` exchanged, the same comes out with the sides exchanged. Every paragraph of
-    either side that is not in `base` is in a chunk of the result. Comparisons are bounded: where they do not reach, all
-    counts as changed, and what both sides changed there is one conflict.
+    The merge is symmetric: exchanging `mine` and `theirs` only exchanges the sides of the result. Every paragraph of either
+    side that isn't in `base` is in a chunk of the result. Comparisons are bounded. Text that they don't reach counts as
+    changed, and is one conflict if both sides changed it.
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
@@ -84,7 +83,7 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
 
 
 def resolve(merged: Merged, picks: Sequence[Side]) -> str:
-    """Return the merged text, the conflicts settled by `picks` in order.
+    """Return the merged text with the conflicts resolved by `picks` in order.
 
     A pick is a side, or "both" for mine and then theirs. Raises ValueError unless there are as many picks as conflicts.
     """
@@ -128,7 +127,7 @@ class _Text(NamedTuple):
 
 
 def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Return paragraphs and the gaps between them with those in one of `spans` (characters of the text) as one paragraph."""
+    """Return paragraphs and gaps, with those inside each of `spans` (character positions) joined into one paragraph."""
     joined: list[str] = []
     waiting = iter(spans)
     start, end = next(waiting)
@@ -145,7 +144,7 @@ def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[
 
 
 class _Edit(NamedTuple):
-    """The base's paragraphs `start` to `end` became a side's `first` to `last`."""
+    """An edit: a side's paragraphs `first` to `last` replace the base's `start` to `end`."""
 
     start: int
     end: int
@@ -163,7 +162,7 @@ class _Cluster(NamedTuple):
 
 
 def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator[_Edit]:
-    """Yield what `side` changed, in order, cut as small as the likeness of the paragraphs allows."""
+    """Yield the edits of `side` in order, as small as matching paragraphs allows."""
     for (start, end, first, last), equal in regions(base, side, budget):
         if equal:
             continue
@@ -181,19 +180,19 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
 
 
 def _edits_conflict(one: _Edit, other: _Edit) -> bool:
-    """Tell whether two edits, one of each side, cannot both be made in an obvious order."""
+    """Return whether two edits, one of each side, can't both be applied in an obvious order."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
         point, edit = (one.start, other) if one.start == one.end else (other.start, one)
-        # An edit that made more paragraphs of some may have inserted one at its edge.
+        # An edit that adds paragraphs may have inserted one at its edge.
         grown = edit.last - edit.first > edit.end - edit.start
         return edit.start < point < edit.end or (grown and edit.start <= point <= edit.end)
     return max(one.start, other.start) < min(one.end, other.end)
 
 
 def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Cluster]:
-    """Yield the edits in the order of the base, those that clash together."""
+    """Yield clusters of conflicting edits, in the order of the base."""
     waiting = [*((edit, True) for edit in mine), *((edit, False) for edit in theirs)]
     waiting.sort(key=lambda entry: entry[0])
     cluster: list[tuple[_Edit, bool]] = []
@@ -210,7 +209,7 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
 
 
 def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
-    """Yield those of the other side's edits, which begin no later, that end where `edit` begins or after it: a few.
+    """Yield the few edits in `others`, which all begin no later than `edit`, that end at its start or later.
 
     The edits of a side are in order and share no paragraph.
     """
@@ -230,7 +229,7 @@ def _make_cluster(entries: Sequence[tuple[_Edit, bool]]) -> _Cluster:
 
 
 def _chunks(base: _Text, mine: _Text, theirs: _Text, *, budgets: tuple[Budget, Budget]) -> Iterator[Chunk]:
-    """Yield the chunks of the merge: clusters of edits, and between them what all three have in common."""
+    """Yield the chunks of the merge: clusters of edits, and the common paragraphs between them."""
     at = at_mine = at_theirs = 0
     ends = _Cluster(len(base.paragraphs), len(base.paragraphs), [], [])
     clusters = _clusters(
@@ -260,7 +259,7 @@ _Spans = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 def _stable_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> Chunk:
-    """Return a chunk of paragraphs that are the same everywhere; only the empty lines between them may differ."""
+    """Return a chunk of paragraphs that are equal in all versions, except for empty lines between them."""
     cuts = _slice_versions(base, mine, theirs, spans)
     gaps = [_merge_gap(*each) for each in zip(*(cut.gaps for cut in cuts), strict=True)]
     before, ours, others = (_join_paragraphs(cut.paragraphs, cut.gaps) for cut in cuts)
@@ -282,7 +281,7 @@ def _changed_chunk(base: _Text, mine: _Text, theirs: _Text, spans: _Spans, clust
 
 
 def _slice_versions(base: _Text, mine: _Text, theirs: _Text, spans: _Spans) -> list[_Text]:
-    """Return the part of each version that its span names."""
+    """Return the part of each version within its span."""
     parts = zip((base, mine, theirs), spans, strict=True)
     return [_Text("", text.paragraphs[start:end], text.gaps[start:end], "") for text, (start, end) in parts]
 
@@ -295,14 +294,14 @@ def _join_paragraphs(paragraphs: Sequence[str], gaps: Sequence[str | None]) -> s
 
 
 def _merge_gap(base: str | None, mine: str | None, theirs: str | None) -> str:
-    """Return the empty lines after a paragraph; None is where it ends its version."""
+    """Return the merged empty lines after a paragraph; None means that it ends its version."""
     if mine is None or theirs is None:
         return mine or theirs or base or _USUAL_GAP
     return _merge_space(base, mine, theirs)
 
 
 def _merge_space(base: str | None, mine: str, theirs: str) -> str:
-    """Return the white space of the side that changed it; where both did, the longer."""
+    """Return the white space of the side that changed it; if both did, the longer one."""
     if mine == theirs or theirs == base:
         return mine
     return theirs if mine == base else max(mine, theirs, key=lambda space: (len(space), space))

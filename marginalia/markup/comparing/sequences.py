@@ -1,4 +1,4 @@
-"""What two sequences have in common, in bounded time: the ground that differences and merges stand on."""
+"""Common parts of two sequences in bounded time, the basis of differences and merges."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -6,15 +6,15 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Sequences of some ten thousand parts that have little in common use up their steps; what is not compared then counts
-# as changed, which is true, if not the shortest account.
+# Sequences of some ten thousand parts with little in common use up their steps. Parts that aren't compared count as changed,
+# which is correct, though not the shortest difference.
 _STEPS_PER_PART: Final = 20
 _MIN_STEPS: Final = 30_000
 _MAX_PAIRS: Final = 2_500
 
 
 class Block(NamedTuple):
-    """`size` equal parts: old[old:old + size] == new[new:new + size]."""
+    """A block of `size` equal parts: old[old:old + size] == new[new:new + size]."""
 
     old: int
     new: int
@@ -23,12 +23,12 @@ class Block(NamedTuple):
 
 @dataclass
 class Budget:
-    """How many steps (a third of a microsecond or so each) several comparisons may take together: those that are left."""
+    """The remaining steps, about a third of a microsecond each, that several comparisons share."""
 
     steps: int = 400_000
 
     def spend(self, steps: int) -> bool:
-        """Return whether so many are left, and take them if so."""
+        """Use `steps` steps if so many are left; return whether they were."""
         if steps > self.steps:
             return False
         self.steps -= steps
@@ -36,7 +36,7 @@ class Budget:
 
 
 class Region(NamedTuple):
-    """old[old_start:old_end] became new[new_start:new_end]."""
+    """A pair of slices: old[old_start:old_end] and new[new_start:new_end]."""
 
     old_start: int
     old_end: int
@@ -45,10 +45,10 @@ class Region(NamedTuple):
 
 
 def common_blocks(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget | None = None) -> list[Block]:
-    """Return what `old` and `new` have in common: blocks in order, each as long as can be.
+    """Return the common blocks of `old` and `new` in order, each as long as possible.
 
-    Equal ends are cut off first; then parts that occur once on both sides are anchors (patience diff, Bram Cohen 2003);
-    between anchors, where there are none left, the shortest edit script decides (E. Myers, "An O(ND) difference
+    Equal ends are matched first. Then parts that occur once on both sides are anchors (patience diff, Bram Cohen 2003).
+    Regions without anchors use the shortest edit script (E. Myers, "An O(ND) difference
     algorithm and its variations", 1986).
     """
     budget = budget or Budget()
@@ -80,36 +80,36 @@ def regions(
 
 
 def are_comparable(count_old: int, count_new: int) -> bool:
-    """Return whether there are few enough parts, on both sides, for `pairs` to compare each with each."""
+    """Return whether there are few enough parts for `best_pairs` to compare each with each."""
     return 1 < count_old * count_new <= _MAX_PAIRS
 
 
 def pair_in_order(count_old: int, count_new: int) -> list[tuple[int, int]]:
-    """Return as many parts as stand on both sides paired one to one; none where one side has more."""
+    """Return one-to-one pairs if both sides have the same number of parts; else none."""
     return [(index, index) for index in range(count_old)] if count_old == count_new else []
 
 
 def best_pairs(
     count_old: int, count_new: int, similarity: Callable[[int, int], float], least: float = 0.3
 ) -> list[tuple[int, int]]:
-    """Return which old part became which new one, in order, so that the sum of `similarity` (0 to 1) is greatest.
+    """Return pairs of old and new parts, in order, that maximize the sum of `similarity` (0 to 1).
 
-    Those below `least` are none that became each other. Where as many parts stand on both sides they are paired one to
-    one, unless that hardly fits and another pairing does. Very many are not compared (`are_compared`).
+    Pairs below `least` are excluded. If both sides have the same number of parts, they are paired one to one, unless that
+    fits badly and another pairing fits well. Large numbers aren't compared (see `are_comparable`).
     """
-    straight = pair_in_order(count_old, count_new)
+    one_to_one = pair_in_order(count_old, count_new)
     if not are_comparable(count_old, count_new):
-        return straight
+        return one_to_one
     table = [[0.0] * (count_new + 1) for _ in range(count_old + 1)]
     values = [[similarity(i, j) for j in range(count_new)] for i in range(count_old)]
     for i in range(count_old - 1, -1, -1):
         for j in range(count_new - 1, -1, -1):
             together = values[i][j] + table[i + 1][j + 1] if values[i][j] >= least else 0.0
             table[i][j] = max(together, table[i + 1][j], table[i][j + 1])
-    if straight:
-        fit = sum(values[i][i] for i in range(count_old))
-        if fit >= 0.1 * count_old or table[0][0] < 0.6 * (count_old - 1):
-            return straight
+    if one_to_one:
+        one_to_one_sum = sum(values[i][i] for i in range(count_old))
+        if one_to_one_sum >= 0.1 * count_old or table[0][0] < 0.6 * (count_old - 1):
+            return one_to_one
     chosen = []
     i = j = 0
     while i < count_old and j < count_new:
@@ -150,7 +150,7 @@ class _Comparison:
                 self._shortest(region)
 
     def _trimmed(self, region: Region) -> Region:
-        """Record what is equal at both ends of `region`; return the rest."""
+        """Record the equal parts at both ends of `region`; return the rest."""
         old = self._old
         new = self._new
         a, b, c, d = region
@@ -168,7 +168,7 @@ class _Comparison:
         return Region(a, b, c, d)
 
     def _anchors(self, region: Region) -> list[tuple[int, int]]:
-        """Return places of parts that occur once on each side: the longest list of them that is in order on both."""
+        """Return positions of parts that occur once on each side: their longest list that is in order on both."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         in_old = Counter(old)
@@ -196,7 +196,7 @@ class _Comparison:
         return chain[::-1]
 
     def _shortest(self, region: Region) -> None:
-        """Record the blocks of the shortest edit script of `region`, if the steps that are left suffice to find it."""
+        """Record the blocks of the shortest edit script of `region`, if the remaining steps suffice."""
         old = self._old[region.old_start : region.old_end]
         new = self._new[region.new_start : region.new_end]
         if not set(old) & set(new):
