@@ -1,8 +1,8 @@
-"""Changes of live pages that appear at a time of their own: once they are due, the query that reads a page shows them.
+"""Scheduled changes of live pages. Once they are due, the query that reads a page returns them.
 
-A scheduled draft was begun on the live version that is stored, but for where the page stands and its tags: any other save of
-the page ends the schedule. So publishing it never asks. What is due counts as live: any save of the page publishes it
-first, and the worker does so for the others. Without a worker readers see it all the same.
+A scheduled draft is always based on the stored live version, except for its place and tags, because any other save of the page
+ends the schedule. So publishing it never meets a conflict. Due changes count as live. Any save of the page publishes them
+first, and the worker publishes the others. Readers see due changes even without a worker.
 """
 
 import logging
@@ -27,33 +27,39 @@ logger = logging.getLogger(__name__)
 
 @jobs.regularly
 def publish_due() -> int:
-    """Publish all scheduled changes that are due; return how many. What cannot be published is logged, and shown as it is."""
+    """Publish all scheduled changes that are due, and return their number.
+
+    Changes that cannot be published are logged, and readers still see them.
+    """
     done = 0
-    for found in database()[NODES].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1):
+    for node in database()[NODES].find({"draft.due": {"$lte": now()}}, {"_id": 1}).sort("draft.due", 1):
         try:
-            done += _publish(found["_id"])
+            done += _publish(node["_id"])
         except NodeError as error:
-            logger.warning("The scheduled changes of %s are shown, and cannot be published: %s", found["_id"], error)
+            logger.warning("The scheduled changes of %s are shown, and cannot be published: %s", node["_id"], error)
     return done
 
 
 def publish_if_due(stored: Document) -> bool:
-    """Publish the scheduled changes of a node, as it was read with its `draft.due`, if they are due; return whether they were:
-    then it is to be read anew. Raises NodeError where what is stored cannot be published."""
-    at = due_time(stored)
-    if at is None or at > now():
+    """Publish the scheduled changes of a node if they are due, and return whether they were.
+
+    `stored` was read with `draft.due`. After True, the caller has to read the node again. Raises NodeError if the changes
+    cannot be published.
+    """
+    due = due_time(stored)
+    if due is None or due > now():
         return False
     _publish(stored["_id"])
     return True
 
 
 def due_time(stored: Mapping[str, Any]) -> Any:
-    """Return when the draft of a stored node is due; None if it is not scheduled, or there is none."""
+    """Return the time when the draft of a stored node is due, or None if there is no scheduled draft."""
     return stored.get("draft", {}).get("due")
 
 
 def _publish(node_id: ObjectId) -> bool:
-    """Make a draft that is due the live version, by who scheduled it; return False where another was first."""
+    """Publish a due draft in the name of the editor who scheduled it. Returns False if another writer was first."""
     due = {"_id": node_id, "draft.due": {"$lte": now()}}
     stored = database()[NODES].find_one(due, {"metadata": 1, "draft": 1, **scope.FIELDS})
     if stored is None:
@@ -61,7 +67,7 @@ def _publish(node_id: ObjectId) -> bool:
     draft = stored["draft"]
     said = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
-    # It was begun on what is live: all that differs is its own.
+    # The draft is based on the live version, so all differences are changes of the draft.
     merge = merging.merge(live, merging.fields(said), live, said["type"])
     nonce = compare_and_set(
         Actor(draft["saved_by"]["_id"], draft["saved_by"]["name"]),
@@ -77,7 +83,7 @@ def _publish(node_id: ObjectId) -> bool:
 
 
 def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | None:
-    """Return what the form said that saved the draft, for the version that it becomes: the form goes on from that."""
+    """Return the content of the form that saved the draft. It is stored with the published version, so the form can go on."""
     saved = database()[REVISIONS].find_one({"_id": draft_nonce, "node_id": node_id})
     if saved is None or "form" not in saved:
         return None
@@ -88,13 +94,13 @@ def last_submission(node_id: ObjectId, draft_nonce: ObjectId) -> Submitted | Non
 
 
 def draft_tag_change(node_id: ObjectId, draft: Mapping[str, Any]) -> TagChange:
-    """Return what the draft did to the tags that it was begun with."""
-    said = draft["metadata"].get("tags")
-    return NO_TAGS if said is None else TagChange.between(base_tags(node_id, draft), said)
+    """Return the change of tags in the draft since it was started."""
+    tags = draft["metadata"].get("tags")
+    return NO_TAGS if tags is None else TagChange.between(base_tags(node_id, draft), tags)
 
 
 def base_tags(node_id: ObjectId, draft: Mapping[str, Any]) -> list[str]:
-    """Return the live tags when the draft was begun; of a draft by an earlier release, those of the version below it."""
+    """Return the live tags when the draft was started. For drafts of older releases, return the tags of the base revision."""
     if "base_tags" in draft:
         return list(draft["base_tags"])
     base = database()[REVISIONS].find_one({"_id": draft["base_nonce"], "node_id": node_id}, {"metadata.tags": 1})

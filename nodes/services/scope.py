@@ -1,4 +1,4 @@
-"""How far a save reaches: which of the site's versions it gives anew (nodes.models.stored_site.Scope)."""
+"""The scope of a save: the site's versions that it renews (nodes.models.stored_site.Scope)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,22 +10,23 @@ from nodes.content import declared_fields
 from nodes.models.stored_site import Scope
 from nodes.types import TagChange
 
-# What no list reads of a node's metadata; of its detail, see _long_texts. Whatever else there is, or will be, lists may read.
-# Tags have versions of their own (`tags`).
+# Metadata that no list reads. For the detail, see _long_texts. Lists may read all other fields, including future ones. Tags
+# have their own versions (changed_tags).
 UNLISTED = frozenset({"nonce", "updated", "detail", "tags"})
-# Where a node stands, and from when to when it is public: addresses, menus, cursors and due times go by these.
+# The place of a node and its publication dates. URLs, menus, cursors and scheduled times depend on them.
 PLACED_BY = ("parent_id", "slug", "published", "expires")
-# What lists read of what is derived from a text. The rest is for search and for editors.
+# Derived data that lists read. The rest is for search and for editors.
 DERIVED = ("excerpt", "picture", "minutes", "facets", "date")
-# What is read of a stored node beside its metadata, to be compared.
+# Fields that are read in addition to the metadata, for comparison.
 FIELDS = {f"derived.{name}": 1 for name in DERIVED}
 
 
 def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mapping[str, Any]) -> Scope:
-    """Return how far a save reaches: of a node as it is stored (with FIELDS), the metadata that it gets, and what is derived.
+    """Return the scope of a save.
 
-    Sections are in the tree, public photos in lists with all that they have: any save of these is seen there. What is not
-    public, before a save nor after it, editors alone see.
+    `stored` is the node before the save, read with FIELDS. `after` is its new metadata, and `derived` its new derived data.
+    Any save of a section changes the tree, and any save of a public photo changes lists. Only editors see a save of a node
+    that is not public before or after it.
     """
     before = stored["metadata"]
     type = content.get(after["type"])
@@ -39,14 +40,16 @@ def of_save(stored: Mapping[str, Any], after: Mapping[str, Any], derived: Mappin
 
 
 def of_new(metadata: Mapping[str, Any]) -> Scope:
-    """Return how far a node or photo reaches that is made, of its metadata."""
+    """Return the scope of the creation of a node or photo with this `metadata`."""
     is_seen = content.get(metadata["type"]).is_section or metadata["published"] is not None
     return Scope.SITE if is_seen else Scope.TEXTS
 
 
 def changed_tags(stored: Mapping[str, Any], after: Mapping[str, Any], change: TagChange) -> set[str]:
-    """Return the tags that come or go with a save, and all that its change names: part of that may be made already, by another
-    writer who died before telling of it."""
+    """Return the tags that a save adds or removes, and all tags in its `change`.
+
+    All tags of the change are included, because another writer may have made a part of it and died before the invalidation.
+    """
     return set(stored["metadata"]["tags"]) ^ set(after["tags"]) | change.added | change.removed
 
 
@@ -55,17 +58,17 @@ def _differs_in_lists(stored: Mapping[str, Any], after: Mapping[str, Any], deriv
     known = stored.get("derived", {})
     if any(before.get(name) != after.get(name) for name in (before.keys() | after.keys()) - UNLISTED):
         return True
-    said = before.get("detail") or {}
-    says = after.get("detail") or {}
-    if any(said.get(name) != says.get(name) for name in (said.keys() | says.keys()) - _long_texts(after["type"])):
+    old = before.get("detail") or {}
+    new = after.get("detail") or {}
+    if any(old.get(name) != new.get(name) for name in (old.keys() | new.keys()) - _long_texts(after["type"])):
         return True
     return any(known.get(name) != derived.get(name) for name in DERIVED)
 
 
 def _long_texts(type: str) -> frozenset[str]:
-    """Return the names of the fields of a type, as they are stored, that are read by its own page alone."""
+    """Return the stored names of the fields that only the node's own page reads."""
     if content.get(type).date_field:
-        # Lists by a date of their own may read whole details (reader.selectors.dates).
+        # Lists by a date field may read whole details (reader.selectors.dates).
         return frozenset()
     fields = declared_fields.declared(type).values()
     return frozenset(field.column for field in fields if isinstance(field, models.TextField))

@@ -1,4 +1,4 @@
-"""Writing the site's one document."""
+"""Writes of the site's document."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -12,12 +12,12 @@ from nodes.errors import TooBusy
 from nodes.models import stored_site
 from nodes.models.stored_site import SITE_ID, VERSION_KEYS, Scope, slots
 
-# How often settings are tried while others keep saving theirs.
+# Maximum attempts to save settings while others keep saving theirs.
 ATTEMPTS = 20
 
 
 class SettingsConflict(Exception):
-    """Another administrator changed the same settings, to other values; `names` says which."""
+    """Another administrator changed the settings `names` to other values."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -25,26 +25,26 @@ class SettingsConflict(Exception):
 
 
 def invalidate(scope: Scope = Scope.SITE, tags: Iterable[str] = ()) -> None:
-    """Give a new version to all that a change reaches, by itself to everything, and to the tags that came or went with it.
+    """Renew the versions of the site in `scope`, by default all, and the versions of `tags` that were added or removed.
 
-    Called after every change that readers can see, once it can be read, and also, for everything, by a write that finds its
-    change made already: the write before it may have stopped between the change and this.
+    Call it after every change that readers can see, once the change can be read. If a write finds its change already stored, it
+    also calls this for everything, because the earlier writer may have died before its call.
     """
     version = ObjectId()
-    of_tags = {f"tags.{slot}": version for slot in slots(tags)}
-    reached = {**dict.fromkeys(VERSION_KEYS[scope:], version), **of_tags}
-    begun = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()} | (
-        {} if of_tags else {"tags": {}}
+    tag_versions = {f"tags.{slot}": version for slot in slots(tags)}
+    renewed = {**dict.fromkeys(VERSION_KEYS[scope:], version), **tag_versions}
+    initial = {**dict.fromkeys(VERSION_KEYS[:scope], version), "tree": 0, "nonce": ObjectId()} | (
+        {} if tag_versions else {"tags": {}}
     )
-    database()[SITE].update_one({"_id": SITE_ID}, {"$set": reached, "$setOnInsert": begun}, upsert=True)
+    database()[SITE].update_one({"_id": SITE_ID}, {"$set": renewed, "$setOnInsert": initial}, upsert=True)
     stored_site.forget()
 
 
 def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
-    """Store the changed settings; `seen` says what each was when its form was rendered.
+    """Store changed settings. `seen` contains their values when the form was rendered.
 
-    What others changed since stays; what both changed, to different values, raises SettingsConflict and nothing is stored.
-    Raises TooBusy while others keep changing them.
+    Changes of others since then stay. If both sides changed a setting to different values, SettingsConflict is raised and
+    nothing is stored. Raises TooBusy while others keep changing settings.
     """
     for _attempt in range(ATTEMPTS):
         stored = stored_site.read()

@@ -1,6 +1,6 @@
-"""The trash: taking a node out, putting it back, deleting it for good.
+"""The trash: moving nodes to trash, restoring them, and deleting them permanently.
 
-Transactions, so that a comment that is stored in the node's document and arrives in between is not lost.
+Moves are transactions, so that a comment that is stored in the node's document meanwhile is not lost.
 """
 
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ from nodes.types import Act, Actor, Expected
 
 
 def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
-    """Move a node to the trash if it still has the nonce `seen_nonce`. What stands in a trashed section shows nowhere.
+    """Move a node to trash if it still has the nonce `seen_nonce`. Nodes in a trashed section are not visible anywhere.
 
-    Scheduled changes that are due count as live: they are published first, and what was seen before is not thrown away.
-    Raises NodeGone, EditConflict.
+    Scheduled changes that are due count as live. They are published first, so a node that was seen before they were due is not
+    moved. Raises NodeGone, EditConflict.
     """
     if collection == NODES and (due := database()[NODES].find_one({"_id": node_id}, {"draft.due": 1})):
-        # What cannot be published is kept beside it, as a draft.
+        # Changes that cannot be published stay with the node as a draft.
         with suppress(NodeError):
             scheduled.publish_if_due(due)
 
@@ -46,7 +46,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
             return stored
         database()[collection].delete_one(Expected.of(stored).as_filter(), session=session)
         for name in ("due", "derived"):
-            # What comes back from the trash does so as it was seen: nothing of it appears by itself.
+            # A restored node looks as it did before. Scheduled changes must not appear by themselves.
             stored.get("draft", {}).pop(name, None)
         database()[TRASH].insert_one(
             {**stored, "trashed_at": now(), "trashed_by": actor.as_document()}, session=session
@@ -55,7 +55,7 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 
     stored = transaction(work)
     if stored is None:
-        # In the trash already, perhaps: readers may not have been told.
+        # Another writer may have moved it to trash and died before the invalidation.
         invalidate()
         raise NodeGone(node_id)
     if stored["metadata"]["nonce"] != seen_nonce:
@@ -66,13 +66,13 @@ def trash(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str
 def restore(
     actor: Actor, node_id: ObjectId, seen_nonce: ObjectId | None = None, *, slug: str | None = None, **place: Any
 ) -> bool:
-    """Put a trashed node back, under `slug` if its own was taken since, into `parent_id` if its section is gone.
+    """Restore a trashed node.
 
-    Return whether it was to appear while it was in the trash: it is a draft then, as nothing of it appears by itself.
+    Pass `slug` if its own slug was taken meanwhile, and `parent_id` if its section is gone. With `seen_nonce`, restore it only
+    if it still has this nonce. A node that gets another place, or becomes a draft, gets a new nonce and a revision.
 
-    With `seen_nonce`: only if that is the node's nonce still. In another place, or made a draft, it gets a new one, and a
-    revision.
-    Raises NodeGone, InvalidPlace (its section is not there), InvalidSlug, SlugTaken, TooBusy.
+    Returns whether its publication time passed while it was in the trash. It is restored as a draft then, because nothing
+    appears by itself. Raises NodeGone, InvalidPlace (its section doesn't exist), InvalidSlug, SlugTaken, TooBusy.
     """
     trashed = database()[TRASH].find_one(_restorable(node_id, seen_nonce), {"metadata": 1, "trashed_at": 1})
     if trashed is None:
@@ -134,11 +134,10 @@ def _restorable(node_id: ObjectId, nonce: ObjectId | None) -> dict[str, Any]:
 
 
 def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
-    """Delete a trashed node for good, with its history and (by signal) its comments; its place is kept as one that was.
+    """Permanently delete a trashed node, its history and (by signal) its comments. Its redirect stays, marked as deleted.
 
-    It stays in the trash, not to be put back any more, until its comments are gone: a deletion that stops half-way is begun
-    again from there.
-    Raises NodeGone (or not `seen_nonce` any more), InvalidPlace (something still stands in it).
+    The node stays in the trash and cannot be restored until its comments are gone, so an interrupted deletion can be repeated.
+    Raises NodeGone (also if its nonce is not `seen_nonce`), InvalidPlace (the section is not empty).
     """
     trashed = database()[TRASH].find_one(_trashed(node_id, seen_nonce), {"metadata": 1})
     if trashed is None:
@@ -154,12 +153,12 @@ def delete(node_id: ObjectId, seen_nonce: ObjectId | None = None) -> None:
     if not database()[TRASH].delete_one(wanted).deleted_count:
         raise NodeGone(node_id)
     database()[REDIRECTS].update_many({"node_id": node_id}, {"$set": {"deleted_at": now()}})
-    # A photo and a page with one id, however they came by it, have each its own.
+    # A photo and a page with the same id have separate revisions.
     database()[REVISIONS].delete_many({"node_id": node_id, "metadata.type": PHOTO if type == PHOTO else {"$ne": PHOTO}})
 
 
 def _holds_something(node_id: ObjectId) -> bool:
-    # A photo's contents go with it.
+    # The contents of a photo are deleted with it.
     inside = {"metadata.parent_id": node_id, "metadata.type": {"$ne": CONTENT}}
     return any(database()[name].find_one(inside, {"_id": 1}) for name in (NODES, ASSET_FILES, TRASH))
 

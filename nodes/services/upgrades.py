@@ -1,4 +1,4 @@
-"""Writing stored documents of a type through while editors save: in its present shape, with what is derived from it now."""
+"""Storing documents of a type in its current version, with current derived data, while editors save."""
 
 import enum
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ BATCH = 200
 
 
 class Outcome(enum.Enum):
-    """What became of a document, or would."""
+    """Outcome of an upgrade for a document, or the expected outcome in a dry run."""
 
     UPGRADED = enum.auto()  # it was of an older version of its type
     REFRESHED = enum.auto()  # what is derived from it was not what the code derives now
@@ -36,7 +36,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class UpgradeResult:
-    """A document that was looked at. `why`: of one that was left as it was, the reason."""
+    """Result for a document. `why` is the reason if the document was not changed."""
 
     id: ObjectId
     title: str
@@ -44,12 +44,12 @@ class UpgradeResult:
     why: str = ""
 
 
-# The filter and the update that bring a document up, and what it is then.
+# The filter and the update to upgrade a document, and the outcome.
 Change = tuple[dict[str, Any], dict[str, Any], Outcome]
 
 
 def outdated(type: str) -> dict[str, Any]:
-    """Return the filter of the nodes of a type that are stored, or whose draft is, in another version than the present one."""
+    """Return the filter for nodes of a type that are stored, or whose draft is stored, in another version."""
     present = content.get(type).schema_version
     # Where no version is stored, it is the first.
     other = {"$nin": [present, None] if present == upgrading.FIRST else [present]}
@@ -58,23 +58,23 @@ def outdated(type: str) -> dict[str, Any]:
 
 
 def count(type: str) -> int:
-    """Return how many documents of a type there are, in the trash too: `upgrade` looks at each."""
+    """Return the number of documents of a type, including the trash. `upgrade` checks each of them."""
     return sum(database()[name].count_documents(_query(type, name)) for name in (home_of(type), TRASH))
 
 
 def upgrade(type: str, *, dry_run: bool = False) -> Iterator[UpgradeResult]:
-    """Store what there is of a type in its present shape, with what the code derives now, drafts and the trash too.
+    """Store all documents of a type in its current version, with current derived data, including drafts and the trash.
 
-    Yield each document. It is no edit: nonces and history stay, so that forms that are open go on. A document that is saved in
-    between is read anew. What cannot be upgraded is left as it is. May be stopped and run again at any time: what was written
-    is not written again. `dry_run`: write nothing.
+    Yields a result for each document. An upgrade is not an edit: nonces and history stay, so open forms can still be saved.
+    If a document is saved meanwhile, it is read again. Documents that cannot be upgraded stay unchanged. The upgrade can be
+    stopped and run again at any time, and doesn't write a document twice. With `dry_run`, nothing is written.
     """
     home = home_of(type)
     left = set[ObjectId]()
     is_changed = False
     fields = {"metadata": 1, "draft": 1, "derived": 1}
     try:
-        # The trash twice: in the middle of going there or coming from it a node is seen in one of the looks.
+        # The trash is read before and after the other collection, to find nodes that move to or from it meanwhile.
         for collection in (TRASH, home) if dry_run else (TRASH, home, TRASH):
             for stored in database()[collection].find(_query(type, collection), fields).batch_size(BATCH):
                 if stored["_id"] in left:
@@ -97,7 +97,7 @@ def _query(type: str, collection: str) -> dict[str, Any]:
 
 
 def _write(stored: Document, collection: str) -> Outcome:
-    """Bring one document up; return what that came to: CURRENT too if it is not here any more. Raises TooBusy."""
+    """Upgrade one document and return the outcome, which is CURRENT if it no longer exists. Raises TooBusy."""
     for _attempt in range(ATTEMPTS):
         change = _change(stored)
         if change is None:
@@ -118,7 +118,7 @@ def _outcome(stored: Document) -> Outcome:
 
 
 def _change(stored: Document) -> Change | None:
-    """Return what brings a document up; None if it is as it should be. Raises NodeError."""
+    """Return the change that upgrades a document, or None if it needs none. Raises NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
     found = derived.derive(live)
@@ -129,7 +129,7 @@ def _change(stored: Document) -> Change | None:
         changes |= _shape("metadata", live)
     if is_older or stored.get("derived") != found:
         changes["derived"] = found
-        # Tagging takes no nonce, and search finds tags by what is derived.
+        # A change of tags makes no nonce, and derived data contains tags, so the filter has to contain the tags.
         unchanged["metadata.tags"] = live["tags"]
     if "draft" in stored:
         before = upgrading.draft_metadata(stored)

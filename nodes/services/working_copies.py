@@ -1,7 +1,7 @@
-"""What an editor typed and has not saved: kept as it was sent, for its editor alone, until it is saved or a month is over.
+"""Working copies: unsaved input of editors, stored as it was sent. Only its editor sees it, until it is saved or expires.
 
-Each opened form has a working copy of its own, so that two tabs keep their words apart. Its script numbers what it sends: what
-arrives after something newer never takes the place of it. What was saved, or discarded, leaves that number for the same reason.
+Each opened form has its own working copy, so two tabs don't mix. The form's script numbers its requests, so that a late
+request never replaces newer input. When the input is saved or discarded, the number stays stored for the same reason.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES
 
-# An account has at most so many; the oldest goes first.
+# Maximum working copies per account. The oldest are deleted first.
 MOST = 50
 
 
@@ -28,25 +28,25 @@ def store(
     type: str,
     node_id: ObjectId | None,
 ) -> bool:
-    """Keep `fields`, what a form over a node of a type (None: a new one) would send, as names and values in order.
+    """Store `fields`, the names and values that a form of a node would send, in order. A new node has `node_id` None.
 
-    Return False if this number or a later one was kept, saved or discarded before: nothing is to be done then.
+    Returns False if this number or a later one was already stored, saved or discarded. Nothing is stored then.
     """
     key = {"user": user_id, "copy": copy_id}
-    said = {"seq": seq, "updated": now(), "type": type, "node_id": node_id, "fields": [list(pair) for pair in fields]}
-    if _replace(key, seq, said):
+    values = {"seq": seq, "updated": now(), "type": type, "node_id": node_id, "fields": [list(pair) for pair in fields]}
+    if _replace(key, seq, values):
         return True
     try:
-        database()[WORKING_COPIES].insert_one({"_id": key, **said})
+        database()[WORKING_COPIES].insert_one({"_id": key, **values})
     except DuplicateKeyError:
-        # It is there with a later number, or an earlier one came in between.
-        return _replace(key, seq, said)
+        # The copy exists with a later number, or a request with an earlier number stored it meanwhile.
+        return _replace(key, seq, values)
     _drop_oldest(user_id)
     return True
 
 
 def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
-    """Forget what was typed up to a number: it was saved, discarded, or goes on in another form. What came later stays."""
+    """Delete the input up to the number `seq`, which was saved, discarded or moved to another form. Later input stays."""
     key = {"user": user_id, "copy": copy_id}
     forgotten = {"type": "", "node_id": "", "fields": ""}
     with suppress(DuplicateKeyError):
@@ -57,13 +57,13 @@ def mark_saved(user_id: ObjectId, copy_id: ObjectId, seq: int) -> None:
         )
 
 
-def _replace(key: dict[str, ObjectId], seq: int, said: dict[str, Any]) -> bool:
+def _replace(key: dict[str, ObjectId], seq: int, values: dict[str, Any]) -> bool:
     earlier = {"_id": key, "seq": {"$lt": seq}}
-    return bool(database()[WORKING_COPIES].update_one(earlier, {"$set": said}).matched_count)
+    return bool(database()[WORKING_COPIES].update_one(earlier, {"$set": values}).matched_count)
 
 
 def _drop_oldest(user_id: ObjectId) -> None:
-    """Delete what an account has more than MOST."""
+    """Delete the oldest working copies of an account beyond MOST."""
     copies = database()[WORKING_COPIES]
     own = list(copies.find({"_id.user": user_id, "type": {"$gt": ""}}, {"updated": 1}).limit(2 * MOST))
     for oldest in sorted(own, key=lambda copy: copy["updated"])[:-MOST]:

@@ -1,4 +1,4 @@
-"""The one write of a node: a compare-and-set on its place and nonce, with the revision inserted first, the versions last."""
+"""The write of a node: a compare-and-set on its place and nonce. The revision is inserted first, versions are renewed last."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -37,15 +37,15 @@ from nodes.services.site import invalidate
 from nodes.tags import has_no_address
 from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
 
-# How many saves back a form looks for its own.
+# Maximum saves that are searched for the last save of a form.
 LOOK_BACK = 200
-# What is read of a node that is to be written.
+# Fields that are read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
-# Where a node stands is not drafted: addresses are live or they are not.
+# Drafts don't contain the place of a node, because a URL cannot be a draft.
 NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # Maximum earlier nodes of a redirect, in addition to the last one.
 MOST_EARLIER = 10
-# What is wrong in a text is told at most so many times at once.
+# Maximum faults of a text that are reported at once.
 MOST_FAULTS = 10
 
 
@@ -61,15 +61,17 @@ def compare_and_set(
     act: Act | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
-    """Write `changes` (fields by path) over the node as `stored` was read; return the new nonce, or None if it has changed.
+    """Write `changes` (fields by path) to the node, if it is still as `stored`. Returns the new nonce, or None if it changed.
 
-    The revision goes first, so that a later save finds this one as its base. `more_filter` and `more_update` join the
-    same update: for what must change together with the node. `submitted`, what a form said, and `act` are kept with the
-    revision. Tags change in it too: a save that is refused has taken none. Once it can be read, the site's versions tell of it;
-    in a transaction (`session`) what commits it does that. `stored` was read with STORED at least: changes that are
-    scheduled are a mere draft again if what they were begun on changes (`unschedules`), and no save goes past what is due
-    already, which is to be published first (scheduled.settle). Raises SlugTaken, InvalidSlug, InvalidPlace,
-    NotReady, FieldRefused, NewerVersion, NotUpgraded.
+    The revision is inserted first, so that a later save finds this version as its base. `more_filter` and `more_update` are
+    added to the same update, for fields that must change together with the node. Tags change in this update, too, so a refused
+    save changes no tags. The form's content `submitted` and `act` are stored with the revision.
+
+    After the write, the site's versions are renewed. In a transaction (`session`), the caller renews them after the commit.
+    `stored` was read with STORED at least. If the base of scheduled changes changes, their schedule ends (`ends_schedule`).
+    Changes that are already due have to be published first (scheduled.publish_if_due), or the write doesn't match.
+
+    Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
     check_tags(tags.added)
     seen = Expected.of(stored)
@@ -81,7 +83,7 @@ def compare_and_set(
         if place[0] != seen.parent_id:
             check_capacity(place[0])
         slugs.check(place[1], place[0])
-        # The unique index decides; looking first, a refused rename keeps no address.
+        # The unique index decides in the end. This query avoids redirects for renames that would be refused.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
         if database()[home].find_one(taken, {"_id": 1}):
             raise SlugTaken(place[1], slugs.find_free(place[1], place[0], home))
@@ -92,7 +94,7 @@ def compare_and_set(
     after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
     after["tags"] = tags.applied(metadata["tags"])
     check_ready(after)
-    # Merged, two texts may be longer than either.
+    # A merged text may be longer than both of its sources.
     check_lengths(changes)
     check_inserts(changes, after)
     insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
@@ -115,7 +117,7 @@ def compare_and_set(
     not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
     unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
     if tags:
-        # Tagging alone takes no nonce: the tags are in the filter too, and a save that lost against it reads them anew.
+        # A change of only tags makes no nonce. So the filter contains the tags, and a save that doesn't match reads them again.
         unchanged["metadata.tags"] = metadata["tags"]
         update["$set"]["metadata.tags"] = after["tags"]
     try:
@@ -130,13 +132,15 @@ def compare_and_set(
 
 
 def ends_schedule(changes: Mapping[str, Any]) -> bool:
-    """Return whether a save of these fields (by path) of the live version ends the schedule of its draft: but for the place,
-    which a draft has not, what it was begun on is another then."""
+    """Return whether a save of these fields (by path) of the live version ends the schedule of its draft.
+
+    Every field does, except the place, because the base of the draft is changed then.
+    """
     return bool(changes.keys() - NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is set of `metadata`: the changes, and of one that was in an older shape the whole detail."""
+    """Return the fields to set: the changes, and the whole detail if the stored one had an older version."""
     if upgrading.version(stored) == upgrading.version(after):
         return {f"metadata.{path}": value for path, value in changes.items()}
     common = {path: value for path, value in changes.items() if not path.startswith(PREFIX)}
@@ -147,10 +151,10 @@ def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mappi
 def base_for(
     node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None, tags: TagChange
 ) -> tuple[dict[str, Any] | None, TagChange]:
-    """Return the fields and the change of tags from which a form goes on that was rendered under the nonce `seen`.
+    """Return the base, and the change of tags, for a save of a form that was rendered under the nonce `seen`.
 
-    Where the same rendered form has saved since (a double click; back, edited and saved again), that is what it said last, so
-    that no editor conflicts with himself. Looks back over at most LOOK_BACK saves before the `present` nonce.
+    If the same rendered form was saved since (double click, or the back button), the base is its last content, so that editors
+    don't conflict with themselves. At most LOOK_BACK saves before the nonce `present` are searched.
     """
     last = _last_of(node_id, seen, present, form)
     if last is None:
@@ -161,7 +165,7 @@ def base_for(
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
-    """Return the newest revision that a rendered form saved since the nonce `seen`, without what it says."""
+    """Return the newest revision that a rendered form saved since the nonce `seen`, without its content."""
     if form is None:
         return None
     links = {"parent": 1, "form": 1, "form_tags": 1}
@@ -176,9 +180,9 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
 
 
 def load_base(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[str, Any] | None:
-    """Return the fields that the node had under `nonce`, from its revision; None if that is not known (any more).
+    """Return the fields that the node had under `nonce`, from its revision, or None if there is no usable revision.
 
-    `said`: rather what the form said that saved it.
+    If `said`, return the fields of the form that saved it instead.
     """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
     if revision is None:
@@ -191,17 +195,19 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict
 
 
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that the form said which saved a revision; those that it had not, as they were saved."""
+    """Return the fields of the form that saved a revision. Fields that were not in the form have their saved values."""
     whole = revision["metadata"]
     said = revision.get("submitted") or {}
-    # Upgraders take whole details.
+    # Upgraders need the whole detail.
     detail = {**(whole.get("detail") or {}), **said.get("detail", {})}
     return merging.fields({**whole, **said, "detail": detail})
 
 
 def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored `metadata` in the present version of its type. Raises NewerVersion if its version is not known here,
-    NotUpgraded if it cannot be brought to the present one."""
+    """Return a stored `metadata` in the current version of its type.
+
+    Raises NewerVersion if a newer release stored it, NotUpgraded if it cannot be upgraded.
+    """
     if upgrading.is_newer(metadata):
         raise NewerVersion
     try:
@@ -211,7 +217,7 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
-    """Raise InvalidPlace if a node of this type cannot stand in that section, or the section is not there.
+    """Raise InvalidPlace if the section cannot contain a node of this type, or doesn't exist.
 
     `coming` has the types, by id, of sections that will be stored before the node.
     """
@@ -230,7 +236,7 @@ def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId,
 
 
 def check_capacity(parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if as many stand in a section as its type allows. Of two writers at once both may find room."""
+    """Raise InvalidPlace if a section is full. Two concurrent writers may both pass this check."""
     section = tree.current().sections.get(parent_id) if parent_id else None
     most = section.content_type.most if section else None
     if section and most is not None and lists.count_children([section.id], most) >= most:
@@ -240,7 +246,7 @@ def check_capacity(parent_id: ObjectId | None) -> None:
 
 
 def check_tags(added: Iterable[str]) -> None:
-    """Raise FieldRefused if a tag is to be added that can have no address."""
+    """Raise FieldRefused if an added tag cannot have a URL."""
     if tag := next(filter(has_no_address, added), ""):
         raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
 
@@ -258,26 +264,26 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
 
 
 def check_lengths(fields: Mapping[str, Any]) -> None:
-    """Raise TextTooLong if one of the texts in `fields` (by path) is: rendering and merging take time by their length."""
+    """Raise TextTooLong if a text in `fields` (by path) is too long. Long texts are slow to render and merge."""
     for path, text in fields.items():
         if not isinstance(text, str):
             continue
-        # Only what might be too long needs to be counted: a character has at most four bytes.
+        # A character has at most four bytes, so only texts that might be too long are encoded to count bytes.
         size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
         if size > settings.TEXT_MAX_BYTES:
             raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
 
 
 def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """Raise WrongInsert if a text in `changes` (by path) of what will be `metadata` has inserts that cannot be read.
+    """Raise WrongInsert if a text in `changes` (by path) has invalid inserts. `metadata` is the metadata after the save.
 
-    One that was saved and is left alone is not looked at: an editor who corrects a title must not be kept from it.
+    Unchanged texts are not checked, so that a stored mistake doesn't block an editor who corrects a title.
     """
     detail = metadata["detail"]
     texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
     texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
     for written, text_format in texts:
-        # Rendering takes its time.
+        # Rendering is slow, so texts without inserts are skipped.
         if written.path not in changes or not may_have_inserts(written.text):
             continue
         found = TextInserts(rendering.to_html(written.text, text_format)).faults
@@ -287,10 +293,10 @@ def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> No
 
 
 def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
-    """Raise IdTaken if an id that was chosen beforehand is that of another kind of thing, or has the history of one.
+    """Raise IdTaken if an id that the caller chose belongs to another kind of node, or to the history of one.
 
-    What else is stored of a thing goes by its id. A history that `form` began, as in a save that stopped half-way, is its
-    own; for a `photo` that of a photo is.
+    Revisions, comments and redirects refer to the id, so it must not be reused. A history that `form` started, for example in
+    an interrupted save, is allowed. For a `photo`, a history of a photo is allowed.
     """
     homes = (NODES, TRASH) if photo else (ASSET_FILES,)
     others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}
@@ -309,9 +315,10 @@ def insert_revision(
     draft: bool = False,
     act: Act | None = None,
 ) -> None:
-    """Store what a node will be under the nonce `metadata["nonce"]`, before it is so. `parent`: the nonce it was before.
+    """Insert the next revision of a node before the node is updated. `parent` is the node's nonce before the update.
 
-    `act`: what the save does, where two neighbouring revisions do not tell it.
+    The id of the revision is the new nonce, `metadata["nonce"]`. `act` is the action of the save, if it cannot be derived from
+    two neighbouring revisions.
     """
     revision = {
         "_id": metadata["nonce"],
@@ -335,15 +342,15 @@ def insert_revision(
 
 
 def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
-    """Remember where the node stood, before it leaves: a crash in between leaves a redirect too many, never a dead link.
+    """Store a redirect from the node's place before the node leaves it. A crash can leave a needless redirect, but no dead URL.
 
-    Where the address leads to another node, which stood there before, it goes on doing so unless this one `was_public` since:
-    then the other is an `earlier` one, which pages below it are looked for in.
+    If the URL already redirects to an earlier node, that redirect stays, unless this node `was_public` since. In this case, the
+    other node is stored in `earlier`, where pages below it are still found.
     """
     place = {"_id": {"parent_id": seen.parent_id, "slug": seen.slug}}
-    # What was deleted for good needs no address.
+    # Redirects to permanently deleted nodes can be replaced.
     free = {} if was_public else {"$or": [{"node_id": seen.id}, {"deleted_at": {"$exists": True}}]}
-    # One that is not free does not match, and cannot be inserted.
+    # If the URL redirects to another node, the filter doesn't match, and the upsert fails with DuplicateKeyError.
     with suppress(DuplicateKeyError):
         database()[REDIRECTS].update_one(
             {**place, **free},
@@ -356,7 +363,7 @@ def store_redirect(seen: Expected, *, was_public: bool = False) -> None:
 
 
 def _earlier(node_id: ObjectId) -> Document:
-    """Return the expression of the nodes before `node_id` that a redirect leads to, without those that were deleted."""
+    """Return the expression for the earlier nodes of a redirect before `node_id`, without deleted ones."""
     last = {"$cond": [{"$and": ["$node_id", {"$not": "$deleted_at"}]}, ["$node_id"], []]}
     others = {"$concatArrays": [last, {"$ifNull": ["$earlier", []]}]}
     kept = {"$slice": [{"$filter": {"input": others, "cond": {"$ne": ["$$this", node_id]}}}, MOST_EARLIER]}
