@@ -92,7 +92,7 @@ def test_a_note_that_is_referred_to_twice_stands_once_and_leads_back_to_both():
 )
 def test_what_is_no_list_of_notes_stays_as_it_was(typed):
     clean = rendering.to_html(typed, "html")
-    assert rendering.margin.noted(clean) == clean
+    assert rendering.margin.add_margin_notes(clean) == clean
 
 
 def test_hostile_notes_make_nothing_that_is_not_balanced():
