@@ -1,21 +1,21 @@
-"""Relative addresses in clean HTML made absolute: a feed's reader opens the text somewhere else."""
+"""Absolute URLs in clean HTML, for feed readers, which show the text on another site."""
 
 import re
 from html import escape, unescape
 from urllib.parse import urljoin
 
-# Tags as a serializer writes them: attribute values in double quotes, which may hold ">".
+# Tags as a serializer writes them: attribute values are in double quotes and may contain ">".
 _TAG = re.compile(r'<[a-z][^\s<>"]*+(?:\s++[^\s=<>"]++(?:="[^"]*+")?+)++\s*+/?>')
 _ATTRIBUTE = re.compile(r'(?<=\s)(href|src|srcset|cite|poster)="([^"]*+)"')
 _CANDIDATE = re.compile(r"(?:^|,)\s*(\S+?)((?:\s+[^,\s]+)?)\s*(?=,\s|$)")
 
 
 def make_absolute(html: str, page: str) -> str:
-    """Return the clean `html` of the page at the absolute address `page` with every address in it absolute."""
+    """Return the clean `html` of the page at the absolute URL `page` with all URLs made absolute."""
 
-    def attribute(found: re.Match[str]) -> str:
-        name = found[1]
-        value = unescape(found[2])
+    def attribute(match: re.Match[str]) -> str:
+        name = match[1]
+        value = unescape(match[2])
         if name == "srcset":
             value = ", ".join(_join(page, url) + size for url, size in _CANDIDATE.findall(value))
         else:
@@ -28,5 +28,5 @@ def make_absolute(html: str, page: str) -> str:
 def _join(page: str, address: str) -> str:
     try:
         return urljoin(page, address.strip())
-    except ValueError:  # "http://[": no address at all
+    except ValueError:  # such as "http://["
         return address

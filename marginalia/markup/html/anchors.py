@@ -1,4 +1,4 @@
-"""Ids, links into the page and links out of it, in HTML that the sanitizer has written."""
+"""Ids, internal links and external links in HTML written by the sanitizer."""
 
 import re
 from html import unescape
@@ -18,13 +18,13 @@ ID_PREFIX: Final = "s-"
 # The sanitizer's own output: names in lower case, all values in double quotes, no "<" or ">" inside them.
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-# Whole attributes before: what one says may look like another.
+# Preceding attributes are matched as a whole, because a value may look like an attribute.
 _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')
 _NOT_IN_IDS: Final = re.compile(r"[^\w.:-]+")
 _MAX_ID_LENGTH: Final = 100
-_MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are looked at
+_MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are examined
 
 
 MAX_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
@@ -33,7 +33,7 @@ _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([
 
 
 class Heading(NamedTuple):
-    """A heading of a text: its level (1 to 6), its id, unescaped, and its words, which are text, not HTML."""
+    """A heading of a text: its level (1 to 6), its unescaped id, and its words as text, not HTML."""
 
     level: int
     id: str
@@ -41,7 +41,7 @@ class Heading(NamedTuple):
 
 
 def find_headings(html: str) -> list[Heading]:
-    """Return the first headings of clean `html`, those that have words."""
+    """Return the first headings of clean `html` that have words."""
     found: list[Heading] = []
     for match in islice(_HEADING.finditer(html), MAX_HEADINGS):
         end = html.find(f"</h{match[1]}>", match.end(), match.end() + _MAX_HEADING_LENGTH)
@@ -51,12 +51,12 @@ def find_headings(html: str) -> list[Heading]:
 
 
 def link_headings(html: str, name: str) -> str:
-    """Return clean `html` whose first headings of the levels 2 to 4 end in a link to themselves, called `name`.
+    """Return clean `html` whose first headings of levels 2 to 4 end with a link to themselves, labelled `name`.
 
-    It holds no words, so that what a heading says stays what it said. None is made within another link.
+    The link has no text, so that the words of the heading don't change. Headings inside another link get none.
     """
     pieces = list[str]()
-    at = 0
+    position = 0
     links_around = 0
     for found in _LINK_OR_HEADING.finditer(html):
         closes, level, identifier = found.groups()
@@ -64,20 +64,20 @@ def link_headings(html: str, name: str) -> str:
             links_around += -1 if closes else 1
             continue
         end = html.find(f"</h{level}>", found.end(), found.end() + _MAX_HEADING_LENGTH)
-        if end <= at or links_around:
+        if end <= position or links_around:
             continue
-        pieces.append(f'{html[at:end]}<a class="anchor" href="#{identifier}" aria-label="{quote(name)}"></a>')
-        at = end
+        pieces.append(f'{html[position:end]}<a class="anchor" href="#{identifier}" aria-label="{quote(name)}"></a>')
+        position = end
         if len(pieces) == MAX_HEADINGS:
             break
-    return "".join(pieces) + html[at:]
+    return "".join(pieces) + html[position:]
 
 
 def add_anchors(html: str) -> str:
     """Return sanitized `html` with prefixed, unique ids, one on every heading, and rel="noopener" on external links.
 
-    A link to "#name" leads to the prefixed id where the text has that; else it stays (it may mean a place of the page
-    around the text).
+    A link to "#name" leads to the prefixed id if the text has it. Otherwise it is unchanged, because it may refer to the
+    page around the text.
     """
     used: dict[str, int] = {}
     html = _WITH_ID.sub(lambda found: _with_prefixed_id(found, used), html)
@@ -85,41 +85,41 @@ def add_anchors(html: str) -> str:
 
 
 def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
-    """Return a start tag with its id prefixed; a heading gets one if it has none.
+    """Return a start tag with a prefixed id. A heading without an id gets one.
 
-    An id that is taken gets a number if it is a heading's, and else is dropped.
+    If an id is already used, a heading's gets a number, and others are dropped.
     """
     name = found[1]
     text = found[2]
     heading = name[0] == "h" and name[1:].isdigit()
-    typed = _ID.match(text)
-    wanted = prefix_id(attributes(typed[2])["id"]) if typed else ""
+    id_attribute = _ID.match(text)
+    wanted = prefix_id(attributes(id_attribute[2])["id"]) if id_attribute else ""
     if not wanted and heading:
         end = found.string.find(f"</{name}>", found.end(), found.end() + _MAX_HEADING_LENGTH)
         wanted = prefix_id(slugify(html_to_text(found.string[found.end() : end]))) if end >= 0 else ""
         wanted = wanted or f"{ID_PREFIX}section"
     if heading:
         wanted = _unique_id(wanted, used)
-    written = "" if not wanted or wanted in used else f' id="{quote(wanted)}"'
-    if written:
+    new_attribute = "" if not wanted or wanted in used else f' id="{quote(wanted)}"'
+    if new_attribute:
         used[wanted] = 1
-    before, after = (typed[1], text[typed.end() :]) if typed else (text, "")
-    return f"<{name}{before}{written}{after}>"
+    before, after = (id_attribute[1], text[id_attribute.end() :]) if id_attribute else (text, "")
+    return f"<{name}{before}{new_attribute}{after}>"
 
 
 def _unique_id(wanted: str, used: dict[str, int]) -> str:
-    """Return `wanted`, or the first of wanted-2, wanted-3, ... that is free."""
-    free = wanted
-    while free in used:
+    """Return `wanted`, or the first of wanted-2, wanted-3, ... that is unused."""
+    candidate = wanted
+    while candidate in used:
         used[wanted] += 1
-        free = f"{wanted}-{used[wanted]}"
-    return free
+        candidate = f"{wanted}-{used[wanted]}"
+    return candidate
 
 
 def prefix_id(identifier: str) -> str:
-    """Return `identifier` as an id of ours; "" if nothing is left of it."""
-    kept = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
-    return ID_PREFIX + truncate(kept, _MAX_ID_LENGTH) if kept else ""
+    """Return `identifier` with the prefix and without invalid characters; "" if nothing is left."""
+    valid = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
+    return ID_PREFIX + truncate(valid, _MAX_ID_LENGTH) if valid else ""
 
 
 def _with_resolved_link(found: re.Match[str], used: dict[str, int]) -> str:

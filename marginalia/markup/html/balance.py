@@ -1,9 +1,9 @@
-"""HTML of any origin brought into a form that the sanitizer can parse in linear time and leaves as it is.
+"""Balanced HTML from any HTML, which the sanitizer can parse in linear time and leaves unchanged.
 
-An HTML parser mends bad nesting by rules that can multiply it: 1 MB of unclosed tags costs it minutes, or gigabytes.
-So tags are closed here in the order in which they were opened, at most MAX_DEPTH deep, unknown ones are dropped
-(their text stays), outdated ones get their present name. This is no defence by itself: what is allowed is decided by
-`marginalia.markup.html`, after this.
+An HTML parser repairs bad nesting by rules that can multiply it: 1 MB of unclosed tags costs minutes or gigabytes.
+So tags are closed here in the order in which they were opened, at most MAX_DEPTH deep. Unknown tags are dropped, but their
+text stays. Obsolete tags get their current name. This alone is no protection: afterwards, the sanitizer decides what is
+allowed.
 """
 
 import re
@@ -15,13 +15,13 @@ from marginalia.markup import tags
 from marginalia.markup.html import links
 
 MAX_DEPTH: Final = 100
-# Start tags of a text, those that are opened here included. Of what follows the text stays.
+# Start tags of a text, including those added here. After that, only text is kept.
 MAX_TAGS: Final = 100_000
 MAX_ATTRIBUTES: Final = 200  # characters of attributes of one tag above which they are counted
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
 _SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
-# Where text cannot stand, only rows, cells and the like.
+# Elements that can't contain text, only rows, cells and the like.
 _TABLE_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
 _TABLE_PARTS: Final = _TABLE_FRAMES | _CELLS | {"col"}
 _LISTS: Final = frozenset({"ul", "ol"})
@@ -31,7 +31,7 @@ _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
-# A start tag of the key ends the nearest open one of the first set that does not lie behind one of the second.
+# A start tag of the key ends the nearest open tag of the first set, unless one of the second set is between them.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -40,7 +40,7 @@ _ENDS: Final = {
     "rp": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
     "rt": (frozenset({"rp", "rt"}), _TABLE_WALLS | {"ruby"}),
 }
-# An end tag does not reach behind these.
+# An end tag doesn't close tags beyond these.
 _BARRIERS: Final = {
     "li": _TABLE_WALLS | _LISTS,
     "dt": _TABLE_WALLS | {"dl"},
@@ -53,7 +53,7 @@ class Balancer:
     """Writes the tags of one text, each closed once and in order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
-        """`renamed` maps a tag to those that take its place, outermost first.
+        """Allow the tags `allowed`. `renamed` maps a tag to its replacements, outermost first.
 
         Without `images`, an image becomes a link to it.
         """
@@ -62,11 +62,11 @@ class Balancer:
         self._images = images
         self._open: list[str] = []
         self._opened: Counter[str] = Counter()
-        # Open tags that were looked at, so far.
+        # The number of open tags examined so far.
         self.steps = 0
         self._started = 0
         self._dropped: Counter[str] = Counter()
-        # Tags that _close_nearest looked for in vain since the last was opened or closed: it need not look again.
+        # Tags that _close_nearest didn't find since a tag was last opened or closed, so that it doesn't search again.
         self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
         self._written: list[str] = []
 
@@ -98,9 +98,9 @@ class Balancer:
         self._written.append(text.replace("<", "&lt;"))
 
     def _image_link(self, text: str) -> None:
-        found = tags.attributes(text)
-        source = found.get("src", "")
-        label = found.get("alt", "").strip()
+        image = tags.attributes(text)
+        source = image.get("src", "")
+        label = image.get("alt", "").strip()
         if "a" in self._open or not links.is_allowed(source, links.COMMENT_SCHEMES) or not source:
             self._text(tags.quote(label))
             return
@@ -135,7 +135,7 @@ class Balancer:
             self._missing.clear()
 
     def _enter_frame(self, name: str) -> bool:
-        """Make room for a part of a table: close what must be closed, open the row or section that it needs.
+        """Prepare for a part of a table: close open tags as needed, and open the row or section that it needs.
 
         Returns False if there is no table.
         """

@@ -1,7 +1,7 @@
-"""Inserts in a text: directives in Markdown, kept as <div data-insert="…">, shown as the site does.
+"""Inserts in clean HTML: directives of Markdown, stored as <div data-insert="…"> and rendered when the text is shown.
 
-The element says what a directive says and is read by the same rules: written by hand, it does what the directive would. So
-texts in HTML have inserts too, and there is nothing to forge.
+The element contains the directive and is parsed by the same rules. Written by hand, it has the same effect. So texts in HTML
+can have inserts, too, and forging one gains nothing.
 """
 
 import re
@@ -15,7 +15,7 @@ Fault = Literal["", "closes nothing", "not closed", "too deep"]
 
 END_TAG: Final = "</div>"
 FAULTS: Final = frozenset(get_args(Fault))
-# One in another; deeper ones keep what is in them, and show nothing else.
+# Levels of nested inserts. Deeper ones show only their content.
 MAX_DEPTH: Final = 8
 
 _DIVISION: Final = re.compile(r"<div((?: [^<>]*)?)>|</div>")
@@ -24,8 +24,10 @@ _MARK: Final = ' data-insert="'
 
 @dataclass(frozen=True)
 class Placeholder:
-    """What stands for an insert: the directive as `directives.parse` reads it, its line in the text or 0, and what is
-    wrong with where it stands. Its author typed all of it."""
+    """A placeholder of an insert: the directive for `directives.parse`, its line in the text or 0, and a fault of its place.
+
+    All fields are typed by the author.
+    """
 
     source: str
     line: int = 0
@@ -34,53 +36,55 @@ class Placeholder:
 
 def start_tag(spelled: str, line: int, fault: Fault = "") -> str:
     """Return the start tag of a placeholder."""
-    told = f' data-fault="{fault}"' if fault else ""
-    return f'<div data-insert="{quote(spelled)}" data-line="{line}"{told}>'
+    fault_attribute = f' data-fault="{fault}"' if fault else ""
+    return f'<div data-insert="{quote(spelled)}" data-line="{line}"{fault_attribute}>'
 
 
 Resolver = Callable[[Placeholder, str], str]
 
 
 def has_inserts(html: str) -> bool:
-    """Return whether there may be inserts in clean `html`."""
+    """Return whether clean `html` may contain inserts."""
     return _MARK in html
 
 
 def resolve_inserts(html: str, resolver: Resolver) -> str:
-    """Return clean `html` with each insert replaced by what `resolver` returns for it and for what is in it, innermost first.
+    """Return clean `html` with each insert replaced by the result of `resolver(placeholder, content)`, innermost first.
 
-    Only hand over what `marginalia.markup.html.clean` or `marginalia.markup.markdown.render` returned: what
-    `resolver` returns is put in as it is, so it must be trusted HTML.
+    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The result of `resolver` is
+    inserted unescaped, so it must be trusted HTML.
     """
     if not has_inserts(html):
         return html
-    # Of each open division, its placeholder, if it is one, and what was written in it. Plain ones write into what is around.
+    # The placeholder and written parts of each open insert. Other divisions write into the insert around them.
     open_inserts: list[tuple[Placeholder, list[str]]] = []
     divisions: list[bool] = []
     written: list[str] = []
     position = 0
-    for found in _DIVISION.finditer(html):
+    for match in _DIVISION.finditer(html):
         target = open_inserts[-1][1] if open_inserts else written
-        target.append(html[position : found.start()])
-        position = found.end()
-        if found[1] is None:
+        target.append(html[position : match.start()])
+        position = match.end()
+        if match[1] is None:
             if divisions and divisions.pop():
                 placeholder, inside = open_inserts.pop()
                 outer = open_inserts[-1][1] if open_inserts else written
                 outer.append(resolver(placeholder, "".join(inside)))
             else:
-                target.append(found[0])
-        elif _MARK in found[1] and len(open_inserts) < MAX_DEPTH:
+                target.append(match[0])
+        elif _MARK in match[1] and len(open_inserts) < MAX_DEPTH:
             divisions.append(True)
-            open_inserts.append((_placeholder(found[1]), []))
+            open_inserts.append((_placeholder(match[1]), []))
         else:
             divisions.append(False)
-            target.append("<div>" if _MARK in found[1] else found[0])
+            target.append("<div>" if _MARK in match[1] else match[0])
     written.append(html[position:])
     return "".join(written)
 
 
 def _placeholder(text: str) -> Placeholder:
-    said = attributes(text)
-    line = said.get("data-line", "")
-    return Placeholder(said.get("data-insert", ""), int(line) if line.isdecimal() else 0, said.get("data-fault", ""))
+    values = attributes(text)
+    line = values.get("data-line", "")
+    return Placeholder(
+        values.get("data-insert", ""), int(line) if line.isdecimal() else 0, values.get("data-fault", "")
+    )

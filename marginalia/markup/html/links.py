@@ -1,10 +1,10 @@
-"""Which addresses a text may link to."""
+"""URLs that a text may link to."""
 
 import re
 from typing import Final
 
 LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-# Texts of editors also link to what stands on the site, by its id.
+# Texts of editors also link to pages and photos of the site by id.
 ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
@@ -17,10 +17,9 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 
 
 def scheme(url: str) -> str | None:
-    """Return the scheme of `url` as a browser would read it, in lower case; None for a relative address.
+    """Return the scheme of `url` as a browser would read it, in lower case; None for a relative URL.
 
-    What stands before a colon but is no scheme ("java script:") is returned as "?": neither a scheme nor a path that
-    one would type.
+    An invalid scheme before a colon ("java script:") is returned as "?", because nobody would type it as a path.
     """
     url = _IGNORED.sub("", url).lstrip(_LEADING)
     found = _SCHEME.match(url)
@@ -31,13 +30,13 @@ def scheme(url: str) -> str | None:
 
 
 def is_allowed(url: str, schemes: frozenset[str] = LINK_SCHEMES) -> bool:
-    """Tell whether `url` is relative or has one of `schemes`."""
+    """Return whether `url` is relative or has one of `schemes`."""
     found = scheme(url)
     return found is None or found in schemes
 
 
 def is_external(url: str) -> bool:
-    """Tell whether `url` names its host: such a link may leave the site."""
+    """Return whether `url` contains a host, so that the link may leave the site."""
     found = scheme(url)
     if found is not None:
         return found in {"http", "https"}

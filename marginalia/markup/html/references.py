@@ -1,7 +1,7 @@
-"""What a text refers to on its own site: photos that it shows (`photo:`), and links to nodes and photos (`node:`, `photo:`).
+"""References of a text to its own site: shown photos (`photo:`), and links to nodes and photos (`node:`, `photo:`).
 
-These addresses survive the sanitizer as they are, so that a text can be cleaned when it is saved, and what it refers to
-be looked up then or when it is shown.
+The sanitizer keeps these URLs. So a text is cleaned when it is saved, and references are looked up then or when it is
+shown.
 """
 
 import re
@@ -15,7 +15,7 @@ from marginalia.markup.tags import attributes, quote
 
 NODE: Final = "node"
 PHOTO: Final = "photo"
-# In the sanitizer's output no value holds "<" or ">". Alone in its paragraph, a photo takes the paragraph's place.
+# In the sanitizer's output, no value contains "<" or ">". A photo alone in its paragraph replaces the paragraph.
 _TOKEN: Final = re.compile(
     r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)'
     r'|<a((?: [^<>]*)?) href="((?i:node|photo):[^<>"]*)"([^<>]*)>'
@@ -25,18 +25,18 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class ImageRef:
-    """What a text says about a photo that it shows. Its author typed all fields: escape them."""
+    """A photo shown by a text. The author typed all fields, so escape them."""
 
     slug: str
     alt: str
     title: str
-    block: bool  # it stands alone, so that a <figure> may take its place; else it is part of a line
-    linked: bool = False  # it stands inside a link, and so can be none itself
+    block: bool  # it is alone in its paragraph, so a <figure> can replace it; otherwise it is inline
+    linked: bool = False  # it is inside a link, so it can't be a link itself
 
 
 @dataclass(frozen=True)
 class LinkRef:
-    """Where a link of a text leads. `scheme` is NODE or PHOTO; its author typed `name` and `anchor`."""
+    """The target of a link in a text. `scheme` is NODE or PHOTO; the author typed `name` and `anchor`."""
 
     scheme: str
     name: str
@@ -45,25 +45,25 @@ class LinkRef:
     _after: str = ""
 
     def to(self, address: str) -> tuple[str, str]:
-        """Return the tags of this link around its words, leading to the anchor at `address`."""
+        """Return the start and end tag of this link, leading to the anchor at `address`."""
         href = f"{address}#{self.anchor}" if self.anchor else address
         return f'<a{self._before} href="{quote(href)}"{self._after}>', "</a>"
 
 
-# Returns what takes the photo's place, as trusted HTML; None leaves its alternative text.
+# Returns trusted HTML that replaces the photo; None leaves its alternative text.
 ImageResolver = Callable[[ImageRef], str | None]
-# Returns what stands before and after the link's words, as trusted HTML; two empty strings leave the words alone.
+# Returns trusted HTML to put before and after the link's words; two empty strings leave only the words.
 LinkResolver = Callable[[LinkRef], tuple[str, str]]
 NO_TAGS: Final = ("", "")
 
 
 @dataclass(frozen=True)
 class ReferencedNames:
-    """What a text refers to: names of photos (shown or linked to), ids of nodes, as typed, each once, in order."""
+    """Names of photos (shown or linked) and ids of nodes in a text, as typed, without duplicates, in order."""
 
     photos: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    # Those of the photos that it shows.
+    # The photos that it shows, a subset of `photos`.
     shown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -72,80 +72,79 @@ class ReferencedNames:
 
 @dataclass(frozen=True)
 class Mention:
-    """One place where a text refers to something, and its words there: those of a link, the alternative text of a photo."""
+    """A reference in a text with its words: those of a link, or the alternative text of a photo."""
 
     scheme: str
     name: str
     words: str
 
 
-def find_names(html: str, most: int) -> ReferencedNames:
-    """Return what clean `html` refers to, at most the first `most` names of nodes and as many of photos."""
+def find_names(html: str, limit: int) -> ReferencedNames:
+    """Return the names in clean `html`: at most the first `limit` of nodes and of photos."""
     photos: dict[str, bool] = {}
     nodes: dict[str, None] = {}
-    for found in _TOKEN.finditer(html):
-        if found[2] is not None:
-            photos[_image(found).slug] = True
-        elif found[4] is not None:
-            link = _link(found)
+    for match in _TOKEN.finditer(html):
+        if match[2] is not None:
+            photos[_image(match).slug] = True
+        elif match[4] is not None:
+            link = _link(match)
             if link.scheme == NODE:
                 nodes[link.name] = None
             else:
                 photos.setdefault(link.name, False)
-    first = tuple(photos)[:most]
-    return ReferencedNames(first, tuple(nodes)[:most], tuple(name for name in first if photos[name]))
+    first = tuple(photos)[:limit]
+    return ReferencedNames(first, tuple(nodes)[:limit], tuple(name for name in first if photos[name]))
 
 
 def find_mentions(html: str) -> Iterator[Mention]:
-    """Yield each place where clean `html` refers to something."""
-    opened: list[tuple[LinkRef | None, int]] = []
-    for found in _TOKEN.finditer(html):
-        if found[2] is not None:
-            image = _image(found)
+    """Yield each reference in clean `html`."""
+    open_links: list[tuple[LinkRef | None, int]] = []
+    for match in _TOKEN.finditer(html):
+        if match[2] is not None:
+            image = _image(match)
             yield Mention(PHOTO, image.slug, image.alt)
-        elif found[0] != "</a>":
-            opened.append((_link(found) if found[4] is not None else None, found.end()))
-        elif opened:
-            link, start = opened.pop()
+        elif match[0] != "</a>":
+            open_links.append((_link(match) if match[4] is not None else None, match.end()))
+        elif open_links:
+            link, start = open_links.pop()
             if link:
-                yield Mention(link.scheme, link.name, text.html_to_text(html[start : found.start()]))
+                yield Mention(link.scheme, link.name, text.html_to_text(html[start : match.start()]))
 
 
 def resolve_references(html: str, image: ImageResolver, link: LinkResolver) -> str:
-    """Return clean `html` with what it refers to replaced by what `image` and `link` return.
+    """Return clean `html` with references replaced by the results of `image` and `link`.
 
-    Only hand over what `marginalia.markup.html.clean` or `marginalia.markup.markdown.render` returned: what the
-    resolvers return is put in as it is, so it must be trusted HTML in which the fields of ImageRef and LinkRef are
-    escaped.
+    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. Results are inserted
+    unescaped, so they must be trusted HTML in which the fields of ImageRef and LinkRef are escaped.
     """
-    ends: list[str] = []
+    end_tags: list[str] = []
 
-    def replaced(found: re.Match[str]) -> str:
-        if found[2] is not None:
-            ref = _image(found, linked=any(ends))
+    def replaced(match: re.Match[str]) -> str:
+        if match[2] is not None:
+            ref = _image(match, linked=any(end_tags))
             shown = image(ref)
             if shown is not None:
                 return shown
             return f"<p>{quote(ref.alt)}</p>" if ref.block and ref.alt else quote(ref.alt)
-        if found[0] == "</a>":
-            return ends.pop() if ends else ""
-        start, end = link(_link(found)) if found[4] is not None else (found[0], "</a>")
-        ends.append(end)
+        if match[0] == "</a>":
+            return end_tags.pop() if end_tags else ""
+        start, end = link(_link(match)) if match[4] is not None else (match[0], "</a>")
+        end_tags.append(end)
         return start
 
     return _TOKEN.sub(replaced, html)
 
 
-def _image(found: re.Match[str], *, linked: bool = False) -> ImageRef:
-    said = attributes(found[2])
-    name = _unquoted(said["src"].partition(":")[2])
-    return ImageRef(name, said.get("alt", ""), said.get("title", ""), block=found[1] is not None, linked=linked)
+def _image(match: re.Match[str], *, linked: bool = False) -> ImageRef:
+    values = attributes(match[2])
+    name = _unquoted(values["src"].partition(":")[2])
+    return ImageRef(name, values.get("alt", ""), values.get("title", ""), block=match[1] is not None, linked=linked)
 
 
-def _link(found: re.Match[str]) -> LinkRef:
-    scheme, _colon, rest = attributes(f' href="{found[4]}"')["href"].partition(":")
+def _link(match: re.Match[str]) -> LinkRef:
+    scheme, _colon, rest = attributes(f' href="{match[4]}"')["href"].partition(":")
     name, _hash, anchor = rest.partition("#")
-    return LinkRef(scheme.lower(), _unquoted(name), anchor, found[3], found[5])
+    return LinkRef(scheme.lower(), _unquoted(name), anchor, match[3], match[5])
 
 
 def _unquoted(name: str) -> str:

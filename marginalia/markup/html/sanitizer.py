@@ -1,4 +1,4 @@
-"""Clean HTML: what a text may carry, by profile."""
+"""The sanitizer: HTML reduced to what a profile allows."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,21 +25,21 @@ _ARTICLE_TAGS: Final = _COMMENT_TAGS | tags.tag_set(
 )
 _Renamed = Mapping[str, tuple[str, ...]]
 _OUTDATED: Final[_Renamed] = {"acronym": ("abbr",), "strike": ("s",), "tt": ("code",)}
-# Elements that only divide a page keep their place in the text under a plain name.
+# Elements that only divide a page become <div>.
 _RENAMED: Final[_Renamed] = {
     **_OUTDATED,
     **dict.fromkeys(
         tags.tag_set("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
     ),
 }
-# A comment has no outline of its own: its headings are bold paragraphs, and what only divides a text is a paragraph.
+# A comment has no outline of its own: its headings are bold paragraphs, and elements that only divide a text are paragraphs.
 _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(_RENAMED, ("p",)),
     **dict.fromkeys(tags.tag_set("caption dd details div dl dt figcaption figure summary"), ("p",)),
     **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
-# The page's title is its h1: in an article that has some, every heading goes down one level.
+# The page's title is its h1. So if an article has an h1, all its headings are lowered one level.
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 
@@ -65,7 +65,7 @@ _VALUES: Final = {
     "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
     "loading": re.compile("lazy|eager"),
     "open": _ANY,
-    "rel": _ANY,  # ours: nh3 passes its link_rel through here
+    "rel": _ANY,  # not from the text: nh3 passes its link_rel through here
     "reversed": _ANY,
     "rowspan": re.compile(r"\d{1,3}"),
     "scope": re.compile("row|col|rowgroup|colgroup"),
@@ -117,9 +117,9 @@ class _Rules:
 
 
 def _attribute_filter(schemes: frozenset[str]) -> Callable[[str, str, str], str | None]:
-    """Return the filter that nh3 asks for every attribute that its lists have passed.
+    """Return the filter that nh3 calls for every attribute that its lists allow.
 
-    It must not raise: nh3 only reports that and keeps the attribute.
+    The filter must not raise, because nh3 would only report the exception and keep the attribute.
     """
 
     def check(tag: str, name: str, value: str) -> str | None:
@@ -130,12 +130,12 @@ def _attribute_filter(schemes: frozenset[str]) -> Callable[[str, str, str], str 
         if name == "src":
             return value if links.is_allowed(value, links.IMAGE_SCHEMES) else None
         if name == "class":
-            kept = [
+            allowed_classes = [
                 word
                 for word in value.split()
                 if _CLASSES.fullmatch(word) and (tag == "code") == word.startswith("language-")
             ]
-            return " ".join(kept) or None
+            return " ".join(allowed_classes) or None
         return value if _VALUES.get(name, _NONE).fullmatch(value) else None
 
     return check
@@ -170,7 +170,7 @@ _RULES: Final[dict[str, _Rules]] = {
 
 
 def clean(html: str, profile: Profile = "comment") -> str:
-    """Return `html` with nothing left in it that `profile` does not allow.
+    """Return `html` reduced to what `profile` allows.
 
     "article" is for editors: tables, figures, images, details; ids get a prefix, headings an id, external links
     rel="noopener"; an h1 pushes all headings down one level. "comment" is for readers: no ids, no images (they become
@@ -182,7 +182,7 @@ def clean(html: str, profile: Profile = "comment") -> str:
 
 
 def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
-    """Return what `step` makes of `html`, repeated until nothing changes; all of it as text if it never settles."""
+    """Apply `step` to `html` until nothing changes, and return the result; if it keeps changing, return `html` as text."""
     before = html
     for _ in range(_MAX_ROUNDS):
         after = step(before)
@@ -193,13 +193,13 @@ def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
 
 
 def clean_once(html: str, profile: Profile) -> str:
-    """Return `html` after one round of cleaning; another round may still find something to change."""
+    """Return `html` after one round of cleaning; another round may still change it."""
     html = scrub(html)
     rules = _RULES[profile]
     renamed = rules.renamed
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}
     html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
-    # A parser drops one line end right after <pre>: where the text begins with one, two must be written.
+    # A parser drops one line end after <pre>. If the text begins with a line end, two must be written.
     html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
     return anchors.add_anchors(html) if profile == "article" else html

@@ -1,4 +1,4 @@
-"""What an insert is, and which there are."""
+"""The base class and the registry of inserts."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,26 +20,26 @@ _REGISTRY: dict[str, type["Insert"]] = {}
 
 
 class Site(Protocol):
-    """What an insert may read while it is shown. All of it is for readers: what they may not see is not there."""
+    """Data that an insert can read while it is rendered. Only data that readers can see is available."""
 
     def photo(self, photo_id: ObjectId) -> Any:
-        """Return a photo, one of those that `references` names; None if it is not there."""
+        """Return one of the photos in `references`; None if it isn't available."""
 
     def node(self, node_id: ObjectId) -> Any:
-        """Return a page, post, section or photo with all its fields; None if it is not there. Reads it each time."""
+        """Return a node with all its fields; None if it isn't available. Each call reads the database."""
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
         """Return the newest photos of a gallery."""
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return the newest pages, posts and photos with a tag; of all posts without one."""
+        """Return the newest pages, posts and photos with `tag`; the newest posts if it is empty."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where an insert is shown: `html` is the whole clean text, `content` what stands in the insert, as shown.
+    """The context of an insert: `html` is the whole clean text, `content` the rendered text inside the insert.
 
-    `is_feed`: for feed readers, which have neither scripts nor styles.
+    `is_feed` is set for feed readers, which have neither scripts nor styles.
     """
 
     site: Site
@@ -63,29 +63,29 @@ class References:
 
 
 class Insert(forms.Form):
-    """What an editor puts into a text: a form whose fields are the attributes of its directive.
+    """An insert: a form whose fields are the attributes of its directive.
 
-    A class says `label` and `help`, for the editor's menu, `template`, and the fields.
+    A subclass sets `label` and `help` for the editor's menu, `template`, and the fields.
     """
 
-    name: ClassVar[str] = ""  # that of the directive: the registry gives it
+    name: ClassVar[str] = ""  # the name of the directive, set by the registry
     label: ClassVar[str | Promise] = ""
     help: ClassVar[str | Promise] = ""
     template: ClassVar[str] = ""
-    # Attributes that an example must show, and their values: of fields that take not just any, and of those that are needed
-    # without being required.
+    # Attributes that an example must show, with values: for fields that don't accept just any value, and for fields that are
+    # needed without being required.
     examples: ClassVar[Mapping[str, str]] = {}
-    # Whether text stands in it, between `:::name` and `:::`.
+    # Whether it contains text, between `:::name` and `:::`.
     is_container: ClassVar[bool] = False
-    # How many a text may have: what they read and show adds up.
+    # The maximum per text, because the cost of rendering adds up.
     most: ClassVar[int] = 50
 
     def values(self) -> dict[str, Any]:
-        """Return the attributes as their fields clean them. Only of one that is valid."""
+        """Return the cleaned attributes. The insert must be valid."""
         return dict(self.cleaned_data)
 
     def references(self) -> References:
-        """Return the nodes and photos that it uses."""
+        """Return the nodes and photos that the insert uses."""
         photos: set[ObjectId] = set()
         nodes: set[ObjectId] = set()
         for name, field in self.fields.items():
@@ -99,50 +99,50 @@ class Insert(forms.Form):
         return References(frozenset(nodes), frozenset(photos))
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        """Return what the template is given beside the attributes; None where there is nothing to show."""
+        """Return the template's context in addition to the attributes; None if there is nothing to show."""
         return {}
 
     def as_html(self, context: Context) -> str:
         """Return the insert as safe HTML."""
-        more = self.context(context)
-        if more is None:
+        extra = self.context(context)
+        if extra is None:
             return ""
-        given = {**self.values(), "content": context.content, "is_feed": context.is_feed, **more}
-        return render_to_string(self.template, given).strip()
+        template_context = {**self.values(), "content": context.content, "is_feed": context.is_feed, **extra}
+        return render_to_string(self.template, template_context).strip()
 
     def iframe_origins(self) -> frozenset[str]:
-        """Return the origins of other sites whose pages it may show in a frame, such as "https://player.example.org"."""
+        """Return the origins whose pages the insert may show in an iframe, such as "https://player.example.org"."""
         return frozenset()
 
     def plain(self) -> str:
-        """Return the words of its attributes, for search and excerpts. What stands in it needs not be repeated."""
+        """Return the words of its attributes, for search and excerpts, without the text inside it."""
         return ""
 
 
 def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
-    """Register a subclass of Insert as what `::name{…}` means.
+    """Register a subclass of Insert for the directive `::name{…}`.
 
-    Raises ImproperlyConfigured for a name that is taken or cannot be that of a directive, and for attributes that cannot.
+    Raises ImproperlyConfigured if the name is in use, or if the name or an attribute is invalid in a directive.
     """
     if not _NAME.fullmatch(name):
         raise ImproperlyConfigured(f"An insert cannot be called {name!r}: a-z, 0-9 and hyphens, at most 40.")
 
-    def register(made: type[Insert]) -> type[Insert]:
-        if wrong := [field for field in made.base_fields if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", field)]:
+    def register(insert_class: type[Insert]) -> type[Insert]:
+        if invalid := [field for field in insert_class.base_fields if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", field)]:
             raise ImproperlyConfigured(
-                f"The insert “{name}” has an attribute {wrong[0]!r} that no directive can spell."
+                f"The insert “{name}” has an attribute {invalid[0]!r} that no directive can spell."
             )
-        if _REGISTRY.setdefault(name, made) is not made:
-            raise ImproperlyConfigured(f"There are two inserts “{name}”: {_REGISTRY[name]} and {made}.")
-        made.name = name
-        made.label = made.label or name.capitalize()
-        return made
+        if _REGISTRY.setdefault(name, insert_class) is not insert_class:
+            raise ImproperlyConfigured(f"There are two inserts “{name}”: {_REGISTRY[name]} and {insert_class}.")
+        insert_class.name = name
+        insert_class.label = insert_class.label or name.capitalize()
+        return insert_class
 
     return register
 
 
 def unregister(name: str) -> None:
-    """Forget an insert, as tests do that have one of their own."""
+    """Remove an insert from the registry, for tests that register their own."""
     _REGISTRY.pop(name, None)
 
 
@@ -152,19 +152,24 @@ def registered_inserts() -> tuple[type[Insert], ...]:
 
 
 def find_insert(name: str) -> type[Insert] | None:
-    """Return the insert that a directive names; None if there is none."""
+    """Return the insert called `name`; None if there is none."""
     return _REGISTRY.get(name)
 
 
-def example_directive(made: type[Insert]) -> str:
-    """Return how an insert is written, with the attributes that it must have."""
-    needed = (name for name, field in made.base_fields.items() if field.required and field.initial is None)
-    names = dict.fromkeys((*needed, *made.examples))
-    said = {name: made.examples.get(name) or f"{getattr(made.base_fields[name], 'prefix', '')}…" for name in names}
-    return directives.to_markdown(made.name, said, "…" if made.is_container else None)
+def example_directive(insert_class: type[Insert]) -> str:
+    """Return an example directive of an insert, with the attributes that it needs."""
+    needed = (name for name, field in insert_class.base_fields.items() if field.required and field.initial is None)
+    names = dict.fromkeys((*needed, *insert_class.examples))
+    sample_values = {
+        name: insert_class.examples.get(name) or f"{getattr(insert_class.base_fields[name], 'prefix', '')}…"
+        for name in names
+    }
+    return directives.to_markdown(insert_class.name, sample_values, "…" if insert_class.is_container else None)
 
 
-def bind_insert(made: type[Insert], attributes: dict[str, str]) -> Insert:
-    """Return an insert with these attributes, those that are not said as the fields begin."""
-    begun = {name: field.initial for name, field in made.base_fields.items() if field.initial is not None}
-    return made({**begun, **attributes}, use_required_attribute=False)
+def bind_insert(insert_class: type[Insert], attributes: dict[str, str]) -> Insert:
+    """Return an insert with `attributes`, and initial values for the others."""
+    initial_values = {
+        name: field.initial for name, field in insert_class.base_fields.items() if field.initial is not None
+    }
+    return insert_class({**initial_values, **attributes}, use_required_attribute=False)

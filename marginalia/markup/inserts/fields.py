@@ -1,4 +1,4 @@
-"""Form fields of attributes that Django has none for."""
+"""Form fields for attributes of inserts."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NODE = re.compile(r"node:([0-9a-f]{24})")
 
 
 class NodeIdField(forms.CharField):
-    """The id of a node, written `node:ID`. `types`: those of the nodes that the editor's menu offers."""
+    """The id of a node, written `node:ID`. `types` limits the nodes that the editor's menu offers."""
 
     prefix: ClassVar[str] = "node:"
 
@@ -46,12 +46,12 @@ class PhotoIdsField(forms.CharField):
         names = [name.strip() for name in str(super().clean(value)).split(",") if name.strip()]
         if len(names) > self.most:
             raise forms.ValidationError(_("At most %(most)d photos."), params={"most": self.most})
-        one = PhotoIdField()
-        return tuple(found for name in names if (found := one.clean(name)))
+        id_field = PhotoIdField()
+        return tuple(found for name in names if (found := id_field.clean(name)))
 
 
 class AddressField(forms.CharField):
-    """Where a link leads: an address of the web or of this site, or `node:ID`."""
+    """The target of a link: a URL, a path of this site, or `node:ID`."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=1_000, **kwargs)
@@ -64,6 +64,6 @@ class AddressField(forms.CharField):
 
     @staticmethod
     def node(address: str) -> ObjectId | None:
-        """Return the id that an address names; None if it is another address."""
+        """Return the id in a `node:ID` address; None for other addresses."""
         found = _NODE.fullmatch(address)
         return ObjectId(found[1]) if found else None

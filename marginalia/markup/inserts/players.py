@@ -1,4 +1,4 @@
-"""Where videos and posts of other sites are played or shown in a frame."""
+"""Players: pages of other sites that show a video or post in an iframe."""
 
 import re
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _END: Final = r"(?:[/?#&].*)?"
 
 @dataclass(frozen=True)
 class Player:
-    """A page for a frame: `src` is its address, `origin` what a page has to allow, `site` what it is called."""
+    """A page for an iframe: `src` is its URL, `origin` what the site's policy must allow, `site` the name of the other site."""
 
     site: str
     origin: str
     src: str
 
 
-# How an address looks, which site it is of, and the page for a frame, made of what the parentheses hold.
+# URL pattern → name of the site, origin, and path of the page for an iframe, both formatted with the pattern's groups.
 _SITES: Final[Mapping[str, tuple[str, str, str]]] = {
     rf"https?://(?:www\.|m\.)?youtube\.com/(?:watch\?(?:[^#]{{0,300}}&)?v=|shorts/|live/|embed/){_ID}{_END}": (
         "YouTube",
@@ -43,7 +43,7 @@ _PATTERNS: Final = [(re.compile(pattern, re.ASCII | re.DOTALL), site) for patter
 
 
 def find_player(url: str) -> Player | None:
-    """Return what shows the video or post at `url`; None if that is of none of the sites known here."""
+    """Return the player for the video or post at `url`; None if the site isn't known."""
     for pattern, (site, origin, path) in _PATTERNS:
         if found := pattern.fullmatch(url):
             made = origin.format(*found.groups())

@@ -1,4 +1,4 @@
-"""The inserts of a text: found in its clean HTML, checked, and shown, or what is wrong with them."""
+"""The inserts of a text: finding them in clean HTML, checking and rendering them, and reporting faults."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from marginalia.markup.html.inserts import Placeholder
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.base import Context, Insert, References, Site
 
-# Of a text, with those that are wrong. The time to show one is some 0.2 ms.
+# The maximum per text, including faulty ones. Rendering one takes about 0.2 ms.
 MAX_INSERTS = 200
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with an insert, for editors: at which line of the text, 0 where that is not known."""
+    """A fault of an insert, for editors. `line` is its line in the text, 0 if unknown."""
 
     line: int
     text: str
@@ -33,18 +33,18 @@ class Fault:
 
 @dataclass(frozen=True)
 class UnknownInsert(Fault):
-    """An insert of a name that is not registered: no reason to refuse a text, as its app may come back."""
+    """An insert with an unregistered name. The text isn't refused, because the app with the insert may be installed again."""
 
     name: str = ""
 
 
 def may_have_inserts(text: str) -> bool:
-    """Return whether a text, as it was typed, may have inserts: others need not be rendered for them."""
+    """Return whether a text, as typed, may have inserts. Other texts don't have to be rendered to find them."""
     return "::" in text or "data-insert" in text
 
 
 class TextInserts:
-    """The inserts of one clean text, each read once."""
+    """The inserts of one clean text, each parsed once."""
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -63,84 +63,86 @@ class TextInserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong, unknown names included, in the order of the text. The last says where there are too many."""
-        found = sorted((one for one in self._found if isinstance(one, Fault)), key=lambda fault: fault.line)
+        """Return the faults in the order of the text, including unknown names. The last tells if there are too many inserts."""
+        found = sorted((entry for entry in self._found if isinstance(entry, Fault)), key=lambda fault: fault.line)
         return found[: MAX_INSERTS + 1]
 
     @property
     def references(self) -> References:
-        """The nodes and photos that inserts use."""
+        """Return the nodes and photos that the inserts use."""
         found = References()
-        for one in self._valid:
-            found |= one.references()
+        for entry in self._valid:
+            found |= entry.references()
         return found
 
     @property
     def names(self) -> frozenset[str]:
-        """Which inserts the text has, unknown ones included."""
-        return frozenset(one.name for one in self._found if isinstance(one, Insert | UnknownInsert))
+        """Return the names of the inserts in the text, including unknown ones."""
+        return frozenset(entry.name for entry in self._found if isinstance(entry, Insert | UnknownInsert))
 
     @property
     def iframe_origins(self) -> frozenset[str]:
-        """The origins of what inserts may show in frames."""
-        return frozenset().union(*(one.iframe_origins() for one in self._valid))
+        """Return the origins that the inserts may show in iframes."""
+        return frozenset().union(*(entry.iframe_origins() for entry in self._valid))
 
     @property
     def _valid(self) -> list[Insert]:
-        return [one for one in self._found if isinstance(one, Insert)]
+        return [entry for entry in self._found if isinstance(entry, Insert)]
 
     def render(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
-        """Return the text with its inserts as readers see them; with `faults` also, in their place, what is wrong."""
+        """Return the text with its inserts as readers see them; with `faults`, faults are shown in their place, too."""
         context = Context(site, self.html, is_feed=is_feed)
         found = iter(self._found)
         left = MAX_INSERTS + 1 if faults else 0
 
         def show(_placeholder: Placeholder, content: str) -> str:
             nonlocal left
-            one = next(found)
-            if isinstance(one, Insert):
-                return one.as_html(replace(context, content=SafeString(content)))
+            entry = next(found)
+            if isinstance(entry, Insert):
+                return entry.as_html(replace(context, content=SafeString(content)))
             left -= 1
-            told = format_html('<p class="insert-fault" role="note">{}</p>', str(one)) if left >= 0 else ""
-            return told + content
+            message = format_html('<p class="insert-fault" role="note">{}</p>', str(entry)) if left >= 0 else ""
+            return message + content
 
         return inserts.resolve_inserts(self.html, show)
 
     def plain(self) -> str:
-        """Return the text as HTML in which inserts are the words that they hold, for search and excerpts."""
+        """Return the text as HTML with each insert replaced by its words, for search and excerpts."""
         found = iter(self._found)
 
         def words(_placeholder: Placeholder, content: str) -> str:
-            one = next(found)
-            said = one.plain() if isinstance(one, Insert) else ""
-            return (f"<p>{escape(said)}</p>" if said else "") + content
+            entry = next(found)
+            words_of_insert = entry.plain() if isinstance(entry, Insert) else ""
+            return (f"<p>{escape(words_of_insert)}</p>" if words_of_insert else "") + content
 
         return inserts.resolve_inserts(self.html, words)
 
 
 def _read(placeholder: Placeholder, counts: Counter[str]) -> Insert | Fault:
     line = placeholder.line
-    spelled = placeholder.source
+    directive = placeholder.source
     counts[""] += 1
     if counts[""] > MAX_INSERTS:
         return Fault(line, _("A text has at most %(most)d inserts.") % {"most": MAX_INSERTS})
     if placeholder.fault:
         return Fault(line, _misplaced_message(placeholder))
     try:
-        name, attributes = directives.parse(spelled)
+        name, attributes = directives.parse(directive)
     except ValueError as error:
         return Fault(line, _("This cannot be read: “%(text)s”. Attributes are written name=value.") % {"text": error})
-    made = base.find_insert(name)
-    if made is None:
+    insert_class = base.find_insert(name)
+    if insert_class is None:
         return UnknownInsert(line, _("There is no insert “%(name)s”: readers see nothing here.") % {"name": name}, name)
     for attribute in attributes:
-        if attribute not in made.base_fields:
-            told = {"name": name, "attribute": attribute, "known": ", ".join(made.base_fields) or "–"}
-            return Fault(line, _("“%(name)s” has no attribute “%(attribute)s”; it has: %(known)s.") % told)
+        if attribute not in insert_class.base_fields:
+            message = {"name": name, "attribute": attribute, "known": ", ".join(insert_class.base_fields) or "–"}
+            return Fault(line, _("“%(name)s” has no attribute “%(attribute)s”; it has: %(known)s.") % message)
     counts[name] += 1
-    if counts[name] > made.most:
-        return Fault(line, _("A text has “%(name)s” at most %(most)d times.") % {"name": name, "most": made.most})
-    bound = base.bind_insert(made, attributes)
+    if counts[name] > insert_class.most:
+        return Fault(
+            line, _("A text has “%(name)s” at most %(most)d times.") % {"name": name, "most": insert_class.most}
+        )
+    bound = base.bind_insert(insert_class, attributes)
     for attribute, reasons in bound.errors.items():
         where = f"“{name}”" if attribute == NON_FIELD_ERRORS else f"“{name}”, {attribute}"
         return Fault(line, f"{where}: {' '.join(reasons)}")

@@ -47,17 +47,17 @@ class Gallery(Insert):
     photos = PhotoIdsField(label=_("Photos, in place of a gallery"), most=48, required=False)
 
     def clean(self) -> dict[str, Any]:
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        if not self.errors and not said.get("section") and not said.get("photos"):
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and not values.get("section") and not values.get("photos"):
             raise forms.ValidationError(_("Name a gallery (section) or photos."))
-        return said
+        return values
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        said = self.cleaned_data
-        if said["photos"]:
-            photos = [photo for one in said["photos"] if (photo := context.site.photo(one))]
+        values = self.cleaned_data
+        if values["photos"]:
+            photos = [photo for photo_id in values["photos"] if (photo := context.site.photo(photo_id))]
         else:
-            photos = list(context.site.photos_of(said["section"], said["count"]))
+            photos = list(context.site.photos_of(values["section"], values["count"]))
         return {"photos": photos} if photos else None
 
 
@@ -131,10 +131,10 @@ class Contents(Insert):
     levels = forms.IntegerField(label=_("Levels of headings"), min_value=1, max_value=3, initial=2)
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        # A feed reader may show many texts on one page, which have no ids there.
-        found = [] if context.is_feed else anchors.find_headings(context.html)
-        top = min((heading.level for heading in found), default=0)
-        levels = [(heading, heading.level - top + 1) for heading in found]
+        # Feed readers may show several texts on one page and remove their ids, so there is no table of contents.
+        all_headings = [] if context.is_feed else anchors.find_headings(context.html)
+        top = min((heading.level for heading in all_headings), default=0)
+        levels = [(heading, heading.level - top + 1) for heading in all_headings]
         headings = [(heading, level) for heading, level in levels if level <= self.cleaned_data["levels"]]
         return {"headings": headings} if headings else None
 

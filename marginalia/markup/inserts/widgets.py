@@ -1,4 +1,4 @@
-"""Boxes in which editors choose by title what an insert, or a field of a type, refers to."""
+"""Widgets with which editors choose the target of an insert or a field by title."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.urls import reverse
 
 
 class ChooserInput(AdminTextInputWidget):
-    """An address or id that is typed; a script offers what has such a title. `wanted`: "node", "photo" or "link"."""
+    """An input for an address or id. A script suggests matches by title. `wanted` is "node", "photo" or "link"."""
 
     template_name = "editor/chooser.html"
 
