@@ -35,7 +35,7 @@ class _Element(NamedTuple):
 
 
 def add_margin_notes(clean: str) -> str:
-    """Return a clean text with each footnote where it is first referred to, and the list of them for paper."""
+    """Return a clean text with each footnote at its first reference, and the list of footnotes for paper."""
     if START not in clean:
         return clean
     blocks = list(_elements(clean))

@@ -1,6 +1,6 @@
 """TeX as MathML, when a text is shown. Browsers draw it without a script.
 
-What latex2mathml makes is cleaned by a list of its own: no element of MathML is taken from a text itself.
+The output of latex2mathml has its own allowlist. MathML elements in texts are never accepted.
 """
 
 import re
@@ -17,7 +17,7 @@ from marginalia.markup.characters import scrub, unescape
 
 MAX_LENGTH: Final = 2_000  # characters of a formula
 _MAX_DEPTH: Final = 20  # groups in another: each is parsed by recursion
-# What defines commands could multiply the result without end.
+# Definitions of commands could multiply the result without limit.
 _DEFINITIONS: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
 _BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
 _TAGS: Final = tags.tag_set(
@@ -50,7 +50,7 @@ _CONVERSION_ERRORS: Final[tuple[type[Exception], ...]] = (
 
 @lru_cache(maxsize=1024)
 def mathml(tex: str, *, is_block: bool) -> str | None:
-    """Return a formula as clean MathML; None for what is no TeX, is too long or too deep. Kept in process."""
+    """Return a formula as clean MathML; None if it is invalid, too long or too deep. Cached in the process."""
     if len(tex) > MAX_LENGTH or _DEFINITIONS.search(tex) or _depth(tex) > _MAX_DEPTH:
         return None
     try:

@@ -1,9 +1,9 @@
-"""Words of scripts that are written without spaces, as a text index can find them."""
+"""Words of scripts without spaces, split so that a text index can find them."""
 
 import re
 from itertools import pairwise
 
-# A text index would take a whole clause for one word.
+# A text index would treat a whole clause as one word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
 )
@@ -21,7 +21,7 @@ def character_pairs(words: str) -> set[str]:
 
 
 def unspaced_runs(words: str) -> list[str]:
-    """Return what is written in scripts without spaces, each run of it."""
+    """Return the runs of characters of scripts without spaces."""
     return _UNSPACED.findall(words)
 
 

@@ -138,7 +138,7 @@ def _fold_ascii(text: str) -> str:
 
 
 def reading_minutes(text: str) -> int:
-    """Return in how many minutes a text is read, at least one; 0 for a text without words.
+    """Return the reading time of `text` in minutes, at least one; 0 if it has no words.
 
     Chinese and Japanese are counted by characters, all else by words.
     """
@@ -241,7 +241,7 @@ def _one_line(text: str) -> str:
 
 
 def _weight(word: str) -> int:
-    """Return for how many words a run of characters counts."""
+    """Return how many words a run of characters counts as."""
     if not any(map(str.isalnum, word)):
         return 0
     letters = len(word) if len(word) > _MAX_WORD_LENGTH else len(_UNSPACED_CHARACTER.findall(word))

@@ -1,4 +1,4 @@
-"""The words of titles, as they are found while an editor types their beginnings."""
+"""Words of titles, for suggestions while an editor types."""
 
 import re
 import unicodedata
@@ -6,10 +6,10 @@ import unicodedata
 from marginalia.markup import scripts
 from marginalia.markup.characters import normalize_for_search
 
-# Words of one title that are kept, and of what is typed that are looked for.
+# Words of a title that are stored, and words of a query that are searched.
 MAX_STORED = 100
 MAX_SEARCHED = 5
-# Characters of one word that tell it from others.
+# Characters of a word that are stored.
 MAX_WORD_LENGTH = 40
 # Of a script without spaces a word begins at every character, and is so long.
 _PIECE_LENGTH = 8
@@ -19,7 +19,7 @@ LAST_CHARACTER = "\U0010ffff"
 
 
 def title_words(title: str) -> list[str]:
-    """Return the words of a title as they are kept: each once, sorted, without case and accents."""
+    """Return the words of a title as they are stored: each once, sorted, without case and accents."""
     title = normalize_for_search(title)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(title)))]
     pieces = [_fold(piece) for piece in scripts.unspaced_pieces(title, _PIECE_LENGTH)]
@@ -27,7 +27,7 @@ def title_words(title: str) -> list[str]:
 
 
 def query_prefixes(query: str) -> list[str]:
-    """Return the beginnings of words that a title must have for what is typed, the longest first."""
+    """Return the beginnings of words that a title must have to match `query`, the longest first."""
     query = normalize_for_search(query)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(query)))]
     runs = [_fold(run[:_PIECE_LENGTH]) for run in scripts.unspaced_runs(query)]

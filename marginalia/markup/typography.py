@@ -56,7 +56,7 @@ class _Sign(NamedTuple):
 # By the class of the text, too: what a template has marked as HTML is never given for the same words typed as text.
 @lru_cache(maxsize=4096, typed=True)
 def smarten(text: str, language: str) -> str:
-    """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at"). Kept in process."""
+    """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at"). Cached in the process."""
     return smarten_pieces([text], language)[0]
 
 
@@ -118,7 +118,7 @@ def _find_signs(texts: Sequence[str], found: Sequence[Sequence[re.Match[str]]]) 
 
 
 def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> Iterator[str]:
-    """Return what takes the place of each sign of a line, in order."""
+    """Yield the replacement of each sign of a line, in order."""
     written = [sign.typed for sign in signs]
     opened: list[tuple[str, int]] = []
     count: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, writt
 
 
 def _replace_sign(sign: _Sign) -> str:
-    """Return what takes the place of a space, of dots and of dashes."""
+    """Return the replacement of a space, dots or dashes."""
     typed = sign.typed
     if typed == " ":
         return "\u00a0" if sign.after == ":" else _NARROW_SPACE

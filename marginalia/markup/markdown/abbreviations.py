@@ -1,4 +1,4 @@
-"""Abbreviations: a line `*[HTML]: HyperText Markup Language` says what a word of the text stands for."""
+"""Abbreviations: a line `*[HTML]: HyperText Markup Language` defines the meaning of a word in the text."""
 
 import re
 from typing import Final
@@ -17,7 +17,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*")
 
 
 def install(blocks: MarkdownIt) -> None:
-    """Have `blocks` take abbreviations."""
+    """Add abbreviations to the parser `blocks`."""
     blocks.block.ruler.before("reference", "abbreviation", _define, {"alt": ["paragraph", "reference"]})
     blocks.core.ruler.after("inline", "abbreviations", _mark)
 

@@ -22,7 +22,7 @@ _BACK: Final = "\u21a9\ufe0e"  # as text: some devices would show an emoji
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Have `blocks`, whose lines are parsed by `lines`, take footnotes."""
+    """Add footnotes to the parser `blocks`, whose inline content `lines` parses."""
     # Notes within a line, `^[…]`, are parsed by recursion: there are none.
     for md in (lines, blocks):
         footnote_plugin(md, inline=False)

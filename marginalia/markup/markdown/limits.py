@@ -1,4 +1,4 @@
-"""What keeps a Markdown parser linear on hostile texts.
+"""Limits that keep a Markdown parser linear on hostile texts.
 
 Parsing and cleaning together take about 10 µs a mark. What makes several elements counts for several marks. Four things could
 still multiply the work or the result; each has its limit here.
@@ -49,9 +49,9 @@ def count_marks(source: str) -> int:
 
 
 def is_excessive(source: str) -> bool:
-    """Tell whether `source` has so many marks that parsing it would take more than about two seconds.
+    """Return whether `source` has so many marks that parsing it would take more than about two seconds.
 
-    No text that an author wrote by hand has.
+    No text written by hand has so many.
     """
     # No character counts for more than an item and an asterisk, the two of a footnote included.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS

@@ -27,7 +27,7 @@ class _Markdown(MarkdownIt):
         limits.install_limits(self)
 
     def validateLink(self, url: str) -> bool:
-        """Tell whether `url` may become a link; what may not stays on the page as it was typed."""
+        """Return whether `url` may become a link. Otherwise it is shown as typed."""
         return links.is_allowed(url, _SCHEMES)
 
 

@@ -26,7 +26,7 @@ _INTERRUPTS: Final = ["paragraph", "reference", "blockquote", "list"]
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
-    """Have `blocks`, whose lines are parsed by `lines`, take these signs."""
+    """Add these signs to the parser `blocks`, whose inline content `lines` parses."""
     lines.inline.ruler.before("escape", "maths", _maths)
     lines.inline.ruler.before("strikethrough", "mark", _mark)
     lines.inline.ruler.before("strikethrough", "script", _script)
