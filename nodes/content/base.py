@@ -1,4 +1,4 @@
-"""What a content type is: a class whose fields are Django's and the back end's own, and what the site asks of it.
+"""Base classes of content types. A type is a class with fields of Django or the database back end, and class attributes.
 
 Each class is the model of `metadata.detail` of the nodes of its type. It is no table and has no migrations: it stands in a
 registry of models of its own, apart from Django's.
@@ -20,8 +20,8 @@ from django_mongodb_backend.models import EmbeddedModel
 from nodes.content import values
 
 MARKDOWN, HTML = "markdown", "html"
-# How a section lists what stands in it: by when it was published; by name with the sections below it; these together as editors
-# arranged them; as pictures; or by a date that its pages name.
+# How a section lists its nodes: by publication date; by name, with its sections; both in the order of editors; as pictures; or
+# by a date field of its pages.
 NEWEST = "newest"
 BY_NAME = "by-name"
 BY_HAND = "by-hand"
@@ -31,12 +31,12 @@ UPCOMING = "upcoming"
 # The templates of sections.
 LISTED_BY = {NEWEST: "blog", BY_NAME: "folder", BY_HAND: "folder", PHOTOS: "gallery", UPCOMING: "upcoming"}
 
-# Where Django looks for models it finds none of these.
+# A separate registry of models, so that Django doesn't find content types among its models.
 _MODELS = Apps(())
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-# From the stored detail of one version of a type to that of the next.
+# A function that converts the stored detail of one version of a type to the next version.
 Upgrader = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
@@ -71,15 +71,15 @@ class ContentBase(ModelBase):
 
 
 class NodeField(ObjectIdField):
-    """The id of a page, a post or a section. What it names may go: templates ask for it by {% referred %}."""
+    """Field for the id of a page, a post or a section. The target may not exist, so templates use {% referred %}."""
 
 
 class PhotoField(NodeField):
-    """The id of a photo."""
+    """Field for the id of a photo."""
 
 
 class Part(EmbeddedModel, metaclass=ContentBase):
-    """Base of what is nested in a type: an ingredient, a step. Each part of a list has an id, by which edits merge."""
+    """Base of parts nested in a type, such as an ingredient or a step. Each part of a list has an id, by which edits merge."""
 
     id = ObjectIdField(db_column="_id", primary_key=True, editable=False, null=True)
 
@@ -88,58 +88,58 @@ class Part(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the object that a stored document stands for."""
+        """Return the part for a stored document."""
         return cls(**values.attributes(cls, document))
 
 
 class Content(EmbeddedModel, metaclass=ContentBase):
-    """Base of all content types. What is not a field is asked of the class."""
+    """Base of all content types. Class attributes that are not fields set the behaviour of the type."""
 
     # The value of `metadata.type`: the class's name in kebab-case unless it is given.
     type_name: ClassVar[str]
-    # What an editor reads who chooses a type: the first line of the class's docstring unless it is given.
+    # The description for editors who choose a type: the first line of the class's docstring unless it is given.
     description: ClassVar[str | Promise]
-    # The section types that may hold it: classes, which stand for what extends them too, or names. The top level is a folder.
+    # The section types that can contain it: names, or classes, which include their subclasses. The top level is a folder.
     stands_in: ClassVar[Sequence["type[Content] | str"]] = ()
-    # Templates of readers' pages: nodes/<type>.html, else this one.
+    # The template of readers' pages if nodes/<type>.html doesn't exist.
     template: ClassVar[str] = "nodes/basic-page.html"
-    # What it is in the words of https://schema.org.
+    # The type of https://schema.org for structured data.
     schema_org: ClassVar[str] = "Article"
     is_section: ClassVar[bool] = False
-    # Whether readers see when it was published, and what was before and after it.
+    # Whether readers see its publication date, and the previous and the next node.
     is_dated: ClassVar[bool] = False
-    # Whether it begins with a file, and stands among those in GridFS.
+    # Whether it is a file in GridFS.
     is_file: ClassVar[bool] = False
-    # How a section lists what it holds; "" for what is no section.
+    # How a section lists its nodes; "" for other types.
     lists: ClassVar[str] = ""
-    # Of a section: how many of what it lists stand on one page of it, where that is not the site's setting.
+    # For sections: the number of nodes on one page of its list, or None for the site's setting.
     page_size: ClassVar[int | None] = None
-    # Of a section: how many pages, sections or photos may stand in it; None for any number.
+    # For sections: the maximum number of pages, sections and photos in it, or None for no limit.
     most: ClassVar[int | None] = None
-    # The comment policy of its pages, of a section of all that stands in it, where editors choose none; "" for that of the
-    # section above, or the site's.
+    # The comment policy of its pages, or of all nodes in a section, if editors choose none. "" means the policy of the section
+    # above, or of the site.
     comment_policy: ClassVar[str] = ""
-    # Whether it tells of an author: what readers see under the names that it has is listed below it.
+    # Whether its pages describe an author. They list the posts with the author's names.
     is_of_author: ClassVar[bool] = False
-    # In which storage layout the discussions of its pages, of a section of all that stands in it, are begun; "" for that of the
-    # section above, or the one in settings.
+    # The storage layout of new discussions of its pages, or of all nodes in a section. "" means the layout of the section
+    # above, or of the settings.
     comment_layout: ClassVar[str] = ""
     # The names of the fields that lists filter by: texts, numbers, dates, yes or no, and lists of these.
     facets: ClassVar[Sequence[str]] = ()
-    # The name of the field with the date by which a section that lists what is upcoming does so.
+    # The name of the date field by which sections with UPCOMING list its pages.
     date_field: ClassVar[str] = ""
-    # The names of the fields that the admin's list has columns for when it is narrowed to the type.
+    # The names of the fields that get columns in the admin's list when it shows only this type.
     list_display: ClassVar[Sequence[str]] = ()
-    # The names of the fields whose words search weighs as those of the title, or of the tags; of all others, as of the text.
+    # The names of the fields whose words search weighs like the title, or like the tags. Other fields weigh like the text.
     searched_as_title: ClassVar[Sequence[str]] = ()
     searched_as_tags: ClassVar[Sequence[str]] = ()
-    # False of what is stored under a type that no installed app declares.
+    # False for nodes whose type no installed app declares.
     is_installed: ClassVar[bool] = True
-    # Which version of the type's fields this is. Older documents go through the upgraders, one a version.
+    # The version of the type's fields. Upgraders convert older documents, one version at a time.
     schema_version: ClassVar[int] = 1
-    # (version that it takes, upgrader) of each function that `upgrade` declares.
+    # (from_version, upgrader) for each function that `upgrade` declares.
     upgraders: ClassVar[Sequence[tuple[int, Upgrader]]] = ()
-    # In templates the class itself is meant, not one of its instances.
+    # Templates use the class itself and must not call it.
     do_not_call_in_templates: ClassVar[bool] = True
 
     class Meta:
@@ -158,13 +158,13 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classproperty
     def label(cls) -> str | Promise:
-        """What the type is called."""
+        """The label of the type."""
         label: str | Promise = cls._meta.verbose_name
         return label
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the detail that a stored one, or the part of it that a projection left, stands for."""
+        """Return the detail for a stored document, or for the projected part of one."""
         return cls(**values.attributes(cls, document))
 
     def linked_data(self) -> Mapping[str, Any]:
@@ -174,7 +174,7 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
     @classmethod
     def may_stand_in(cls, section: "type[Content]") -> bool:
-        """Return whether nodes of this type may stand in sections of another."""
+        """Return whether sections of the type `section` can contain nodes of this type."""
         return any(
             section.type_name == holder if isinstance(holder, str) else issubclass(section, holder)
             for holder in cls.stands_in
@@ -187,18 +187,18 @@ class Content(EmbeddedModel, metaclass=ContentBase):
 
 
 class Written(Content):
-    """Base of all that is read as text."""
+    """Base of types with a text."""
 
     text = models.TextField(_("Text"), blank=True, default="")
     format = models.CharField(
         _("Written in"), max_length=20, default=MARKDOWN, choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")]
     )
     comments = models.CharField(_("Comments"), max_length=20, blank=True)
-    # What stands for it in lists, above its text and where it is shared. `derived.picture` is a copy, which lists read.
+    # The picture above the text, in lists and in link previews. Lists read a copy, `derived.picture`.
     picture = PhotoField(
         _("Picture"), null=True, blank=True, help_text=_("Above the text, in lists, and where the page is shared.")
     )
-    # What search engines and link previews say in place of the title and the summary.
+    # The texts for search engines and link previews, instead of the title and the summary.
     seo_title = models.CharField(
         _("SEO title"),
         max_length=300,
@@ -212,7 +212,7 @@ class Written(Content):
         default="",
         help_text=_("Search engines show about 160 characters. Left empty, the summary serves."),
     )
-    # Where it was imported from, for the next import.
+    # The source of an imported node, for later imports.
     source = models.JSONField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -220,7 +220,7 @@ class Written(Content):
 
 
 class Entry(Written):
-    """Base of what stands in a section that lists it by date, the newest first."""
+    """Base of posts: nodes that their section lists by date, newest first."""
 
     stands_in = ("blog",)
     template = "nodes/blog-entry.html"
@@ -236,7 +236,7 @@ class Entry(Written):
 
 
 class Page(Written):
-    """Base of what stands by itself, in a folder or at the top level."""
+    """Base of single pages, in a folder or at the top level."""
 
     stands_in = ("folder",)
 
@@ -245,13 +245,13 @@ class Page(Written):
 
 
 class Section(Written):
-    """Base of what others stand in."""
+    """Base of sections, which contain other nodes."""
 
     stands_in = ("folder",)
     schema_org = "CollectionPage"
     is_section = True
     lists = NEWEST
-    # Where none is given: the one of its way to list.
+    # If empty, the template depends on `lists`.
     template = ""
 
     class Meta:
@@ -264,7 +264,7 @@ class Section(Written):
 
 
 class Missing(Written):
-    """Stands for a type that no installed app declares: its nodes are kept, and shown to editors alone."""
+    """Placeholder for types that no installed app declares. Their nodes stay stored, and only editors see them."""
 
     type_name = ""
     is_installed = False

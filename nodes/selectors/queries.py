@@ -1,4 +1,4 @@
-"""How pages and photos are read most often, for the doctor to explain; and what asks every shard by intent."""
+"""The most frequent queries of pages and photos, which the doctor explains, and queries that go to all shards on purpose."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def _place(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _newest(node: Mapping[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return how the newest of what is wanted are read, in sections of the site."""
+    """Return the query for the newest nodes that match `wanted`, in the section of `node`."""
     placed = {"metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]}, **live(now())}
     return {"filter": {**wanted, **placed}, "sort": _SORT, "limit": 10}
 

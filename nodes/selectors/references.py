@@ -1,4 +1,4 @@
-"""What refers to what: where links lead, what uses a node, a photo or an insert, and which links lead nowhere.
+"""References between nodes: targets of links, uses of nodes, photos and inserts, and broken links.
 
 `derived.refs` of a node names what its text and fields use, `draft.refs` what its draft does: ids of nodes and photos, and
 the names of inserts. The services write both; indexes answer all that is asked here, without a look into any text.
@@ -42,7 +42,7 @@ Ref = ObjectId | str
 
 
 def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[str, str]:
-    """Return the present paths of the nodes that readers may see, by their ids as texts spell them. One query."""
+    """Return the current URL paths of nodes that readers can see, by their ids as texts contain them. It needs one query."""
     ids = {name: ObjectId(name) for name in names if ObjectId.is_valid(name)}
     if not ids:
         return {}
@@ -56,7 +56,7 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
 
 @dataclass(frozen=True)
 class Use:
-    """A page or post that uses something: in what is stored live (public or not), in its draft, or in both."""
+    """A page or post that uses something in its live version (public or not), in its draft, or in both."""
 
     node: Node
     live: bool
@@ -86,12 +86,12 @@ def find_uses(refs: Sequence[Ref]) -> list[Use]:
 
 
 def count_uses(refs: Sequence[Ref]) -> int:
-    """Return how many pages and posts `used_on` means, COUNTED_USES + 1 for more."""
+    """Return the number of pages and posts that `find_uses` finds, or COUNTED_USES + 1 for more."""
     return int(database()[NODES].count_documents(_by_others(refs), limit=COUNTED_USES + 1)) if refs else 0
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return these nodes and photos, and what stands in those that are sections: at most COUNTED_USES more."""
+    """Return the ids of these nodes and photos, and of the contents of sections among them, at most COUNTED_USES more."""
     holding = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
     found = dict.fromkeys(ids)
     if holding:
@@ -121,7 +121,7 @@ class State(enum.StrEnum):
 
 
 def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
-    """Return what each of these nodes and photos is for readers now; State.GONE for an id that nothing has."""
+    """Return the state of each of these nodes and photos for readers. Ids that don't exist have State.GONE."""
     found: dict[ObjectId, State] = {}
 
     def read(collection: str, more: Mapping[str, Any]) -> list[Document]:
@@ -146,7 +146,7 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
 
 
 def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]:
-    """Return the titles of those nodes, and photos where they are to be told too, that are there, in the trash too."""
+    """Return the titles of existing nodes, including those in the trash. Photos are included only if `of_photos`."""
     found: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
         for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):

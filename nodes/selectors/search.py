@@ -1,4 +1,4 @@
-"""Search over what is live, pages and photos alike, on the text indexes. Bounded: in results, in words and in time."""
+"""Full-text search of live pages and photos, with limits for results, words and time."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ BEST_FIRST: list[tuple[str, Any]] = [("score", {"$meta": "textScore"}), ("metada
 
 
 class SearchTimeout(Exception):
-    """A search took longer than it may."""
+    """A search exceeded its time limit."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Results:
 
 
 def split_words(query: str) -> tuple[str, ...]:
-    """Return the words of what was typed, at most MOST_WORDS; operators and other signs mean nothing."""
+    """Return the words of `query`, at most MOST_WORDS. Operators and punctuation are ignored."""
     return tuple(_WORD.findall(normalize_for_search(query[:LONGEST_QUERY]))[:MOST_WORDS])
 
 
@@ -209,7 +209,7 @@ def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, An
 
 @contextmanager
 def search_time_limit(milliseconds: float) -> Iterator[None]:
-    """Give what is read in the block a limit of time, at the server too. Raises TooSlow, also if the text index is missing."""
+    """Limit the time of queries in the block, also on the server. Raises SearchTimeout, also if the text index is missing."""
     try:
         with time_limit(milliseconds / 1_000):
             yield
@@ -221,7 +221,7 @@ def search_time_limit(milliseconds: float) -> Iterator[None]:
 
 @contextmanager
 def ignore_missing_index() -> Iterator[None]:
-    """Leave the block where it searches and the text index is missing: that finds nothing."""
+    """Leave the block if the text index is missing, so that the search finds nothing."""
     try:
         yield
     except PyMongoError as error:

@@ -1,4 +1,4 @@
-"""Slugs: what may be one, which the site's own addresses need, and which are free."""
+"""Slugs: validity, conflicts with URLs of the site, and free slugs."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ ROUTE = "node"
 
 
 def normalized(slug: str) -> str:
-    """Return the slug in the one form in which it is stored: NFC, lower case, without space around."""
+    """Return the slug in its stored form: NFC, lower case, without space around it."""
     return unicodedata.normalize("NFC", slug.strip().lower())
 
 
@@ -69,7 +69,7 @@ def conflicts_with_route(slug: str, parent_id: ObjectId | None, *, section: str 
 
 
 def reserved() -> frozenset[str]:
-    """Return the slugs that nothing at the top level can have, as an address of the site's own begins with them."""
+    """Return the slugs that no node at the top level can have, because URLs of the site begin with them."""
     return _first_parts(get_resolver()) | {settings.STATIC_URL.strip("/")}
 
 

@@ -1,4 +1,4 @@
-"""Reading nodes for readers. What they may see is spelled once, in `listing.live`; editors read through nodes.access."""
+"""Reading nodes for readers. Only `listing.live` defines which nodes they see. Editors read through nodes.access."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -60,7 +60,7 @@ def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
 
 
 def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Node | Photo | None:
-    """Return the node or photo with an id if readers may see it."""
+    """Return the node or photo with this id if readers can see it, or None."""
     node = get(node_id, moment) or stored_photos.get(node_id)
     return node if node and is_public(node, sections, moment) else None
 
@@ -104,14 +104,14 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 
 @on_lists
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
-    """Return the ids of the nodes that left a place, the last one first."""
+    """Return the ids of the nodes that left a place, the last first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
     return read_document(REDIRECTS, redirect, lambda one: [one["node_id"], *one.get("earlier", ())]) or []
 
 
 @on_lists
 def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) -> Node | None:
-    """Return the node at a place, live or not; None if there is none. For `moment` see `get`."""
+    """Return the node at a place, live or not, or None. For `moment`, see `get`."""
     place = {"metadata.parent_id": parent_id, "metadata.slug": slug}
     return _whole(database()[NODES].find_one(place, for_readers(WHOLE, moment) if moment else WHOLE))
 
@@ -141,7 +141,7 @@ def _whole(document: Document | None) -> Node | None:
 
 @on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
-    """Return those of some nodes that readers may see, without their texts, in no order."""
+    """Return the nodes with these ids that readers can see, without their texts, in no order."""
     found = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),
@@ -220,7 +220,7 @@ def photos_of(
 
 
 def has_children(section_id: ObjectId) -> bool:
-    """Return whether any node, live or not, stands in a section."""
+    """Return whether a section contains any node, live or not."""
     return database()[NODES].find_one({"metadata.parent_id": section_id}, {"_id": 1}) is not None
 
 

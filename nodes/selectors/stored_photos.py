@@ -1,4 +1,4 @@
-"""Reading photos. What readers may see is spelled in nodes.selectors.listing.
+"""Reading photos. nodes.selectors.listing defines which photos readers see.
 
 Lists show all that a photo has: every save of one gives the site's `lists` a new version.
 """
@@ -71,7 +71,7 @@ def metadata(photo_id: ObjectId) -> dict[str, Any]:
 
 @on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
-    """Return the photo at a place, live or not; None if there is none."""
+    """Return the photo at a place, live or not, or None."""
     place = {"metadata.parent_id": gallery_id, "metadata.slug": slug}
     document = database()[ASSET_FILES].find_one({**place, **node_filter(ASSET_FILES)}, WHOLE)
     return read_document(ASSET_FILES, document, Photo.from_document)
@@ -101,7 +101,7 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class FormerContent:
-    """What was a photo's content until it was replaced, and can still be gone back to."""
+    """Former content of a photo that was replaced. It can still be restored."""
 
     id: ObjectId
     filename: str
@@ -110,7 +110,7 @@ class FormerContent:
 
 
 def former_contents(photo: Photo) -> list[FormerContent]:
-    """Return the contents that a photo showed before and that were not swept yet, the latest first."""
+    """Return the former contents of a photo that were not swept yet, latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
@@ -121,7 +121,7 @@ def former_contents(photo: Photo) -> list[FormerContent]:
 
 @on_lists
 def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
-    """Return those photos, live or not, in no order."""
+    """Return the photos with these ids, live or not, in no order."""
     if not photo_ids:
         return []
     found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
@@ -137,7 +137,7 @@ def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Phot
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
-    """Return those of some photos that readers may see, in no order."""
+    """Return the photos with these ids that readers can see, in no order."""
     return [photo for photo in by_ids(photo_ids) if is_public(photo, sections, moment)]
 
 

@@ -1,4 +1,4 @@
-"""Reading the trash."""
+"""Selectors of nodes in the trash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from nodes.collections import TRASH
 from nodes.models import Node
 from nodes.selectors import editable_nodes
 
-# On a page.
+# Nodes on one page.
 SHOWN = 200
 
 
@@ -27,7 +27,7 @@ class Trashed:
 
 
 def load(node_id: ObjectId) -> editable_nodes.Editable | None:
-    """Return a node from the trash; None if it is not there."""
+    """Return a node from the trash, or None."""
     document = database()[TRASH].find_one({"_id": node_id}, {"metadata": 1, "draft": 1})
     return read_document(TRASH, document, editable_nodes.from_document)
 

@@ -1,4 +1,4 @@
-"""What waits for an editor: counted along indexes up to a bound, with the first few of what a start page names."""
+"""Nodes that wait for an editor, for the Dashboard: counts up to a maximum, and the first few nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NAMED = 6
 
 @dataclass(frozen=True)
 class Changed:
-    """A recently changed node, and who changed it: "" where that is not known any more."""
+    """A recently changed node, and the name of the user who changed it, or "" if it is no longer known."""
 
     node: Node
     by: str
@@ -28,7 +28,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Upcoming:
-    """A page that appears, or changes of which appear, at a time ahead."""
+    """A page that appears, or whose changes appear, at a future time."""
 
     node: Node
     at: datetime
@@ -36,17 +36,17 @@ class Upcoming:
 
 
 def count(filters: Filters, moment: datetime) -> int:
-    """Return how many nodes there are, COUNTED + 1 for more; not kept, so that one's own save is seen at once."""
+    """Return the number of nodes, or COUNTED + 1 for more. It isn't cached, so that editors see their own saves at once."""
     return int(database()[NODES].count_documents(filters.query(moment), limit=COUNTED + 1))
 
 
 def has_nodes() -> bool:
-    """Return whether there is any page, post or section at all."""
+    """Return whether there is any page, post or section."""
     return bool(database()[NODES].estimated_document_count())
 
 
 def coming(author: ObjectId | str | None, moment: datetime) -> list[Upcoming]:
-    """Return the NAMED pages (of an author) that are to appear, or changes of which are, the earliest first."""
+    """Return the first NAMED pages (of an author) that appear, or whose changes appear, in the future, earliest first."""
     found: list[Upcoming] = []
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)

@@ -1,4 +1,4 @@
-"""What an editor typed and has not saved: read by no other."""
+"""Selectors of working copies: unsaved input that only its editor reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.collections import WORKING_COPIES, WORKING_COPY_DAYS
 
-# So many of one page are offered.
+# Maximum working copies offered per page.
 OFFERED = 5
 
 
@@ -58,12 +58,12 @@ def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
 
 
 def form_filter(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
-    """Return the filter of what a user typed into forms over a node of a type."""
+    """Return the filter for a user's working copies of forms of a node, or of new nodes of `type`."""
     return {"_id.user": user_id, "type": type, "node_id": node_id, **_in_time()}
 
 
 def user_filter(user_id: ObjectId) -> dict[str, Any]:
-    """Return the filter of what a user typed into any form."""
+    """Return the filter for all working copies of a user."""
     return {"_id.user": user_id, "type": {"$exists": True}, **_in_time()}
 
 
