@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "photos",
     "nodes",
     "marginalia.comments",
+    "marginalia.tasks",
     "marginalia.mongo",
     "cms.contrib.apps.AdminConfig",
     "cms.contrib.apps.AuthConfig",
@@ -277,8 +278,16 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # Only errors of django.request, because each request has its own line with its status.
     # gunicorn's lines propagate to the root logger, so that they have the same format.
-    "loggers": {"django.request": {"level": "ERROR"}, "gunicorn.error": {"propagate": True}},
+    # The worker's own lines report each task, and why it failed. Those of django_tasks would repeat them without the reason.
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "django_tasks": {"level": "CRITICAL"},
+        "gunicorn.error": {"propagate": True},
+    },
 }
+
+# Emails, copies of photos and other work that requests don't wait for (docs/how-to/use-the-task-queue.md).
+TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}
 
 # The comments app (docs/reference/comments-settings.md).
 COMMENTS = {

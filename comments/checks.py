@@ -5,7 +5,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
@@ -13,6 +13,7 @@ from marginalia.comments import conf, targets
 from marginalia.comments.backends import bucket_size, layout_classes, may_embed
 from marginalia.comments.posting.policy import Mode
 from marginalia.comments.types import Order
+from marginalia.tasks.compat import ImmediateBackend, tasks
 
 # The server's limit of a document, with room for what surrounds the comments.
 MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
@@ -21,11 +22,11 @@ ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check COMMENTS, and what is registered to be discussed: E001–E010."""
+    """Check COMMENTS, and what is registered to be discussed: E001–E011, W012."""
     found = list(_keys())
     if found:
         return found
-    return [*_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
+    return [*_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -40,6 +41,22 @@ def _keys() -> Iterator[CheckMessage]:
             f"COMMENTS['DATABASE'] is {alias!r}, which is not a MongoDB.",
             hint="Give DATABASES an entry with ENGINE 'marginalia.mongo.engine' and name it here.",
             id="comments.E002",
+        )
+
+
+def _tasks() -> Iterator[CheckMessage]:
+    alias = conf.get("TASKS")
+    if alias not in tasks.task_backends.settings:
+        yield Error(
+            f"COMMENTS['TASKS'] is {alias!r}, which TASKS does not have.",
+            hint="Set COMMENTS['TASKS'] to an alias in TASKS.",
+            id="comments.E011",
+        )
+    elif isinstance(tasks.task_backends[alias], ImmediateBackend):
+        yield Warning(
+            f"TASKS[{alias!r}] is ImmediateBackend, so a request that posts a comment also sends its emails.",
+            hint=f"Set TASKS = {{{alias!r}: {{'BACKEND': 'marginalia.tasks.MongoDBBackend'}}}} and run manage.py work.",
+            id="comments.W012",
         )
 
 

@@ -11,6 +11,8 @@ from django.utils.module_loading import import_string
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
+    # Alias of the back end in TASKS that sends emails and converts long discussions.
+    "TASKS": "default",
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
     # {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
     # layout: new discussions are kept as LAYOUT says, and may be converted into the documents of their targets.

@@ -22,9 +22,9 @@ from pymongo.change_stream import ChangeStream
 from pymongo.errors import OperationFailure, PyMongoError
 from pymongo.write_concern import WriteConcern
 
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database, time_limit
+from marginalia.tasks import worker
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS
@@ -103,7 +103,7 @@ def last_notified(cache: str) -> datetime | None:
     return stored["at"] if stored else None
 
 
-@jobs.beside
+@worker.beside
 def purge(stopping: threading.Event) -> None:
     """Purge the caches of CDN_PURGE_URLS until the event is set.
 

@@ -30,10 +30,12 @@ def lock() -> str:
         report = Path(folder) / "report"
         install("--dry-run", "--ignore-installed", "--target", folder, "--report", str(report), "-r", str(PINS))
         packages = json.loads(report.read_text())["install"]
+    # A package's metadata and its pin can differ in hyphens and underscores. The lock has the names of the pins.
+    pins = [line.partition("==")[0] for line in PINS.read_text().splitlines() if "==" in line]
+    names = {pin.lower().replace("_", "-"): pin for pin in pins}
     lines = []
     for package in packages:
-        # Pins use hyphens, but a package's metadata may contain underscores.
-        name = package["metadata"]["name"].replace("_", "-")
+        name = names[package["metadata"]["name"].lower().replace("_", "-")]
         version = package["metadata"]["version"]
         digest = package["download_info"]["archive_info"]["hashes"]["sha256"]
         lines.append(f"{name}=={version} --hash=sha256:{digest}\n")

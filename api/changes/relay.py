@@ -13,9 +13,9 @@ from pymongo.errors import OperationFailure
 
 from api.changes import change_log, events, visibility
 from api.changes.change_log import RESET, Entry, LastEntry, Overtaken
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
+from marginalia.tasks import worker
 from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site
@@ -32,7 +32,7 @@ MARK_INTERVAL = timedelta(seconds=15)
 GRACE = timedelta(seconds=5)
 
 
-@jobs.frequently
+@worker.frequently
 def relay(moment: datetime | None = None) -> int:
     """Append the changes since the last entry, and return the number of new entries.
 

@@ -17,7 +17,7 @@ from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
 from editor.forms import NodeForm
 from marginalia.markup.characters import is_blank
-from marginalia.mongo import jobs
+from marginalia.mongo import leases
 from marginalia.mongo.clock import now
 from nodes import access, errors, tags
 from nodes.content import PHOTO
@@ -167,7 +167,7 @@ def add_photo(
     """
     if photo_id is None:
         return _finish(_begin(principal, description, None), parts, description.source)
-    with jobs.exclusively(f"photo:{photo_id}", START_LIMIT) as is_locked:
+    with leases.exclusively(f"photo:{photo_id}", START_LIMIT) as is_locked:
         if not is_locked:
             raise under_way()
         if photo := stored_photos.get(photo_id):

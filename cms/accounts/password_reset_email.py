@@ -12,11 +12,8 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from marginalia.mongo import jobs
-from marginalia.mongo.jobs import Job
+from marginalia.tasks import RETRIES_FOR_A_DAY, URGENT, needing, task
 from nodes import links
-
-RESET = "accounts.reset"
 
 
 class QueuedResetForm(PasswordResetForm):
@@ -24,8 +21,8 @@ class QueuedResetForm(PasswordResetForm):
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
         """Queue a job that sends the link to the submitted email address, if an account has it."""
-        payload = {"email": self.cleaned_data["email"], "origin": links.origin(request)}
-        jobs.put(RESET, {**payload, "language": translation.get_language() or ""})
+        email = self.cleaned_data["email"]
+        send_reset_email.enqueue(email=email, origin=links.origin(request), language=translation.get_language() or "")
 
 
 class _EmailedResetForm(PasswordResetForm):
@@ -41,15 +38,15 @@ class _EmailedResetForm(PasswordResetForm):
         EmailMessage(subject, body, from_email, [to_email], headers=headers).send()
 
 
-@jobs.handler(RESET, mail=True)
-def send_reset_email(job: Job) -> None:
+@task(stored_as="accounts.reset", priority=URGENT, retries=RETRIES_FOR_A_DAY)
+def send_reset_email(email: str, origin: str, language: str) -> None:
     """Send the link to every active account with the email address.
 
     After a failure, an account may receive the email twice, which does no harm.
     """
-    site = urlsplit(job.payload["origin"])
-    form = _EmailedResetForm({"email": job.payload["email"]})
+    site = urlsplit(origin)
+    form = _EmailedResetForm({"email": email})
     if not form.is_valid():
         return
-    with jobs.needing("the mail server"), translation.override(job.payload["language"] or None):
+    with needing("the mail server"), translation.override(language or None):
         form.save(domain_override=site.netloc, use_https=site.scheme == "https")

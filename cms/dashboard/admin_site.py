@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from api import admin
 from cms.dashboard import index, navigation
-from marginalia.mongo import jobs
+from marginalia.tasks import queue
 from nodes import access
 from nodes.models import stored_site
 
@@ -60,10 +60,10 @@ def _jobs(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
     if not access.may_set_up(request.user):
         raise PermissionDenied
     if request.method == "POST":
-        count = jobs.retry_failures()
+        count = queue.retry_failures()
         message = ngettext("%(n)d job is tried again.", "%(n)d jobs are tried again.", count) % {"n": count}
         messages.success(request, message)
         return HttpResponseRedirect(request.path)
     return TemplateResponse(
-        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": jobs.failures(FAILED_JOBS)}
+        request, "admin/jobs.html", {**shared, "title": _("Failed jobs"), "jobs": queue.failures(FAILED_JOBS)}
     )

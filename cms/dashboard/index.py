@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from editor import working_copies
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting.policy import is_moderator
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import queue
 from nodes import access, content
 from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
@@ -90,7 +90,7 @@ def _cards(user: Any, moment: datetime) -> Iterator[Card]:
         yield Card(
             _("Stalled uploads"), format_count(stalled), reverse("admin:nodes_photo_stalled"), text, is_trouble=True
         )
-    if access.may_set_up(user) and (failed := jobs.failed_count(lists.COUNTED + 1)):
+    if access.may_set_up(user) and (failed := queue.failed_count(lists.COUNTED + 1)):
         text = _("The site tried to send mail or do other work, and gave up. See what went wrong.")
         yield Card(_("Failed jobs"), format_count(failed), reverse("admin:jobs"), text, is_trouble=True)
     if is_moderator(user):

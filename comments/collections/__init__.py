@@ -7,7 +7,7 @@ to one place, and name the epoch, so that a copy under way is never mixed with t
 from marginalia.comments import conf
 from marginalia.comments.backends import layout_classes
 from marginalia.comments.collections import schemas
-from marginalia.mongo import jobs, rate_limit
+from marginalia.mongo import rate_limit
 from marginalia.mongo.collections import Collection, Index, ShardKey, least_hash
 
 DAY = 24 * 60 * 60
@@ -122,7 +122,6 @@ STATIC = (
         validator=schemas.IP_HASH,
     ),
     *rate_limit.COLLECTIONS,
-    *jobs.COLLECTIONS,
 )
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from marginalia.comments.types import Verdict
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import HotQuery
 from marginalia.mongo.sharding.targeting import Broadcast
@@ -94,15 +93,6 @@ HOT_QUERIES = (
             "limit": 25,
         },
         broadcast_because="The queue of the whole site: each shard gives what has waited longest there.",
-    ),
-    HotQuery(
-        "the job that is due first",
-        jobs.COLLECTION,
-        lambda job: {
-            "filter": {"state": jobs.WAITING, "due": {"$lte": now()}},
-            "sort": {"due": 1, "_id": 1},
-            "limit": 1,
-        },
     ),
 )
 

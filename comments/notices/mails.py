@@ -7,6 +7,7 @@ sent twice.
 
 from collections.abc import Iterable
 from smtplib import SMTPRecipientsRefused, SMTPResponseException
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -21,12 +22,9 @@ from marginalia.comments.errors import CommentNotFound, TargetNotFound
 from marginalia.comments.notices import reasons, subscriptions
 from marginalia.comments.notices.subscriptions import NoSubscription, Subscription
 from marginalia.comments.types import Comment, Held, Target
-from marginalia.mongo import jobs
-from marginalia.mongo.jobs import Job
+from marginalia.tasks import RETRIES_FOR_A_DAY, URGENT, needing, once, once_more, task
 
-HELD = "comments.held"
-REPLY = "comments.reply"
-CONFIRM = "comments.confirm"
+MAIL: dict[str, Any] = {"priority": URGENT, "retries": RETRIES_FOR_A_DAY, "takes_context": True}
 # Of a comment's text in a mail.
 LONGEST = 2_000
 
@@ -34,7 +32,7 @@ LONGEST = 2_000
 def held(comment: Held, origin: str) -> None:
     """Have the moderators told that a comment waits. `origin`: scheme and host for links."""
     if moderators():
-        _put(HELD, {"held": comment.id, "origin": origin}, f"held:{comment.id}")
+        _enqueue(send_held, f"held:{comment.id}", held=comment.id, origin=origin)
 
 
 def published(comment: Comment, origin: str) -> None:
@@ -42,8 +40,9 @@ def published(comment: Comment, origin: str) -> None:
     if not comment.answers:
         return
     for subscription in subscriptions.to(comment.target, {comment.answers, comment.parent}):
-        payload = {"subscription": subscription.id, "discussion": str(comment.target), "slug": comment.slug}
-        _put(REPLY, {**payload, "origin": origin}, f"reply:{subscription.id}:{comment.slug}")
+        key = f"reply:{subscription.id}:{comment.slug}"
+        about = {"subscription": subscription.id, "discussion": str(comment.target), "slug": comment.slug}
+        _enqueue(send_reply, key, **about, origin=origin)
 
 
 def ask(target: Target, slug: str, email: str, origin: str) -> None:
@@ -51,7 +50,8 @@ def ask(target: Target, slug: str, email: str, origin: str) -> None:
     discussion, whether it wants them."""
     if asked := subscriptions.ask(target, slug, email):
         subscription = subscriptions.id_of(target, email)
-        _put(CONFIRM, {"subscription": subscription, "origin": origin}, f"confirm:{subscription}:{asked.timestamp()}")
+        key = f"confirm:{subscription}:{asked.timestamp()}"
+        _enqueue(send_confirm, key, subscription=subscription, origin=origin)
 
 
 def moderators() -> list[str]:
@@ -59,59 +59,56 @@ def moderators() -> list[str]:
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
-@jobs.handler(HELD, mail=True)
-def send_held(job: Job) -> None:
+@task(stored_as="comments.held", **MAIL)
+def send_held(context: Any, held: str, origin: str) -> None:
     """Tell the moderators, unless one has decided already."""
     try:
-        comment = backend().get_held(job.payload["held"])
+        comment = backend().get_held(held)
     except CommentNotFound:
         return
     obj = targets.resolve_many([comment.target]).get(comment.target)
     if comment.decided is not None or obj is None:
         return
-    link = job.payload["origin"] + reverse("comments-approve", args=[comment.id])
+    link = origin + reverse("comments-approve", args=[comment.id])
     why = reasons.sentences(comment)
     text = comment.source[:LONGEST]
-    context = {"comment": comment, "obj": obj, "link": link, "text": text, "reasons": why}
+    shown = {"comment": comment, "obj": obj, "link": link, "text": text, "reasons": why}
     subject = _("A comment waits on “%(title)s”") % {"title": obj}
-    _send(job, "held", subject, context, moderators())
+    _send(context, "held", subject, shown, moderators())
 
 
-@jobs.handler(REPLY, mail=True)
-def send_reply(job: Job) -> None:
+@task(stored_as="comments.reply", **MAIL)
+def send_reply(context: Any, subscription: str, discussion: str, slug: str, origin: str) -> None:
     """Tell one subscriber of one reply, if both are still there."""
-    target = Target.parse(job.payload["discussion"])
+    target = Target.parse(discussion)
     try:
-        subscription = subscriptions.get(job.payload["subscription"])
-        comment = backend().get(target, job.payload["slug"])
+        subscribed = subscriptions.get(subscription)
+        comment = backend().get(target, slug)
     except (NoSubscription, CommentNotFound):
         return
     obj = targets.resolve_many([target]).get(target)
-    own = _was_written_by(subscription, comment)
+    own = _was_written_by(subscribed, comment)
     if comment.removed or obj is None or own:
         return
-    link = job.payload["origin"] + reverse("comments-url-redirect", args=[target.label, target.pk, comment.slug])
-    context = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
+    link = origin + reverse("comments-url-redirect", args=[target.label, target.pk, comment.slug])
+    shown = {"comment": comment, "obj": obj, "link": link, "text": comment.source[:LONGEST]}
     subject = _("%(name)s answered on “%(title)s”") % {"name": comment.author.name, "title": obj}
-    _send(job, "reply", subject, context, [subscription.email], subscription)
+    _send(context, "reply", subject, _with_leave(shown, subscribed, origin), [subscribed.email])
 
 
-@jobs.handler(CONFIRM, mail=True)
-def send_confirm(job: Job) -> None:
+@task(stored_as="comments.confirm", **MAIL)
+def send_confirm(context: Any, subscription: str, origin: str) -> None:
     """Ask an e-mail address whether it wants to hear of replies."""
     try:
-        subscription = subscriptions.get(job.payload["subscription"])
+        subscribed = subscriptions.get(subscription)
     except NoSubscription:
         return
-    obj = targets.resolve_many([subscription.target]).get(subscription.target)
-    if subscription.confirmed is not None or obj is None:
+    obj = targets.resolve_many([subscribed.target]).get(subscribed.target)
+    if subscribed.confirmed is not None or obj is None:
         return
-    context = {
-        "obj": obj,
-        "link": job.payload["origin"] + _link("comments-subscribe", subscription, subscriptions.CONFIRM),
-    }
+    shown = {"obj": obj, "link": origin + _link("comments-subscribe", subscribed, subscriptions.CONFIRM)}
     subject = _("Do you want an e-mail for each reply on “%(title)s”?") % {"title": obj}
-    _send(job, "confirm", subject, context, [subscription.email], subscription)
+    _send(context, "confirm", subject, _with_leave(shown, subscribed, origin), [subscribed.email])
 
 
 def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
@@ -133,33 +130,29 @@ def _link(name: str, subscription: Subscription, purpose: str) -> str:
     return reverse(name, args=[subscriptions.token(subscription.id, purpose)])
 
 
-def _send(
-    job: Job,
-    name: str,
-    subject: str,
-    context: dict[str, object],
-    to: Iterable[str],
-    subscription: Subscription | None = None,
-) -> None:
+def _with_leave(shown: dict[str, object], subscribed: Subscription, origin: str) -> dict[str, object]:
+    """Add the link by which a subscriber leaves."""
+    return {**shown, "leave": origin + _link("comments-unsubscribe", subscribed, subscriptions.LEAVE)}
+
+
+def _send(context: Any, name: str, subject: str, shown: dict[str, object], to: Iterable[str]) -> None:
     headers = {"Auto-Submitted": "auto-generated"}
-    if subscription:
-        leave = str(job.payload["origin"]) + _link("comments-unsubscribe", subscription, subscriptions.LEAVE)
-        context = {**context, "leave": leave}
+    if leave := shown.get("leave"):
         headers |= {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
-    body = render_to_string(f"comments/mail/{name}.txt", context)
-    with jobs.needing("the mail server"), get_connection() as server:
+    body = render_to_string(f"comments/mail/{name}.txt", shown)
+    with needing("the mail server"), get_connection() as server:
         mail = EmailMessage(" ".join(subject.split()), body, to=list(to), headers=headers, connection=server)
-        if jobs.once(job):
-            _hand_over(job, mail)
+        if once(context):
+            _hand_over(context, mail)
 
 
-def _hand_over(job: Job, mail: EmailMessage) -> None:
+def _hand_over(context: Any, mail: EmailMessage) -> None:
     try:
         mail.send()
     except (SMTPResponseException, SMTPRecipientsRefused):
-        jobs.once_more(job)
+        once_more(context)
         raise
 
 
-def _put(kind: str, payload: dict[str, str], key: str) -> None:
-    jobs.put(kind, payload, key=key, alias=conf.database_alias())
+def _enqueue(task: Any, key: str, **arguments: str) -> None:
+    task.using(key=key, backend=conf.get("TASKS")).enqueue(**arguments)

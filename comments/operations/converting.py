@@ -5,10 +5,8 @@ from marginalia.comments.backends import layout_classes
 from marginalia.comments.errors import ConversionFailed
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order, Target
-from marginalia.mongo import jobs
-from marginalia.mongo.jobs import Job
+from marginalia.tasks import Postponed, task, worker
 
-CONVERT = "comments.convert"
 # Comments that are converted while the administrator waits: a second or two.
 AT_ONCE = 5_000
 
@@ -24,27 +22,20 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
         return maintenance.convert(target, layout, order) is not None or None
     plan = {"discussion": str(target), "layout": layout, "order": order.value}
     key = f"convert:{target}:{found.epoch}:{layout}:{order.value}"
-    jobs.put(CONVERT, plan, key=key, alias=conf.database_alias())
+    work.using(key=key, backend=conf.get("TASKS")).enqueue(**plan)
     return False
 
 
-@jobs.regularly
+@worker.regularly
 def tidy() -> None:
     """Have a worker put right each minute what crashes leave behind, and drop what conversions leave."""
     maintenance.tidy()
 
 
-@jobs.handler(CONVERT)
-def work(job: Job) -> None:
+@task(stored_as="comments.convert")
+def work(discussion: str, layout: str, order: str) -> None:
     """Do a conversion that was put off; another that is under way goes first."""
-    target = Target.parse(job.payload["discussion"])
-    layout = job.payload["layout"]
-    order = Order(job.payload["order"])
-
-    def keep(copied: int) -> None:
-        jobs.keep(job)
-
     try:
-        maintenance.convert(target, layout, order, progress=keep)
+        maintenance.convert(Target.parse(discussion), layout, Order(order))
     except ConversionFailed as error:
-        raise jobs.Postponed(str(error)) from error
+        raise Postponed(str(error)) from error

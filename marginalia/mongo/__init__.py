@@ -1,1 +1,1 @@
-"""The lowest layer on MongoDB: the database engine, collections declared as data, jobs."""
+"""The lowest layer on MongoDB: the database engine, collections declared as data."""

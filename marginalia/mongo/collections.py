@@ -4,13 +4,15 @@
         Collection("cms.nodes", indexes=(Index("by_tag", (("metadata.tags", 1),)),), shard_key=ShardKey(...)),
     )
 
-If the collections use another of Django's connections, the module also defines `database_alias() -> str`.
+If the collections use another of Django's connections, the module also defines `database_alias() -> str`, or
+`database_aliases() -> list[str]` for several.
 If they depend on settings, it defines `collections() -> tuple[Collection, ...]` instead of the constant.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -114,13 +116,17 @@ def declared_collections() -> list[DeclaredCollection]:
     """
     merged: dict[tuple[str, str], Collection] = {}
     for module in app_modules("collections"):
-        alias = getattr(module, "database_alias", lambda: DEFAULT_DB_ALIAS)
-        for collection in (
-            module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
-        ):
-            key = alias(), collection.name
+        collections = module.collections() if hasattr(module, "collections") else getattr(module, "COLLECTIONS", ())
+        for alias, collection in product(_aliases_of(module), collections):
+            key = alias, collection.name
             merged[key] = _merged(merged[key], collection) if key in merged else collection
     return [DeclaredCollection(alias, collection) for (alias, _), collection in merged.items()]
+
+
+def _aliases_of(module: ModuleType) -> list[str]:
+    if hasattr(module, "database_aliases"):
+        return list(module.database_aliases())
+    return [module.database_alias() if hasattr(module, "database_alias") else DEFAULT_DB_ALIAS]
 
 
 def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[DeclaredCollection]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from bson import ObjectId
 
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
+from marginalia.tasks import worker
 from nodes import merging
 from nodes.collections import NODES, REVISIONS
 from nodes.content import upgrading
@@ -25,7 +25,7 @@ from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
 logger = logging.getLogger(__name__)
 
 
-@jobs.regularly
+@worker.regularly
 def publish_due() -> int:
     """Publish all scheduled changes that are due, and return their number.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from marginalia.mongo import jobs
+from marginalia.mongo import leases
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, batched, database
 from marginalia.mongo.reading import MALFORMED
@@ -65,7 +65,7 @@ class Swept:
 @contextmanager
 def exclusively() -> Iterator[bool]:
     """Yield whether this is the only sweep. Two sweeps at once are safe, but do the work twice."""
-    with jobs.exclusively(LEASE, LEASE_TIME) as is_held:
+    with leases.exclusively(LEASE, LEASE_TIME) as is_held:
         yield is_held
 
 

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from api.rights import tokens
 from api.rights.scopes import Scope
-from marginalia.mongo import jobs
+from marginalia.tasks import worker
 from tests.api.conftest import Asker
 
 PASSWORD = "a-new-password-4-ed"
@@ -34,7 +34,7 @@ def change_another(client, user, **_):
 def reset(client, user, **_):
     client.logout()
     client.post("/admin/password-reset/", {"email": user.email})
-    jobs.work()
+    worker.work()
     form = client.get(re.search(r"http://testserver(/\S+)", mail.outbox[0].body)[1], follow=True)
     assert LINE in form.content.decode()
     return client.post(form.redirect_chain[-1][0], {"new_password1": PASSWORD, "new_password2": PASSWORD})

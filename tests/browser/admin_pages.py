@@ -15,8 +15,8 @@ from marginalia.comments.operations import converting
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Order, Target, Verdict
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
+from marginalia.tasks import queue
 from nodes.collections import NODES
 from nodes.services import drafts, trash, working_copies
 from nodes.types import TagChange
@@ -29,8 +29,8 @@ def prepare(site: Site) -> None:
 
     The content types of handbooks are registered by whoever looks.
     """
-    jobs.put("unheard-of", {})
-    database()["jobs"].update_many({"kind": "unheard-of"}, {"$set": {"state": jobs.FAILED, "error": "no such kind"}})
+    queue.put("unheard-of", [], {})
+    database()["jobs"].update_many({"kind": "unheard-of"}, {"$set": {"state": queue.FAILED, "error": "no such kind"}})
     for verdict in (Verdict.SPAM, Verdict.REJECTED):
         reasons = ["links", "policy: hold-first"]
         held = services.hold(site.target, author=Author("A"), source="No", token=verdict.value, reasons=reasons).held

@@ -25,8 +25,8 @@ from playwright.sync_api import Page
 
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
+from marginalia.tasks import worker
 from nodes.models import tree
 from nodes.services import drafts, editing
 from nodes.services.site import save_settings
@@ -257,7 +257,7 @@ def test_no_payload_runs_on_any_page(watched, account, mongo, number, server, tm
 def mails_carry_nothing(typed: Typed) -> None:
     """Mails are plain text, each with one subject on one line."""
     mail.outbox.clear()
-    while jobs.work():
+    while worker.work():
         pass
     for letter in mail.outbox:
         assert letter.content_subtype == "plain"

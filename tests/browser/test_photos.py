@@ -6,8 +6,8 @@ import pytest
 from bson import ObjectId
 from playwright.sync_api import expect
 
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
+from marginalia.tasks import worker
 from tests.browser.giving import GIVE, given
 from tests.support.nodes import pictures
 from tests.support.nodes.build import PAST, node, nonce, stored
@@ -304,7 +304,7 @@ def lakes(*names: str) -> ObjectId:
             fields={"published": PAST, "detail.alt": name},
         )
     # As the worker does after the uploads: requests for many copies that are not made are answered 503.
-    while jobs.work():
+    while worker.work():
         continue
     return parent
 

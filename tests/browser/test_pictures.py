@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from marginalia.mongo import jobs
+from marginalia.tasks import worker
 from tests.browser.giving import GIVE, given
 from tests.browser.people import PHONE
 from tests.support.nodes import pictures
@@ -68,7 +68,7 @@ def test_lists_and_posts_with_pictures_do_not_move_nor_overflow(browsing, accoun
         fields = {"detail.picture": photo, "summary": "A year of tides, told by those who mend nets." if number else ""}
         node("blog-entry", f"post-{number}", parent=blog, title=title, text="Words of it. " * 40, **fields)
     node("blog-entry", "plain", parent=blog, title="Without a picture", text="Just words. " * 30)
-    while jobs.work():
+    while worker.work():
         continue
     page = browsing(viewport=viewport, color_scheme=scheme)
     for name, address in (

@@ -20,7 +20,7 @@ from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import tokens
 from marginalia.comments.posting.tokens import FormToken, Own
 from marginalia.comments.types import Target
-from marginalia.mongo import jobs
+from marginalia.tasks import worker
 from reader import page_cache
 from reader.views import previews
 from reader.views.previews import Preview
@@ -199,7 +199,7 @@ def test_weak_passwords_are_refused(chief, password):
 def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
     other = get_user_model().objects.create_user("other", "other@example.org", PASSWORD)
     client.post("/admin/password-reset/", {"email": "chief@example.org"})
-    jobs.work()
+    worker.work()
     path = re.search(r"http://testserver(/\S+)", mail.outbox[0].body)[1]
     uid = path.rstrip("/").split("/")[-2]
     elses = path.replace(uid, urlsafe_base64_encode(str(other.pk).encode()))
@@ -212,7 +212,7 @@ def test_a_reset_link_is_of_one_user_and_one_password(chief, client):
 def test_reset_mails_name_the_site_and_not_the_host_that_was_asked(chief, client, settings):
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://example.org", ["*"]
     client.post("/admin/password-reset/", {"email": "chief@example.org"}, headers={"host": "evil.example"})
-    jobs.work()
+    worker.work()
     assert "https://example.org/" in mail.outbox[0].body
     assert "evil" not in mail.outbox[0].body + mail.outbox[0].subject
 
@@ -221,7 +221,7 @@ def test_resets_are_throttled(chief, client):
     statuses = [client.post("/admin/password-reset/", {"email": "chief@example.org"}).status_code for _ in range(8)]
     assert statuses[:5] == [302] * 5
     assert statuses[-1] == 429
-    while jobs.work():
+    while worker.work():
         pass
     assert len(mail.outbox) == 5
 

@@ -1,9 +1,11 @@
 """The system checks of the setting COMMENTS, by their ids."""
 
 import pytest
+from django.core.checks import WARNING
 
 from marginalia.comments.backends import layout_classes, storage
 from marginalia.comments.checks import check_comments_setting
+from marginalia.tasks.compat import tasks
 
 BAD = {
     "comments.E001": [{"DATABSE": "default"}, {"TARGETS": {"auth.user": {"SCHEME": "documents"}}}],
@@ -28,6 +30,7 @@ BAD = {
         {"DEFAULT": {"EMBEDDED": {}}},
         {"TARGETS": {"auth.user": {"LAYOUT": "embedded", "OPTIONS": {"COLLECTION": "cms.assets.files"}}}},
     ],
+    "comments.E011": [{"TASKS": "elsewhere"}],
 }
 
 
@@ -36,6 +39,15 @@ def test_mistake_is_refused_by_its_id(settings, id, setting):
     settings.COMMENTS = setting
     found = check_comments_setting()
     assert {message.id for message in found} == {id}
+
+
+def test_immediate_back_end_is_a_warning(settings):
+    settings.TASKS = {"default": {"BACKEND": f"{tasks.__name__}.backends.immediate.ImmediateBackend"}}
+    (found,) = check_comments_setting()
+    assert (found.id, found.level) == ("comments.W012", WARNING)
+    settings.TASKS["queue"] = {"BACKEND": "marginalia.tasks.MongoDBBackend"}
+    settings.COMMENTS = {"TASKS": "queue"}
+    assert check_comments_setting() == []
 
 
 def test_stock_setting_is_accepted(settings):

@@ -4,14 +4,16 @@ import socket
 from datetime import timedelta
 
 import pytest
+from bson import ObjectId
 
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import ABANDONED, Intent
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Order, Target
-from marginalia.mongo import doctor, jobs
+from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING
+from marginalia.tasks import worker
 
 LONG_AGO = timedelta(seconds=ABANDONED + 1)
 
@@ -29,8 +31,8 @@ def begun(target: Target, comments: int = 3) -> Target:
 @pytest.mark.parametrize("layout", ["documents", "embedded", "buckets"])
 def test_discussion_that_is_well(post_page, layout):
     begun(post_page)
-    jobs.tend()
-    jobs.follow()
+    worker.tend()
+    worker.follow()
     backend().convert(post_page, layout, Order.OLDEST)
     assert [finding for finding in doctor.examine() if finding.level != ADVICE] == []
 
@@ -84,7 +86,7 @@ def test_damage_that_no_repair_mends(mongo, post_page):
 
 def test_conversion_that_stopped(mongo, post_page):
     begun(post_page)
-    moving = {"to": "buckets", "order": "oldest", "id": jobs.ObjectId(), "renumber": False, "gate": None, "epoch": 2}
+    moving = {"to": "buckets", "order": "oldest", "id": ObjectId(), "renumber": False, "gate": None, "epoch": 2}
     mongo.discussions.update_one(
         {"_id": post_page.id}, {"$set": {"moving": {**moving, "beat": now()}, "last_epoch": 2}}
     )

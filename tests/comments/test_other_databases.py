@@ -10,9 +10,9 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from marginalia.comments.operations.routers import CommentsRouter
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import examine
+from tests.tasks import examples
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
@@ -38,7 +38,9 @@ def beside(mongo, settings):
             **settings.COMMENTS,
             "DATABASE": alias,
             "POLICY": "marginalia.comments.posting.policy.stock",
+            "TASKS": "comments",
         }
+        settings.TASKS = {**settings.TASKS, "comments": {**settings.TASKS["default"], "OPTIONS": {"DATABASE": alias}}}
         return alias
 
     yield change
@@ -70,14 +72,14 @@ def test_page_is_shown_with_comments_while_their_database_is_there(beside):
 
 def test_worker_serves_the_database_of_comments_by_itself(beside):
     alias = beside()
-    done = []
-    jobs.handler("tests.beside")(lambda job: done.append(job.payload["n"]))
-    jobs.put("tests.beside", {"n": 1}, alias=alias)
+    examples.seen.clear()
+    examples.note.using(backend="comments").enqueue(1)
+    assert database(alias)["jobs"].count_documents({}) == 1
     call_command("work", "--once", stdout=StringIO())
-    assert done == [1]
-    jobs.put("tests.beside", {"n": 2}, alias=alias)
+    assert examples.seen == [1]
+    examples.note.using(backend="comments").enqueue(2)
     call_command("work", "--once", "--database", "default", stdout=StringIO())
-    assert done == [1]
+    assert examples.seen == [1]
 
 
 def test_doctor_reports_no_migrations_where_none_belong(beside):

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from marginalia.comments.posting import services
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Author, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
+from marginalia.tasks import worker
 from reader.views import previews
 from reader.views.previews import Preview
 from tests.fuzz.requests import MARK, SCRIPT_NAME, Known, Sent, requests, routes
@@ -49,7 +49,7 @@ class Fuzzed:
 
     def build(self) -> None:
         empty(database())
-        jobs.follow()
+        worker.follow()
         self._log_in()
         blog, gallery = build.node("blog", "news"), photo_build.gallery("gallery")
         nodes = [

@@ -16,7 +16,16 @@ from tests.support import wxr
 from tests.support.nodes.build import node
 
 ROOT = Path(__file__).parents[2]
-OURS = {"cms", "marginalia.comments", "marginalia.mongo", "nodes", "photos", "transfer", "wordpress"}
+OURS = {
+    "cms",
+    "marginalia.comments",
+    "marginalia.mongo",
+    "marginalia.tasks",
+    "nodes",
+    "photos",
+    "transfer",
+    "wordpress",
+}
 AWAY = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=300&serverSelectionTimeoutMS=300"
 REFUSED = "MongoDB doesn't answer. 127.0.0.1:9: [Errno 111] Connection refused."
 

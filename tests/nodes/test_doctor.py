@@ -6,9 +6,10 @@ import pytest
 from bson import ObjectId
 from django.core.management import CommandError, call_command
 
-from marginalia.mongo import doctor, jobs
+from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ERROR, WARNING
+from marginalia.tasks import worker
 from nodes.selectors import stored_photos
 from photos.addresses import copy_path, original_path
 from photos.assets.locks import STALE_AFTER
@@ -28,8 +29,8 @@ def test_site_with_pages_and_photos_is_well(mongo):
     node("blog-entry", "post", parent=blog, tags=("a",), text=f"[Hello](node:{blog})\n\n:::note\nThere.\n:::")
     upload(gallery())
     assert mongo["cms.nodes"].count_documents({"derived.refs": {"$all": [blog, "note"]}}) == 1
-    jobs.tend()
-    jobs.follow()
+    worker.tend()
+    worker.follow()
     assert [finding for finding in doctor.examine() if finding.level != doctor.ADVICE] == []
 
 

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from PIL import Image, ImageChops, ImageStat
 
-from marginalia.mongo import jobs
 from marginalia.mongo.connection import database
+from marginalia.tasks import worker
 from nodes.errors import EditConflict, InvalidField
 from nodes.selectors import stored_photos
 from photos import addresses
@@ -180,10 +180,10 @@ class TestSaving:
 
     def test_the_worker_makes_the_copies_of_each_cut(self):
         photo_id = upload(gallery())
-        while jobs.work():
+        while worker.work():
             continue
         cut(photo_id, crop=CORNER, rotation=90)
-        while jobs.work():
+        while worker.work():
             continue
         made = set(database()["cms.renditions.files"].distinct("metadata.spec"))
         assert {"w320.jpg", "w320-c0x0x2500x5000-r90.jpg", "s160-50x50-c0x0x2500x5000-r90.webp"} <= made

@@ -12,9 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from PIL import Image
 
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from marginalia.tasks import queue, worker
 from nodes.errors import TooBusy
 from nodes.selectors import stored_photos
 from nodes.services import trash
@@ -223,8 +223,8 @@ def test_who_cannot_wait_gets_the_nearest_size_for_now(client):
 
 def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
     photo_id = upload(gallery(), pictures.jpeg(1, pictures.image((700, 500))))
-    assert jobs.work().kind == "photos.copies"
-    assert jobs.work() is None
+    assert worker.work().name == "photos.copies"
+    assert worker.work() is None
     photo = stored_photos.get(photo_id)
     page = picture(photo) + thumbnail(photo, 160)
     addresses = set(re.findall(r"/media/[^ \"]+", page))
@@ -233,7 +233,7 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
         assert {client.get(address).status_code for address in addresses} == {200}
     assert not commands.written
     content_id = replace(photo_id, pictures.png(), "new.png")
-    assert jobs.work().payload["content"] == content_id
+    assert worker.work().kwargs["content"] == str(content_id)
     assert database()["cms.renditions.files"].count_documents({"metadata.source": content_id}) > 0
     audit()
 
@@ -241,9 +241,9 @@ def test_the_worker_makes_the_usual_sizes_after_the_upload(client, commands):
 def test_the_worker_makes_nothing_of_what_is_gone(mongo):
     photo_id = upload(gallery())
     photos.move_to_trash(build.EDITOR, photo_id, document(photo_id)["metadata"]["nonce"])
-    assert jobs.work().kind == "photos.copies"
+    assert worker.work().name == "photos.copies"
     assert mongo["cms.renditions.files"].count_documents({}) == 0
-    assert mongo["jobs"].find_one()["state"] == jobs.DONE
+    assert mongo["jobs"].find_one()["state"] == queue.DONE
 
 
 def test_while_no_copy_is_made_a_small_picture_is_sent_itself_for_now(client, monkeypatch):

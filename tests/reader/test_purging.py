@@ -21,9 +21,10 @@ from pymongo.write_concern import WriteConcern
 
 from marginalia.comments.posting import services as comments
 from marginalia.comments.types import Author
-from marginalia.mongo import doctor, jobs
+from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from marginalia.tasks import worker
 from nodes.models import Node
 from reader import cdn, page_cache, purging
 from reader.change_stream import PIPELINE
@@ -245,7 +246,7 @@ def test_without_a_cache_nothing_follows(mongo, settings):
 
 def test_a_worker_follows_beside_its_jobs(cache):
     stopping = threading.Event()
-    jobs.begin_beside(stopping)
+    worker.begin_beside(stopping)
     begun(cache)
     stopping.set()
 

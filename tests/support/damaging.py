@@ -16,8 +16,8 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import worker
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save
@@ -86,8 +86,8 @@ def build(db: Database[Any]) -> Site:
     services.hold(target, author=Author("Ed"), source="Held", token="t4")
     services.hold(target, author=Author("Fay"), source="Held too", token="t5")
     site = Site(db, secret=tokens.create(admin, "test", list(Scope))[1])
-    jobs.tend()
-    jobs.follow()
+    worker.tend()
+    worker.follow()
     site.pages = [*public_paths(photos), *admin_paths(), *api_paths(first_post)]
     return site
 

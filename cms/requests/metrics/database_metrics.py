@@ -11,9 +11,11 @@ from prometheus_client.core import GaugeMetricFamily
 
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Verdict
-from marginalia.mongo import jobs, status
+from marginalia.mongo import status
 from marginalia.mongo.clock import now
 from marginalia.mongo.servers import is_outage, outage_after
+from marginalia.tasks import queue
+from marginalia.tasks.backend import databases
 from reader import purging
 
 logger = logging.getLogger("cms.requests.metrics")
@@ -47,10 +49,10 @@ def _worker() -> Values:
     yield (
         "worker_silent_seconds",
         "Since a worker (manage.py work) last said that it runs.",
-        _seconds_since(jobs.last_tended()),
+        _seconds_since(queue.last_tended()),
     )
-    yield "workers", "Workers that reported in the last three minutes.", jobs.running()
-    numbers = [jobs.numbers(COUNTED, alias) for alias in jobs.aliases()]
+    yield "workers", "Workers that reported in the last three minutes.", queue.running()
+    numbers = [queue.numbers(COUNTED, alias) for alias in databases()]
     yield "jobs_waiting", "Jobs waiting for their first try.", sum(number.waiting for number in numbers)
     yield "jobs_retrying", "Jobs that failed and are tried again.", sum(number.retrying for number in numbers)
     yield "jobs_failed", "Jobs that failed permanently, in the last 30 days.", sum(number.failed for number in numbers)

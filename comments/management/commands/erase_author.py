@@ -4,11 +4,11 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from marginalia.comments import conf
 from marginalia.comments.management import authors
 from marginalia.comments.operations import maintenance, privacy
-from marginalia.mongo import jobs
 from marginalia.mongo.management.base import MongoCommand
+from marginalia.tasks import queue
+from marginalia.tasks.backend import databases
 
 # Seconds between two looks for what is to be erased.
 PAUSE = 5
@@ -38,5 +38,5 @@ class Command(MongoCommand):
         )
         while options["wait"] and maintenance.sweep_erasures():
             time.sleep(PAUSE)
-        if not options["wait"] and not jobs.is_tended(alias=conf.database_alias()):
+        if not options["wait"] and not any(map(queue.is_tended, databases())):
             self.stderr.write("No worker runs: with --wait, what writers have in hand now is erased too.")

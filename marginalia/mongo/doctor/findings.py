@@ -181,6 +181,6 @@ def _timed_out_finding(name: str, where: str) -> Finding:
 
 
 def _discover() -> None:
-    for name in ("topology", "capacity", "cluster", "indexes", "queries", "shapes", "settings", "jobs"):
+    for name in ("topology", "capacity", "cluster", "indexes", "queries", "shapes", "settings"):
         import_module(f"marginalia.mongo.doctor.{name}")
     autodiscover_modules("doctor")

@@ -6,8 +6,8 @@ from django.contrib.auth import get_user_model
 from django.core import mail
 
 from marginalia.local.ports import free_port
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import queue, worker
 from nodes.services.site import save_settings
 
 
@@ -17,7 +17,7 @@ def test_password_is_reset_by_mail(mongo, client):
     asked = client.post("/admin/password-reset/", {"email": "Ann@example.org"}, follow=True)
     assert "emailed" in asked.content.decode()
     assert mail.outbox == [], "the worker sends it"
-    jobs.work()
+    worker.work()
     (letter,) = mail.outbox
     assert letter.to == ["ann@example.org"]
     address = re.search(r"http://testserver(/\S+)", letter.body)[1]
@@ -32,8 +32,8 @@ def test_password_is_reset_by_mail(mongo, client):
 def test_unknown_address_is_answered_alike_and_gets_no_mail(mongo, client):
     asked = client.post("/admin/password-reset/", {"email": "nobody@example.org"}, follow=True)
     assert "emailed" in asked.content.decode()
-    assert jobs.work().kind == "accounts.reset"
-    assert jobs.failures() == []
+    assert worker.work().name == "accounts.reset"
+    assert queue.failures() == []
     assert mail.outbox == []
 
 
@@ -48,7 +48,7 @@ def test_request_does_the_same_work_whether_the_account_exists_or_not(mongo, cli
         asked[email] = [(event.command_name, event.command[event.command_name]) for event in commands.sent]
         assert mail.outbox == []
     assert asked["ann@example.org"] == asked["nobody@example.org"] != []
-    while jobs.work():
+    while worker.work():
         pass
     assert [letter.to for letter in mail.outbox] == [["ann@example.org"]]
 
@@ -57,7 +57,7 @@ def test_mail_comes_in_the_language_of_the_page(mongo, client):
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     save_settings({"language": "zh-hans"}, {"language": "en"})
     client.post("/admin/password-reset/", {"email": "ann@example.org"})
-    jobs.work()
+    worker.work()
     assert "密码" in mail.outbox[0].body
 
 
@@ -67,12 +67,12 @@ def test_mail_that_the_server_refuses_is_tried_again(mongo, client, settings):
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = (
         "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", free_port(),
     )  # fmt: skip
-    jobs.work()
+    worker.work()
     waiting = mongo["jobs"].find_one({"kind": "accounts.reset"})
-    assert (waiting["state"], waiting["tries"]) == (jobs.WAITING, 1)
+    assert (waiting["state"], waiting["tries"]) == (queue.WAITING, 1)
     assert "mail server" in waiting["error"]
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     mongo["jobs"].update_one({"_id": waiting["_id"]}, {"$set": {"due": now()}})
-    jobs.work()
+    worker.work()
     assert [letter.to for letter in mail.outbox] == [["ann@example.org"]]
     assert mongo["jobs"].find_one({"_id": waiting["_id"]})["payload"] == {}, "the address is kept no longer than needed"

@@ -13,9 +13,9 @@ from cms.dashboard import index
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Author, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from marginalia.tasks import queue
 from nodes.selectors import waiting
 from nodes.services import drafts, editing, working_copies
 from nodes.types import Actor, TagChange
@@ -210,9 +210,9 @@ def test_troubles_are_told_to_those_who_can_help_and_mended_from_there(person):
     stopped = {**document(photo), "_id": ObjectId()}
     stopped["metadata"] = {**stopped["metadata"], "slug": "stopped", "locked": long_ago, "content_id": None}
     files.insert_one(stopped | {"filename": "stopped.jpg"})
-    jobs.put("unheard-of", {})
+    queue.put("unheard-of", [], {})
     database()["jobs"].update_many(
-        {"kind": "unheard-of"}, {"$set": {"state": jobs.FAILED, "tries": jobs.TRIES, "error": "no such kind"}}
+        {"kind": "unheard-of"}, {"$set": {"state": queue.FAILED, "tries": 8, "error": "no such kind"}}
     )
     assert {"Stalled uploads": "1", "Failed jobs": "1"}.items() <= cards(root).items()
     assert not {"Stalled uploads", "Failed jobs"} & set(cards(author))

@@ -7,8 +7,8 @@ from django.core.management import call_command
 
 from cms.demo import content, loading
 from cms.demo.photos import photos
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import queue
 from nodes.models import stored_site
 from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes
@@ -26,8 +26,8 @@ def documents(mongo) -> dict[str, int]:
     """How many documents each collection holds once the worker has done its jobs, without the site's one, the feed of changes,
     which the worker has begun, and those that migrations write."""
     call_command("work", "--once", stdout=StringIO())
-    mongo.jobs.delete_many({"state": jobs.DONE})
-    mongo[jobs.WORKERS].delete_many({})
+    mongo.jobs.delete_many({"state": queue.DONE})
+    mongo[queue.WORKERS].delete_many({})
     names = set(mongo.list_collection_names()) - MIGRATED - {"cms.site", "cms.changes"}
     return {name: count for name in names if (count := mongo[name].count_documents({}))}
 

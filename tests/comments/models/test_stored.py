@@ -11,8 +11,8 @@ from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
 from marginalia.comments.operations import converting
 from marginalia.comments.types import Order, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.models import WrittenByServices
+from marginalia.tasks import worker
 from tests.support.commands import explain, stages
 from tests.support.comments.layouts import configure, lively
 from tests.support.comments.making import ANN, new
@@ -130,8 +130,8 @@ def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, targ
         told = operator.post(url, sent, follow=True).content.decode()
         assert "1 is long, and goes on by itself" in told
     assert backend.discussion(target).layout == "documents"
-    assert jobs.work().kind == converting.CONVERT
-    assert jobs.work() is None
+    assert worker.work().name == "comments.convert"
+    assert worker.work() is None
     found = backend.discussion(target)
     assert (found.layout, found.order) == ("buckets", Order.THREADED)
 

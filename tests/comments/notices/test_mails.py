@@ -12,7 +12,8 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import ip_hash, services
 from marginalia.comments.reading import selectors
-from marginalia.mongo import jobs
+from marginalia.tasks import queue, worker
+from marginalia.tasks.compat import tasks
 from tests.support.comments import site
 from tests.support.comments.site import last_link, work
 from tests.support.interrupting import stopped_before_command
@@ -172,7 +173,7 @@ def test_mail_that_the_server_did_not_take_is_sent_later(client, post_page, rule
     with mail_server(settings, how):
         work()
     assert mongo["jobs"].find_one({"kind": "comments.held"})["error"].startswith("the mail server: ")
-    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
+    mongo["jobs"].update_many({}, {"$set": {"due": queue.now()}})
     work()
     assert len(mail.outbox) == 1
 
@@ -182,10 +183,10 @@ def test_mail_that_the_server_may_have_taken_is_not_sent_again(client, post_page
     site.post(client, post_page, "Please look")
     with mail_server(settings, "takes it, and breaks"):
         work()
-    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
+    mongo["jobs"].update_many({}, {"$set": {"due": queue.now()}})
     work()
     assert mail.outbox == []
-    assert mongo["jobs"].find_one({"kind": "comments.held"})["state"] == jobs.DONE
+    assert mongo["jobs"].find_one({"kind": "comments.held"})["state"] == queue.DONE
 
 
 @contextmanager
@@ -221,11 +222,25 @@ def test_worker_that_died_while_sending_leaves_no_second_mail(client, post_page,
     rules(MODE="hold-all", MODERATORS=["mona@example.org"])
     site.post(client, post_page, "Please look")
     with stopped_before_command("update", "jobs", lambda command: "state" in command["updates"][0]["u"]["$set"]):
-        jobs.work()
+        worker.work()
     assert len(mail.outbox) == 1
-    mongo["jobs"].update_many({}, {"$set": {"due": jobs.now()}})
+    mongo["jobs"].update_many({}, {"$set": {"due": queue.now()}})
     work()
     assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("how", ["takes it", "refuses"])
+def test_immediate_back_end_sends_emails_with_the_request(client, post_page, rules, mongo, settings, how):
+    settings.TASKS = {"default": {"BACKEND": f"{tasks.__name__}.backends.immediate.ImmediateBackend"}}
+    rules(MODE="hold-all", MODERATORS=["mona@example.org"])
+    if how == "refuses":
+        with mail_server(settings, how):
+            assert site.post(client, post_page, "Please look").status_code == 302
+    else:
+        assert site.post(client, post_page, "Please look").status_code == 302
+    assert len(mail.outbox) == (how == "takes it")
+    assert len(selectors.held()) == 1
+    assert mongo["jobs"].count_documents({}) == 0
 
 
 def test_notices_need_an_address_and_keep_the_text(client, post_page):

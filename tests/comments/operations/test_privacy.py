@@ -15,8 +15,8 @@ from django.urls import reverse
 from marginalia.comments.operations import maintenance
 from marginalia.comments.posting import ip_hash, services
 from marginalia.comments.reading import selectors
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import worker
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -177,7 +177,7 @@ def test_account_is_meant_with_its_address(client, post_page, ann, mongo):
 
 def test_erased_is_erased_also_before_its_mails_were_sent(seeded, mongo):
     call_command("erase_author", "--email", EMAIL, stdout=StringIO())
-    while jobs.work():
+    while worker.work():
         pass
     from django.core import mail
 
@@ -192,7 +192,7 @@ def test_jobs_that_fail_and_logs_hold_no_address(seeded, mongo, network, monkeyp
 
     monkeypatch.setattr("django.core.mail.EmailMessage.send", refuse)
     caplog.set_level("INFO")
-    while jobs.work():
+    while worker.work():
         pass
     call_command("erase_author", "--email", EMAIL, stdout=StringIO())
     end_of_erasures(mongo)

@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from marginalia.comments.posting import services
 from marginalia.comments.types import Author, Comment, Target
-from marginalia.mongo import jobs
 from marginalia.mongo.clock import now
+from marginalia.tasks import worker
 from tests.support.nodes import build
 
 LABEL = "nodes.node"
@@ -97,7 +97,7 @@ def received(signal, result=None):
 
 def work() -> None:
     """Run all due jobs."""
-    while jobs.work():
+    while worker.work():
         pass
 
 

@@ -7,12 +7,19 @@ from argparse import ArgumentParser
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from marginalia.mongo import jobs, servers
+from django.core.management.base import CommandError
+from django.utils.module_loading import autodiscover_modules
+
+from marginalia.mongo import servers
 from marginalia.mongo.management.base import MongoCommand, problems_error
+from marginalia.tasks import queue, worker
+from marginalia.tasks.backend import databases
 
 
 class Command(MongoCommand):
     help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
+    # The queues to take jobs from; all, if empty.
+    queues: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="end when nothing more is due")
@@ -24,19 +31,30 @@ class Command(MongoCommand):
         parser.add_argument(
             "--database", default="", help="alias of a connection; without it, every one that has a queue"
         )
+        parser.add_argument(
+            "--queue", action="append", default=[], metavar="NAME", help="take only jobs of this queue; may be repeated"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        aliases = [options["database"]] if options["database"] else jobs.aliases()
+        aliases = databases()
+        if options["database"]:
+            if options["database"] not in aliases:
+                raise CommandError(
+                    f"TASKS has no queue in {options['database']!r}. Specify one of: {', '.join(aliases)}."
+                )
+            aliases = [options["database"]]
         for alias in aliases:
             servers.report_outage(alias)
         if options["failed"]:
             self._list(aliases)
             return
         if options["delete_failed"]:
-            self.stdout.write(self.style.SUCCESS(f"{sum(map(jobs.delete_failures, aliases))} failed jobs deleted."))
+            self.stdout.write(self.style.SUCCESS(f"{sum(map(queue.delete_failures, aliases))} failed jobs deleted."))
             return
         if options["retry_failed"]:
-            self.stdout.write(f"{sum(map(jobs.retry_failures, aliases))} failed jobs will be tried again.")
+            self.stdout.write(f"{sum(map(queue.retry_failures, aliases))} failed jobs will be tried again.")
+        self.queues = tuple(options["queue"])
+        autodiscover_modules("tasks")
         stopping = threading.Event()
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGTERM, signal.SIGINT):
@@ -44,32 +62,33 @@ class Command(MongoCommand):
         if options["once"]:
             number = self._work(aliases, stopping, once=True)
         else:
-            jobs.begin_beside(stopping)
+            worker.begin_beside(stopping)
             number = self.run(aliases, stopping)
-            jobs.leave(aliases)
+            for alias in aliases:
+                queue.leave(alias)
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
-        """Run jobs until `stopping` is set, emails also in a separate thread; return the number of jobs.
+        """Run jobs until `stopping` is set, urgent ones also in a separate thread; return the number of jobs.
 
         An exception in one of the two loops ends the other and is raised.
         """
         with ThreadPoolExecutor(1) as pool:
-            mails = pool.submit(self._mail, aliases, stopping)
+            urgent = pool.submit(self._urgent, aliases, stopping)
             try:
                 number = self._work(aliases, stopping, once=False)
             finally:
                 stopping.set()
-            return number + mails.result()
+            return number + urgent.result()
 
-    def _mail(self, aliases: list[str], stopping: threading.Event) -> int:
+    def _urgent(self, aliases: list[str], stopping: threading.Event) -> int:
         number = 0
         try:
             while not stopping.is_set():
-                if any(jobs.work(alias, mails_only=True) for alias in aliases):
+                if any(worker.work(alias, queues=self.queues, urgent_only=True) for alias in aliases):
                     number += 1
                 else:
-                    stopping.wait(jobs.PAUSE)
+                    stopping.wait(worker.PAUSE)
         finally:
             stopping.set()
         return number
@@ -80,24 +99,24 @@ class Command(MongoCommand):
         soon = 0.0
         while not stopping.is_set():
             if time.monotonic() >= due:
-                jobs.tend(aliases)
-                due = time.monotonic() + jobs.ROUND
+                worker.tend(aliases)
+                due = time.monotonic() + worker.ROUND
             if time.monotonic() >= soon:
-                jobs.follow()
-                soon = time.monotonic() + jobs.PAUSE
-            job = next(filter(None, map(jobs.work, aliases)), None)
+                worker.follow()
+                soon = time.monotonic() + worker.PAUSE
+            job = next(filter(None, (worker.work(alias, queues=self.queues) for alias in aliases)), None)
             if job:
                 number += 1
             elif once:
                 break
             else:
-                stopping.wait(jobs.PAUSE)
+                stopping.wait(worker.PAUSE)
         return number
 
     def _list(self, aliases: list[str]) -> None:
-        failures = [job for alias in aliases for job in jobs.failures(alias=alias)]
+        failures = [job for alias in aliases for job in queue.failures(alias=alias)]
         for job in failures:
-            self.stdout.write(f"{job.id}  {job.kind}  {job.tries} tries  {job.error}")
+            self.stdout.write(f"{job.id}  {job.name}  {job.tries} tries  {job.error}")
         if failures:
             raise problems_error(f"{len(failures)} jobs failed.")
         self.stdout.write("No job failed.")

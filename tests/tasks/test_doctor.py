@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
-from marginalia.mongo import doctor, jobs
+from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING
+from marginalia.tasks import queue, worker
 
 
 def findings(name: str) -> list[doctor.Finding]:
@@ -14,36 +15,36 @@ def findings(name: str) -> list[doctor.Finding]:
 def test_no_worker(mongo):
     (finding,) = findings("no-worker")
     assert (finding.level, finding.fix) == (WARNING, "Run manage.py work beside the site.")
-    jobs.tend()
+    worker.tend()
     assert findings("no-worker") == []
     mongo.workers.update_one({}, {"$set": {"at": now() - timedelta(minutes=4)}})
     assert len(findings("no-worker")) == 1
 
 
 def test_jobs_that_no_worker_does(mongo):
-    jobs.put("kind", {})
+    queue.put("kind", [], {})
     assert findings("jobs-waiting") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - timedelta(minutes=11)}})
     assert [finding.level for finding in findings("jobs-waiting")] == [WARNING]
-    jobs.take()
+    queue.take()
     assert findings("stale-lease") == []
     mongo.jobs.update_one({}, {"$set": {"due": now() - timedelta(minutes=11)}})
     assert [finding.where for finding in findings("stale-lease")] == ["jobs"]
 
 
 def test_jobs_that_fail_are_warnings_with_kind_and_error(mongo):
-    jobs.put("kind", {})
+    queue.put("kind", [], {})
     mongo.jobs.update_one({}, {"$set": {"tries": 5, "error": "the mail server: SMTPAuthenticationError (535)"}})
     (retried,) = findings("jobs-retrying")
     assert (retried.level, "kind: the mail server: SMTPAuth" in retried.message) == (WARNING, True)
-    mongo.jobs.update_one({}, {"$set": {"state": jobs.FAILED}})
+    mongo.jobs.update_one({}, {"$set": {"state": queue.FAILED}})
     (failed,) = findings("jobs-failed")
     assert (failed.level, failed.message) == (WARNING, "1 jobs failed permanently: kind.")
     assert findings("jobs-retrying") == []
 
 
 def test_machine_whose_worker_was_killed_is_named(mongo):
-    jobs.tend()
+    worker.tend()
     assert findings("worker-silent") == []
     mongo.workers.insert_one({"_id": "web2:7", "host": "web2", "at": now() - timedelta(minutes=4)})
     (finding,) = findings("worker-silent")

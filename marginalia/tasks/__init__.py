@@ -1,0 +1,19 @@
+"""A back end of Django's Tasks on MongoDB: `TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}`.
+
+docs/how-to/use-the-task-queue.md explains it.
+"""
+
+from marginalia.tasks.backend import RETRIES_FOR_A_DAY, URGENT, MongoDBBackend, Task, task
+from marginalia.tasks.running import Postponed, needing, once, once_more
+
+__all__ = [
+    "RETRIES_FOR_A_DAY",
+    "URGENT",
+    "MongoDBBackend",
+    "Postponed",
+    "Task",
+    "needing",
+    "once",
+    "once_more",
+    "task",
+]

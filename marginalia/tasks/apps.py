@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class TasksConfig(AppConfig):
+    name = "marginalia.tasks"
+    label = "marginalia_tasks"
+    verbose_name = "Tasks"

@@ -1,0 +1,212 @@
+"""MongoDBBackend, and a Task with what it adds to Django's: `key`, `retries` and `stored_as`."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bson import ObjectId
+from bson.errors import InvalidId
+from django.apps import apps
+from django.core.checks import CheckMessage, Error
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.utils.module_loading import import_string
+
+from marginalia.tasks import queue
+from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
+from marginalia.tasks.queue import Job
+
+# A task is tried again so many times unless it sets another number: eight tries end after an hour.
+RETRIES = 7
+# For emails: 31 tries end after a day, so that a mail server that fails overnight loses none.
+RETRIES_FOR_A_DAY = 30
+MAX_RETRIES = 100
+# A priority for what people wait for. Each worker has a second thread for priorities above 0.
+URGENT = 10
+
+STATUSES = {
+    queue.WAITING: tasks.TaskResultStatus.READY,
+    queue.RUNNING: tasks.TaskResultStatus.RUNNING,
+    queue.DONE: tasks.TaskResultStatus.SUCCESSFUL,
+    queue.FAILED: tasks.TaskResultStatus.FAILED,
+}
+
+# Names that tasks chose by `stored_as`, and where these tasks are now.
+_paths: dict[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(tasks.base.Task):
+    """Django's Task, with three fields that only MongoDBBackend uses.
+
+    `key` names the work: while a job with this key is stored, enqueue() adds no other. `retries`: how often a task that failed,
+    or whose worker died, is tried again. `stored_as`: the name under which jobs are stored, so that the function can move;
+    if empty, its import path.
+    """
+
+    key: str = ""
+    retries: int = RETRIES
+    stored_as: str = ""
+
+    def __post_init__(self) -> None:
+        # An app may define a task before the project has a back end for it. Then enqueue() validates the task.
+        if self.backend in tasks.task_backends.settings:
+            super().__post_init__()
+        if self.stored_as and _paths.setdefault(self.stored_as, self.module_path) != self.module_path:
+            raise InvalidTask(f"{self.module_path} and {_paths[self.stored_as]} are both stored as {self.stored_as!r}.")
+
+    def using(self, *, key: str | None = None, **changes: Any) -> Any:
+        """Return a Task with other values, as Django's does; `key` names the work."""
+        changed = super().using(**changes)
+        return changed if key is None else replace(changed, key=key)
+
+
+def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
+    """Make a Task of a function, like Django's decorator. The fields of Task are allowed with every back end; others than
+    MongoDBBackend ignore them. So apps can set these fields without knowing the project's back end."""
+
+    def decorate(function: Callable[..., Any]) -> Task:
+        return Task(func=function, **fields)
+
+    return decorate(function) if function else decorate
+
+
+class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
+    """Django's Tasks in a collection of MongoDB. OPTIONS["DATABASE"] is the alias of the connection."""
+
+    task_class = Task
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self.database = str(self.options.get("DATABASE", DEFAULT_DB_ALIAS))
+
+    def validate_task(self, task: Any) -> None:
+        """Check that this back end can run a task. Raises InvalidTask."""
+        super().validate_task(task)
+        retries = _retries(task)
+        if not isinstance(retries, int) or not 0 <= retries <= MAX_RETRIES:
+            raise InvalidTask(f"retries must be a whole number from 0 to {MAX_RETRIES}.")
+
+    def enqueue(self, task: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+        """Store a job that runs a task, and return its result. If a job has the task's key already, return that one's result;
+        if it failed permanently, it is tried again."""
+        self.validate_task(task)
+        job, is_new = queue.put(
+            getattr(task, "stored_as", "") or task.module_path,
+            as_json(list(args)),
+            as_json(kwargs),
+            key=getattr(task, "key", ""),
+            priority=task.priority,
+            queue=task.queue_name,
+            after=task.run_after,
+            alias=self.database,
+        )
+        result = self.result_of(job, task)
+        if is_new:
+            signals.task_enqueued.send(type(self), task_result=result)
+        return result
+
+    def get_result(self, result_id: str) -> Any:
+        """Return the result with this id. Raises TaskResultDoesNotExist, also 30 days after the job ended."""
+        try:
+            job = queue.get(ObjectId(result_id), self.database)
+        except InvalidId:
+            job = None
+        if job is None:
+            raise tasks.exceptions.TaskResultDoesNotExist(result_id)
+        return self.result_of(job, task_of(job))
+
+    def result_of(self, job: Job, task: Any) -> Any:
+        """Return the TaskResult of a job of this task."""
+        fields = {"priority": job.priority, "queue_name": job.queue, "run_after": job.after, "backend": self.alias}
+        if isinstance(task, Task):
+            fields["key"] = "" if job.key == str(job.id) else job.key
+        result = tasks.TaskResult(
+            task=replace(task, **fields),
+            id=str(job.id),
+            status=STATUSES[job.state],
+            enqueued_at=job.created,
+            started_at=job.started,
+            finished_at=job.finished,
+            last_attempted_at=job.attempted,
+            args=job.args,
+            kwargs=job.kwargs,
+            backend=self.alias,
+            errors=_errors(job),
+            worker_ids=list(job.workers),
+        )
+        object.__setattr__(result, "_return_value", job.returned)
+        return result
+
+    def check(self, **kwargs: Any) -> Iterable[CheckMessage]:
+        """Check OPTIONS and INSTALLED_APPS."""
+        name = f"TASKS[{self.alias!r}]"
+        for option in sorted(set(self.options) - {"DATABASE"}):
+            yield Error(f"{name} has no option {option!r}.", hint="The only option is DATABASE.", id="tasks.E001")
+        if self.database not in connections or connections[self.database].vendor != "mongodb":
+            yield Error(
+                f"The DATABASE of {name} is {self.database!r}, which is no MongoDB connection in DATABASES.",
+                hint="Set OPTIONS['DATABASE'] to the alias of a connection with the engine 'marginalia.mongo.engine'.",
+                id="tasks.E002",
+            )
+        if not apps.is_installed("marginalia.tasks"):
+            yield Error(
+                f"{name} needs the app 'marginalia.tasks'.",
+                hint="Add 'marginalia.tasks' to INSTALLED_APPS, then run setup_indexes.",
+                id="tasks.E003",
+            )
+
+
+def task_of(job: Job) -> Any:
+    """Return the task that a job runs. Raises InvalidTask."""
+    path = _paths.get(job.name, job.name)
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise InvalidTask(f"There is no task {job.name!r}.") from error
+    if not isinstance(found, tasks.base.Task):
+        raise InvalidTask(f"{path!r} is not a task.")
+    return found
+
+
+def tries_of(task: Any) -> int:
+    """Return how many times a task is tried at most."""
+    return 1 + _retries(task)
+
+
+def backends() -> list[MongoDBBackend]:
+    """Return the back ends in TASKS that keep their queue in MongoDB."""
+    return [backend for backend in tasks.task_backends.all() if isinstance(backend, MongoDBBackend)]
+
+
+def backend_on(database: str) -> MongoDBBackend:
+    """Return the first back end in TASKS whose queue is behind this connection."""
+    return next(backend for backend in backends() if backend.database == database)
+
+
+def databases() -> list[str]:
+    """Return the aliases of the connections behind which queues are."""
+    return list(dict.fromkeys(backend.database for backend in backends()))
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as it comes back from JSON. Raises TypeError and ValueError for what JSON can't express."""
+    return json.loads(json.dumps(normalize_json(value)))
+
+
+def _retries(task: Any) -> Any:
+    # A task that was made for another back end has none.
+    return getattr(task, "retries", RETRIES)
+
+
+def _errors(job: Job) -> list[Any]:
+    """Return the errors of all tries. The queue keeps the text of the last one only."""
+    texts = [*([""] * len(job.errors))[1:], job.error]
+    return [
+        tasks.base.TaskError(exception_class_path=path, traceback=text)
+        for path, text in zip(job.errors, texts, strict=False)
+    ]

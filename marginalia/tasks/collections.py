@@ -1,0 +1,11 @@
+"""The collections of the job queue, in the database of every MongoDBBackend."""
+
+from marginalia.tasks import queue
+from marginalia.tasks.backend import databases
+
+COLLECTIONS = queue.COLLECTIONS
+
+
+def database_aliases() -> list[str]:
+    """Return the aliases of the connections that these collections live behind."""
+    return databases()

@@ -1,0 +1,66 @@
+"""Checks of the worker and the job queue."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from marginalia.mongo.clock import now
+from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, check
+from marginalia.tasks import queue
+
+# How long a job can be due before its worker counts as dead.
+OVERDUE = timedelta(minutes=10)
+# Fewer failed tries may only mean that the mail server restarts.
+MIN_TRIES = 5
+# Failed jobs that are counted, and from which the names are listed.
+MAX_COUNTED = 1_000
+
+
+HOT_QUERIES = (
+    HotQuery(
+        "the job that is due first",
+        queue.COLLECTION,
+        lambda job: {
+            "filter": {
+                "state": queue.WAITING,
+                "queue": job.get("queue", queue.DEFAULT_QUEUE),
+                "priority": job.get("priority", 0),
+                "due": {"$lte": now()},
+            },
+            "sort": {"due": 1, "_id": 1},
+            "limit": 1,
+        },
+    ),
+)
+
+
+@check
+def jobs_done(examination: Examination) -> Iterator[Finding]:
+    """Check that a worker runs and does due jobs, that no worker died during a job, and that no job failed permanently."""
+    if not examination.declared(queue.COLLECTION):
+        return
+    if not queue.is_tended(alias=examination.alias):
+        message = "No worker runs: mails are not sent, and what crashes leave behind waits."
+        yield Finding(WARNING, "no-worker", queue.WORKERS, message, "Run manage.py work beside the site.")
+    stored = examination.db[queue.COLLECTION]
+    due = now() - OVERDUE
+    if stored.find_one({"state": queue.RUNNING, "due": {"$lt": due}}):
+        message = "A worker died over a job, and no other has taken it."
+        yield Finding(WARNING, "stale-lease", queue.COLLECTION, message, "Run manage.py work.")
+    if stored.find_one({"state": queue.WAITING, "due": {"$lt": due}}):
+        message = f"Jobs have been due for more than {OVERDUE.seconds // 60} minutes."
+        yield Finding(WARNING, "jobs-waiting", queue.COLLECTION, message, "Run manage.py work.")
+    for host in queue.silent_hosts(alias=examination.alias):
+        message = f"The worker of {host} stopped without notice in the last 24 hours."
+        yield Finding(
+            WARNING, "worker-silent", queue.WORKERS, message, "Check its service and its log, then restart it."
+        )
+    if retried := stored.find_one({"state": queue.WAITING, "tries": {"$gte": MIN_TRIES}}):
+        message = f"Jobs fail and are tried again, such as {retried['kind']}: {retried['error']}."
+        yield Finding(
+            WARNING, "jobs-retrying", queue.COLLECTION, message, "Fix the cause. The worker tries them again."
+        )
+    if failed := queue.failed_count(MAX_COUNTED, examination.alias):
+        names = ", ".join(sorted({job.name for job in queue.failures(MAX_COUNTED, alias=examination.alias)}))
+        message = f"{failed} jobs failed permanently: {names}."
+        fix = "manage.py work --failed lists them. Fix the cause, then run manage.py work --retry-failed."
+        yield Finding(WARNING, "jobs-failed", queue.COLLECTION, message, fix)

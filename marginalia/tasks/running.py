@@ -1,0 +1,40 @@
+"""For the functions of tasks: to be tried again later, and to do something once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bson import ObjectId
+
+from marginalia.tasks import queue
+from marginalia.tasks.backend import MongoDBBackend
+from marginalia.tasks.compat import tasks
+
+
+class Postponed(Exception):
+    """Raised by a task that can't run now and is to be tried again. The job keeps the message, so it must name no person."""
+
+
+@contextmanager
+def needing(server: str) -> Iterator[None]:
+    """Postpone the task if a server fails or refuses in the block. The reason has no text of the server, which may quote an
+    address. (An SMTPException is an OSError.)"""
+    try:
+        yield
+    except OSError as error:
+        detail = getattr(error, "smtp_code", None) or error.strerror
+        raise Postponed(f"{server}: {type(error).__name__}" + (f" ({detail})" if detail else "")) from error
+
+
+def once(context: Any) -> bool:
+    """Return True to the first call for a job: for work that must not be done twice, even if its worker dies. Other back ends
+    can't tell: always True."""
+    backend = tasks.task_backends[context.task_result.backend]
+    return not isinstance(backend, MongoDBBackend) or queue.once(ObjectId(context.task_result.id), backend.database)
+
+
+def once_more(context: Any) -> None:
+    """Undo `once`: the work was certainly not done."""
+    backend = tasks.task_backends[context.task_result.backend]
+    if isinstance(backend, MongoDBBackend):
+        queue.once_more(ObjectId(context.task_result.id), backend.database)

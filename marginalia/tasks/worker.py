@@ -1,0 +1,151 @@
+"""The worker (`manage.py work`): runs jobs one by one, and does regular work of the apps between them."""
+
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from bson.errors import BSONError
+from django.db import DEFAULT_DB_ALIAS, close_old_connections
+from pymongo.errors import DocumentTooLarge, PyMongoError
+
+from marginalia.tasks import queue
+from marginalia.tasks.backend import RETRIES, as_json, backend_on, task_of, tries_of
+from marginalia.tasks.compat import InvalidTask, signals, tasks
+from marginalia.tasks.queue import Job
+from marginalia.tasks.running import Postponed
+
+# Seconds between two rounds of regular work, and of frequent work.
+ROUND = 60
+PAUSE = 2
+# Seconds between two renewals of the lease of a job that runs.
+RENEWAL = queue.LEASE.total_seconds() / 5
+# Raised for a return value that JSON or MongoDB can't express, or that is too large.
+NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, BSONError, DocumentTooLarge)
+
+logger = logging.getLogger(__name__)
+_regular: list[Callable[[], object]] = []
+_frequent: list[Callable[[], object]] = []
+_beside: list[Callable[[threading.Event], object]] = []
+
+
+def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
+    """Take one job and run its task; return the job, None if nothing was due. An error of the task is kept with the job."""
+    job = queue.take(alias, queues=queues, urgent_only=urgent_only)
+    if job is None:
+        return None
+    backend = backend_on(alias)
+    try:
+        result = backend.result_of(job, task_of(job))
+    except InvalidTask as error:
+        # Perhaps another worker has newer code.
+        _fail(job, error, str(error), is_final=job.tries > RETRIES)
+        return job
+    most = tries_of(result.task)
+    if job.tries > most:
+        # Its workers died, every one: it may be what kills them.
+        ended = _fail(job, RuntimeError(), job.error or "no worker survived it", is_final=True)
+    else:
+        signals.task_started.send_robust(type(backend), task_result=result)
+        ended = _run(job, result, is_last=job.tries == most)
+    if ended and ended.finished:
+        signals.task_finished.send_robust(type(backend), task_result=backend.result_of(ended, result.task))
+    return job
+
+
+def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
+    """Run the task of a job; return the job as it is stored then, None if another worker has it."""
+    context = (tasks.TaskContext(task_result=result),) if result.task.takes_context else ()
+    try:
+        with _renewed(job):
+            answer = result.task.call(*context, *result.args, **result.kwargs)
+    except Postponed as error:
+        return _fail(job, error, str(error), is_final=is_last)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one job that fails must not keep the others from being done
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("Job %s (%s) failed: %s\n%s", job.id, job.name, type(error).__name__, trace)
+        return _fail(job, error, f"{type(error).__name__}: {error}", is_final=is_last)
+    finally:
+        close_old_connections()
+    try:
+        ended = queue.done(job, as_json(answer))
+    except NOT_STORABLE as error:
+        # The task would do all its work again, for the same answer.
+        return _fail(job, error, "The return value can't be stored.", is_final=True)
+    logger.info("Job %s (%s) done", job.id, job.name)
+    return ended
+
+
+def _fail(job: Job, error: BaseException, text: str, *, is_final: bool) -> Job | None:
+    kind = type(error)
+    return queue.failed(job, text, path=f"{kind.__module__}.{kind.__qualname__}", is_final=is_final)
+
+
+@contextmanager
+def _renewed(job: Job) -> Iterator[None]:
+    """Renew the lease of a job while the block runs, and report that its worker runs."""
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(RENEWAL):
+            try:
+                queue.renew(job)
+            except PyMongoError as error:
+                logger.warning("The lease of job %s (%s) was not renewed: %s", job.id, job.name, type(error).__name__)
+
+    threading.Thread(target=renew, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def regularly(work: Callable[[], object]) -> Callable[[], object]:
+    """Register what a worker does each ROUND seconds; several workers may do it at once."""
+    _regular.append(work)
+    return work
+
+
+def frequently(work: Callable[[], object]) -> Callable[[], object]:
+    """Register what a worker does each PAUSE seconds, between two jobs; several workers may do it at once."""
+    _frequent.append(work)
+    return work
+
+
+def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Event], object]:
+    """Register what a worker does all the time, in a thread of its own, until the event is set; several workers may do it at
+    once."""
+    _beside.append(work)
+    return work
+
+
+def begin_beside(stopping: threading.Event) -> None:
+    """Begin what is done beside the jobs. A worker that ends does not wait for it."""
+    for work in _beside:
+        threading.Thread(target=work, args=(stopping,), daemon=True).start()
+
+
+def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
+    """Report that a worker runs, and do the regular work. If a piece of it fails, it is logged and done the next time.
+
+    Raises PyMongoError if the report can't be written. The worker could take no job either, so it ends, to be started again.
+    """
+    for alias in aliases:
+        queue.report(alias)
+        queue.adopt(alias)
+    _do(_regular)
+
+
+def follow() -> None:
+    """Do the frequent work. If a piece of it fails, it is logged and done the next time."""
+    _do(_frequent)
+
+
+def _do(pieces: Iterable[Callable[[], object]]) -> None:
+    for work in pieces:
+        try:
+            work()
+        except Exception:
+            logger.exception("A regular piece of work failed.")
