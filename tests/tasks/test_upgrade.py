@@ -56,7 +56,7 @@ def test_waiting_conversion_of_a_former_release_runs(mongo, client, post_page):
     )
     worker.tend()
     assert worker.work()
-    assert backend().discussion(post_page).schema == "buckets"
+    assert backend().discussion(post_page).layout == "buckets"
 
 
 def test_running_and_failed_jobs_of_a_former_release_run_again(mongo):
