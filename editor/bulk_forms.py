@@ -16,7 +16,7 @@ from editor import bulk_progress, undo, uses
 from editor.site import get_actor, render_page, title_link
 from marginalia.mongo.clock import now
 from nodes import access, tags
-from nodes.access import TOP, Action, section_choices
+from nodes.access import TOP, NodePermission, section_choices
 from nodes.models import tree
 from nodes.selectors import lists
 from nodes.services import bulk_actions
@@ -38,12 +38,12 @@ LABELS = {
     TRASH: gettext_lazy("Move to the trash"),
 }
 NEEDED = {
-    PUBLISH: Action.PUBLISH,
-    UNPUBLISH: Action.PUBLISH,
-    TAG: Action.EDIT,
-    UNTAG: Action.EDIT,
-    MOVE: Action.MOVE,
-    TRASH: Action.TRASH,
+    PUBLISH: NodePermission.PUBLISH,
+    UNPUBLISH: NodePermission.PUBLISH,
+    TAG: NodePermission.EDIT,
+    UNTAG: NodePermission.EDIT,
+    MOVE: NodePermission.MOVE,
+    TRASH: NodePermission.TRASH,
 }
 # Maximum rows listed in a message or on a confirmation page. Further rows are only counted.
 NAMED = 20
@@ -59,7 +59,9 @@ class BulkForm(forms.Form):
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(data, auto_id="bulk-%s")
         may_publish = user.has_perm("nodes.publish_node")
-        actions = [(name, label) for name, label in LABELS.items() if may_publish or NEEDED[name] is not Action.PUBLISH]
+        actions = [
+            (name, label) for name, label in LABELS.items() if may_publish or NEEDED[name] is not NodePermission.PUBLISH
+        ]
         self.fields["action"].choices = [("", "---------"), *actions]
         self.fields["target"].choices = [("", "---------"), *section_choices(user)]
         self.fields["tags"].widget.attrs["placeholder"] = _("news, spring")
@@ -120,7 +122,7 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
     )  # fmt: skip
 
 
-def _chosen(request: HttpRequest, needed: Action) -> tuple[list[SelectedNode], list[Refused]]:
+def _chosen(request: HttpRequest, needed: NodePermission) -> tuple[list[SelectedNode], list[Refused]]:
     """Return the ticked nodes, each with the nonce that its row showed, and the refusals of those the user cannot change.
 
     Raises Http404 for malformed ids.

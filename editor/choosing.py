@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from marginalia.markup.html import references
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.collections import ASSET_FILES
 from nodes.links import origin
 from nodes.models import Node, Photo, stored_site, tree
@@ -82,7 +82,7 @@ def choose(request: HttpRequest) -> JsonResponse:
 
 def may_choose(user: Any, node: Node | Photo) -> bool:
     """Return whether a user can choose a node or photo: it is public, or the user has permission to view it."""
-    return access.allowed(user, node, Action.VIEW) or is_public(node, tree.current(), now())
+    return access.allowed(user, node, NodePermission.VIEW) or is_public(node, tree.current(), now())
 
 
 def make_choice(node: Node | Photo) -> Choice:

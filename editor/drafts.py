@@ -21,7 +21,7 @@ from editor.fields import MomentField
 from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.errors import NodeError
 from nodes.selectors.editable_nodes import Editable, Version
 from nodes.services import drafts
@@ -43,7 +43,7 @@ def _form(request: HttpRequest, draft: Version) -> DraftForm:
     return DraftForm(request.POST if request.method == "POST" else None, initial={"draft": draft.nonce})
 
 
-def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: Action) -> tuple[Editable, Version]:
+def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: NodePermission) -> tuple[Editable, Version]:
     """Return a node and its draft, if the user can perform `action`. Raises Http404 and PermissionDenied."""
     editable = access.node(request.user, node_id, action)
     if editable.draft is None:
@@ -54,7 +54,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: Action) ->
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; publish the draft as the live version."""
-    editable, draft = _load_with_draft(request, node_id, Action.PUBLISH)
+    editable, draft = _load_with_draft(request, node_id, NodePermission.PUBLISH)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
@@ -82,7 +82,7 @@ class ScheduleForm(DraftForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; schedule the draft for publication at a time in the future."""
-    editable, draft = _load_with_draft(request, node_id, Action.PUBLISH)
+    editable, draft = _load_with_draft(request, node_id, NodePermission.PUBLISH)
     initial = {"draft": draft.nonce, "due": draft.due}
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
@@ -97,20 +97,22 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the scheduled changes; cancel the schedule and keep the changes as a draft."""
     message = _("Not scheduled any more. The changes are kept as a draft.")
-    return _run_confirmed(request, node_id, Action.PUBLISH, drafts.unschedule, _("Cancel the schedule"), message)
+    return _run_confirmed(
+        request, node_id, NodePermission.PUBLISH, drafts.unschedule, _("Cancel the schedule"), message
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; discard the draft."""
     message = _("The draft was discarded. The live version is as it was.")
-    return _run_confirmed(request, node_id, Action.DRAFT, drafts.discard_draft, _("Discard the draft"), message)
+    return _run_confirmed(request, node_id, NodePermission.DRAFT, drafts.discard_draft, _("Discard the draft"), message)
 
 
 def _run_confirmed(
     request: HttpRequest,
     node_id: ObjectId,
-    action: Action,
+    action: NodePermission,
     service: Callable[[ObjectId, ObjectId], None],
     title: str,
     message: str,
@@ -151,7 +153,7 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     The query parameter ?width= sets the width in CSS pixels. Without it, phones get the narrowest frame, and other devices
     the widest.
     """
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     width = request.GET.get("width", "")
     live = {"version": "live"} if request.GET.get("version") == "live" else {}
     # On a phone, the desktop width would be too small to read.
@@ -174,7 +176,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
     References that readers cannot see are marked in the text.
     """
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     node = editable.node if request.GET.get("version") == "live" else editable.drafted()
     sees_photos = access.may_see_photos(request.user)
     sees_all = access.sees_all(request.user)
@@ -184,7 +186,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Create a link that shows the page with its draft to people without an account."""
-    editable = access.node(request.user, node_id, Action.DRAFT)
+    editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(
         request, "preview_link", _("Preview for others"), editable=editable, link=request.build_absolute_uri(path),

@@ -18,7 +18,7 @@ from editor.photos.forms import RowForm
 from editor.site import admin_url, get_actor, render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
-from nodes.access import TOP, Action, section_choices
+from nodes.access import TOP, NodePermission, section_choices
 from nodes.errors import (
     EditConflict,
     IdTaken,
@@ -61,7 +61,7 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
     created = editable_nodes.load(form_id)
-    if created and not access.allowed(request.user, created.node, Action.EDIT):
+    if created and not access.allowed(request.user, created.node, NodePermission.EDIT):
         # This form has already created its page, and the author can no longer edit the page directly. It may be published.
         return change(request, form_id)
     try:
@@ -217,7 +217,7 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
     Raises Http404 for other requests for a missing node, and PermissionDenied.
     """
     try:
-        return access.node(request.user, node_id, Action.VIEW)
+        return access.node(request.user, node_id, NodePermission.VIEW)
     except Http404:
         if request.method == "POST" and editable_nodes.load(node_id) is None:
             return None
@@ -226,7 +226,7 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
 
 def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
     """Return whether the form edits the draft. It does if there is a draft, unless the live version is requested."""
-    if not access.allowed(request.user, editable.node, Action.EDIT):
+    if not access.allowed(request.user, editable.node, NodePermission.EDIT):
         return True
     version = (request.POST if request.method == "POST" else request.GET).get("version")
     return version == "draft" or (version != "live" and request.method != "POST" and editable.draft is not None)
@@ -267,24 +267,24 @@ def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: b
     publishing = _id_or_none(request.POST.get("publishing", ""))
     draft_sent = _is_draft_sent(request, editable)
     if publishing:
-        access.node(request.user, node_id, Action.PUBLISH)
+        access.node(request.user, node_id, NodePermission.PUBLISH)
         due = sent_forms.parse_due(request.POST) or due
         saved, act = _publish_or_schedule(actor, node_id, publishing, due, seen_nonce=seen, mine=mine, tags=tags)
         return _redirect_saved(request, saved, form, editable.node, act)
     if drafting or due or draft_sent:
-        access.node(request.user, node_id, Action.DRAFT)
+        access.node(request.user, node_id, NodePermission.DRAFT)
         sent_forms.check_address_unchanged(form, mine)
         # The form of the live version doesn't show an existing draft. Its editor must not publish that draft unseen.
-        may_publish = drafting and access.allowed(request.user, editable.node, Action.PUBLISH)
+        may_publish = drafting and access.allowed(request.user, editable.node, NodePermission.PUBLISH)
         saved = drafts.save_draft(actor, node_id, seen, mine, tags, form=data["form"], may_publish=may_publish)
         if "_publish" in request.POST or not (drafting or draft_sent):
-            drafted = access.node(request.user, node_id, Action.PUBLISH)
+            drafted = access.node(request.user, node_id, NodePermission.PUBLISH)
             return publish_draft(request, drafted, saved.nonce)
         return _redirect_saved(request, saved, form, editable.node, drafted=True)
-    access.node(request.user, node_id, Action.EDIT)
+    access.node(request.user, node_id, NodePermission.EDIT)
     mine["slug"] = mine["slug"] or slugs.find_free(mine["title"], mine["parent_id"], among={"_id": {"$ne": node_id}})
     if "_publish" in request.POST:
-        access.node(request.user, node_id, Action.PUBLISH)
+        access.node(request.user, node_id, NodePermission.PUBLISH)
     only_unpublished = access.changes_unpublished_only(request.user)
     saved = editing.save(actor, node_id, seen, mine, tags, form=data["form"], only_unpublished=only_unpublished)
     return _redirect_saved(request, saved, form, editable.node)
@@ -371,7 +371,7 @@ def show_conflict(
 def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
-    can = {action.value: access.allowed(request.user, editable.node, action) for action in Action}
+    can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
     # A conflict page about publishing a draft keeps its draft and due time until it is decided or the draft changes.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
@@ -404,7 +404,7 @@ def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
     if request.method == "POST":
         raise PermissionDenied
     type = editable.node.metadata.type
-    can_trash = access.allowed(request.user, editable.node, Action.TRASH)
+    can_trash = access.allowed(request.user, editable.node, NodePermission.TRASH)
     rows = [
         (differences.label(path, type), differences.display(path, value, type))
         for path, value in {**editable.live.fields, "tags": editable.live.tags}.items()

@@ -14,7 +14,7 @@ from editor.fields import TagsSeenField
 from editor.operations import Confirmation
 from editor.site import admin_url, get_actor, render_page
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.content import declared_fields
 from nodes.errors import EditConflict, NodeError
 from nodes.selectors import editable_nodes, history
@@ -45,7 +45,7 @@ ACTS = {
 @require_safe
 def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """List the saves of a node, newest first. The saves of one sitting are one row, unless the query has ?each=."""
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     context = list_saves(request, node_id, editable.live.nonce, editable.node.metadata.type)
     return render_page(request, "history", _("History"), editable=editable, **context)
 
@@ -74,7 +74,7 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the differences between the versions ?old= and ?new=. The older version is always shown first."""
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
         old, new = new, old
@@ -86,7 +86,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
     """Show an old version beside the present one; restore the old version."""
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))
     known = declared_fields.keep_declared(editable.node.metadata.type, old.fields)
@@ -94,7 +94,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     excluded = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
     restored = {path: value for path, value in known.items() if path not in excluded}
     if request.method == "POST" and form.is_valid():
-        editable = access.node(request.user, node_id, Action.EDIT)
+        editable = access.node(request.user, node_id, NodePermission.EDIT)
         seen = form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
         try:
@@ -116,7 +116,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         editable.node.metadata.type,
         request.user,
     )
-    may_edit = access.allowed(request.user, editable.node, Action.EDIT)
+    may_edit = access.allowed(request.user, editable.node, NodePermission.EDIT)
     return render_page(
         request,
         "restore",

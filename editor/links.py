@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.models import tree
 from nodes.selectors import references
 from nodes.selectors.references import Broken, State
@@ -36,7 +36,9 @@ def broken_links(request: HttpRequest) -> HttpResponse:
     after = ""
     try:
         for look in references.check_all(tree.current(), now(), request.GET.get("from", "")):
-            visible = [broken for broken in look.broken if access.allowed(request.user, broken.node, Action.VIEW)]
+            visible = [
+                broken for broken in look.broken if access.allowed(request.user, broken.node, NodePermission.VIEW)
+            ]
             rows += [_row(request, broken) for broken in visible]
             examined += look.looked
             after = look.after

@@ -18,7 +18,7 @@ from editor.editing import renumbered_message
 from editor.fields import SectionField
 from editor.site import admin_url, get_actor, render_page
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
 from nodes.selectors import editable_nodes
 from nodes.selectors import trash as selectors
@@ -75,7 +75,7 @@ def _contents_notice(editable: Editable) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Move a node to another section. Its old addresses redirect to the new one."""
-    editable = access.node(request.user, node_id, Action.MOVE)
+    editable = access.node(request.user, node_id, NodePermission.MOVE)
     form = Confirmation(request, editable, section=_section_field(request, editable))
     if request.method == "POST" and form.is_valid():
         try:
@@ -96,7 +96,7 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Hide a public page from readers, or cancel its publication."""
-    editable = access.node(request.user, node_id, Action.PUBLISH)
+    editable = access.node(request.user, node_id, NodePermission.PUBLISH)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
@@ -119,7 +119,7 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Copy a node into a section. A form that is sent again creates no second copy."""
-    editable = access.node(request.user, node_id, Action.VIEW)
+    editable = access.node(request.user, node_id, NodePermission.VIEW)
     if not access.may_create(request.user, editable.node.metadata.type):
         raise PermissionDenied
     new_id = ObjectIdField(widget=forms.HiddenInput, initial=ObjectId)
@@ -128,7 +128,7 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
         data = form.cleaned_data
         if editable_nodes.load(data["new_id"]):
             # A form that is sent again opens the copy that it made, if this user can still change the copy.
-            access.node(request.user, data["new_id"], Action.EDIT)
+            access.node(request.user, data["new_id"], NodePermission.EDIT)
         try:
             only_unpublished = access.changes_unpublished_only(request.user)
             saved = duplicating.duplicate(
@@ -150,7 +150,7 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Move a node to the trash."""
-    editable = access.node(request.user, node_id, Action.TRASH)
+    editable = access.node(request.user, node_id, NodePermission.TRASH)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
@@ -184,8 +184,8 @@ def trash_list(request: HttpRequest) -> HttpResponse:
         {
             "item": item,
             "type": item.node.type_label,
-            "may_restore": access.allowed(request.user, item.node, Action.TRASH),
-            "may_delete": access.allowed(request.user, item.node, Action.DELETE),
+            "may_restore": access.allowed(request.user, item.node, NodePermission.TRASH),
+            "may_delete": access.allowed(request.user, item.node, NodePermission.DELETE),
         }
         for item in shown
     ]
@@ -195,7 +195,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Restore a node from the trash, to its former place or to another."""
-    editable = access.trashed(request.user, node_id, Action.TRASH)
+    editable = access.trashed(request.user, node_id, NodePermission.TRASH)
     slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
     form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)
     if request.method == "POST" and form.is_valid():
@@ -221,7 +221,7 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Delete a node in the trash permanently."""
-    editable = access.trashed(request.user, node_id, Action.DELETE)
+    editable = access.trashed(request.user, node_id, NodePermission.DELETE)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:

@@ -14,7 +14,7 @@ from editor.lists import node_state
 from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.content import BY_HAND
 from nodes.errors import NodeError
 from nodes.selectors import by_hand
@@ -31,7 +31,7 @@ END = "end"
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the contents of a section in order; arrange them as the sent form specifies."""
-    editable = access.node(request.user, node_id, Action.PUBLISH)
+    editable = access.node(request.user, node_id, NodePermission.PUBLISH)
     if editable.node.content_type.lists != BY_HAND:
         messages.info(request, _("What stands here is not arranged by hand."))
         return HttpResponseRedirect(admin_url("change", node_id))

@@ -65,7 +65,7 @@ def report(
         and edit_form.publication_state(editable.node, now()) is PublicationState.LIVE
     ):
         message = format_html('{} <a href="{}">{}</a>', message, editable.node.get_absolute_url(), _("View it."))
-    if editable and act is Act.SAVED and not access.allowed(request.user, editable.node, access.Action.PUBLISH):
+    if editable and act is Act.SAVED and not access.allowed(request.user, editable.node, access.NodePermission.PUBLISH):
         message = format_html("{} {}", message, _("An editor publishes it."))
     if saved.unscheduled:
         message = format_html("{} {}", message, _describe_unscheduled(saved.unscheduled))

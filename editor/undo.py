@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from editor.site import admin_url, get_actor
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.content import PHOTO
 from nodes.errors import NodeError
 from nodes.services import trash
@@ -52,7 +52,7 @@ def undo(request: HttpRequest) -> HttpResponse:
     while items:
         node_id, nonce = items.popleft()
         try:
-            editable = access.trashed(request.user, node_id, Action.TRASH)
+            editable = access.trashed(request.user, node_id, NodePermission.TRASH)
             if editable.node.parent_id in {other for other, _nonce in items} and node_id not in waiting:
                 waiting.add(node_id)
                 items.append((node_id, nonce))

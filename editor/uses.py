@@ -10,7 +10,7 @@ from django import forms
 from editor.site import admin_url
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.selectors import references
 from nodes.selectors.listing import is_public
@@ -96,7 +96,7 @@ def _named(user: Any, use: references.Use) -> NamedUse | None:
     """Return a use with its title and address, or None if the user cannot see the page."""
     node = use.node
     drafted = not use.live
-    if access.allowed(user, node, Action.VIEW):
+    if access.allowed(user, node, NodePermission.VIEW):
         return NamedUse(str(node), admin_url("change", node.pk), drafted)
     if not drafted and is_public(node, tree.current(), now()):
         return NamedUse(str(node), node.get_absolute_url(), drafted)

@@ -254,7 +254,7 @@ def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Versi
         photo = stored_photos.get(node_id)
         return Version.of(stored_photos.metadata(node_id), photo.metadata.updated) if photo else None
     editable = editable_nodes.load(node_id)
-    if editable is None or not access.allowed(user, editable.node, access.Action.VIEW):
+    if editable is None or not access.allowed(user, editable.node, access.NodePermission.VIEW):
         return None
     return editable.draft if drafting and editable.draft else editable.live
 

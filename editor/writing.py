@@ -18,7 +18,7 @@ from marginalia.markup.markdown import limits
 from marginalia.mongo import rate_limit
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.models import Node, stored_site, tree
 from nodes.selectors import editable_nodes, picking, slugs
 from nodes.selectors.listing import is_public
@@ -71,7 +71,7 @@ def _typed_node(request: HttpRequest, type: str, node_id: ObjectId | None) -> No
     """Return the node with the values of its form. Invalid fields have their stored values."""
     editable = editable_nodes.load(node_id) if node_id else None
     if editable and (
-        editable.node.metadata.type != type or not access.allowed(request.user, editable.node, Action.VIEW)
+        editable.node.metadata.type != type or not access.allowed(request.user, editable.node, NodePermission.VIEW)
     ):
         editable = None
     drafting = request.POST.get("version") == "draft"

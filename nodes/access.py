@@ -7,6 +7,8 @@ permission to publish, or to change photos, can change the photos in the library
 """
 
 import enum
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from bson import ObjectId
@@ -17,10 +19,12 @@ from django.utils.translation import gettext as _
 from marginalia.mongo.clock import now
 from nodes import content
 from nodes.content import PHOTO
+from nodes.errors import InvalidPlace
 from nodes.models import Node, Photo, tree
-from nodes.selectors import editable_nodes, trash
-from nodes.selectors.editable_nodes import Editable
+from nodes.selectors import editable_nodes, stored_photos, trash
+from nodes.selectors.editable_nodes import Editable, Version
 from nodes.selectors.listing import live
+from nodes.types import Actor
 
 # The value of the top level in lists of choices.
 TOP = "top"
@@ -28,8 +32,8 @@ TOP = "top"
 _PHOTO_VIEW_PERMISSIONS = ("view_photo", "add_photo", "change_photo", "add_node", "publish_node")
 
 
-class Action(enum.StrEnum):
-    """Action on a node that needs permission."""
+class NodePermission(enum.StrEnum):
+    """Permission to do something with a node."""
 
     VIEW = "view"  # and preview, history, differences; copying it
     EDIT = "edit"
@@ -40,42 +44,87 @@ class Action(enum.StrEnum):
     DELETE = "delete"
 
 
-# These actions need the fields of a node, so they are refused for nodes whose type is not installed.
-_CHANGING = frozenset({Action.EDIT, Action.DRAFT, Action.PUBLISH, Action.MOVE})
+# Only users with permission to publish can set these fields.
+PUBLISHER_FIELDS = frozenset({"published", "expires", "author", "detail.comments"})
+# Fields that the user who uploaded a photo can change until it is published.
+DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
-def allowed(user: Any, node: Node, action: Action) -> bool:
-    """Return whether `user` can perform `action` on `node`, which may be a photo in the trash."""
+class FieldForbidden(PermissionDenied):
+    """The user cannot set the fields `paths`."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(sorted(paths))
+        super().__init__(_("Only who may publish sets this."))
+
+
+@dataclass(frozen=True)
+class System:
+    """Stands for a user where a command or an import acts, with every permission. `actor` is the author in the history."""
+
+    actor: Actor
+    pk: None = None
+    is_active = True
+    is_staff = True
+
+    def has_perm(self, permission: str) -> bool:
+        return True
+
+
+# These permissions need the fields of a node, so they are refused for nodes whose type is not installed.
+_CHANGING = frozenset({NodePermission.EDIT, NodePermission.DRAFT, NodePermission.PUBLISH, NodePermission.MOVE})
+
+
+def allowed(user: Any, node: Node, permission: NodePermission) -> bool:
+    """Return whether `user` has `permission` for `node`, which may be a photo in the trash."""
     if not _is_staff(user):
         return False
-    if not node.content_type.is_installed and action in _CHANGING:
+    if not node.content_type.is_installed and permission in _CHANGING:
         return False
-    if action is Action.DELETE:
+    if permission is NodePermission.DELETE:
         return bool(user.has_perm("nodes.delete_node"))
     if node.content_type.is_file:
-        return may_see_photos(user) if action is Action.VIEW else may_change_photos(user)
+        return may_see_photos(user) if permission is NodePermission.VIEW else may_change_photos(user)
     if user.has_perm("nodes.publish_node"):
         return True
-    if action is Action.VIEW and sees_all(user):
+    if permission is NodePermission.VIEW and sees_all(user):
         return True
     author = node.metadata.author
-    if action is Action.PUBLISH or author is None or author.id != user.pk or not user.has_perm("nodes.change_node"):
+    if (
+        permission is NodePermission.PUBLISH
+        or author is None
+        or author.id != user.pk
+        or not user.has_perm("nodes.change_node")
+    ):
         return False
-    return action in (Action.VIEW, Action.DRAFT) or node.metadata.published is None
+    return permission in (NodePermission.VIEW, NodePermission.DRAFT) or node.metadata.published is None
 
 
-def node(user: Any, node_id: ObjectId, action: Action) -> Editable:
-    """Return the node `node_id` after checking that `user` can perform `action` on it.
+def node(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
+    """Return the node `node_id` after checking that `user` has `permission` for it.
 
     Raises Http404 if the node doesn't exist or the user cannot see it. Raises PermissionDenied if the user can see the node
     but cannot perform the action.
     """
-    return _checked(user, editable_nodes.load(node_id), action)
+    return _checked(user, editable_nodes.load(node_id), permission)
 
 
-def trashed(user: Any, node_id: ObjectId, action: Action) -> Editable:
+def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
+    """Return a node or a photo after the same checks as `node`. `describes`: the action only describes a photo."""
+    try:
+        return node(user, node_id, permission)
+    except Http404:
+        photo = stored_photos.get(node_id) if may_see_photos(user) else None
+        if photo is None:
+            raise
+    if not (may_describe(user, photo) if describes else allowed(user, photo, permission)):
+        raise PermissionDenied
+    return Editable(photo, Version.of(stored_photos.metadata(node_id), photo.metadata.updated))
+
+
+def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
     """Return a node from the trash after the same checks as `node`."""
-    return _checked(user, trash.load(node_id), action)
+    return _checked(user, trash.load(node_id), permission)
 
 
 def trash_seen_by(user: Any) -> dict[str, Any] | None:
@@ -92,10 +141,10 @@ def trash_seen_by(user: Any) -> dict[str, Any] | None:
     return {"$or": conditions} if conditions else None
 
 
-def _checked(user: Any, editable: Editable | None, action: Action) -> Editable:
-    if editable is None or not allowed(user, editable.node, Action.VIEW):
+def _checked(user: Any, editable: Editable | None, permission: NodePermission) -> Editable:
+    if editable is None or not allowed(user, editable.node, NodePermission.VIEW):
         raise Http404(_("There is no such page, or you may not see it."))
-    if not allowed(user, editable.node, action):
+    if not allowed(user, editable.node, permission):
         raise PermissionDenied
     return editable
 
@@ -103,6 +152,18 @@ def _checked(user: Any, editable: Editable | None, action: Action) -> Editable:
 def changes_unpublished_only(user: Any) -> bool:
     """Return whether `user` can change only nodes that are not published. Services check this while they write, too."""
     return not user.has_perm("nodes.publish_node")
+
+
+def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
+    """Return whether the user's right to change this node or photo ends when it is published."""
+    return not may_change_photos(user) if node.content_type.is_file else changes_unpublished_only(user)
+
+
+def check_fields(user: Any, paths: Collection[str]) -> None:
+    """Raise FieldForbidden if `paths` has a field that only users with permission to publish can set."""
+    forbidden = PUBLISHER_FIELDS & set(paths)
+    if forbidden and not user.has_perm("nodes.publish_node"):
+        raise FieldForbidden(forbidden)
 
 
 def sees_all(user: Any) -> bool:
@@ -143,8 +204,10 @@ def check_may_type(user: Any, type: str, node_id: ObjectId | None) -> None:
         is_allowed = may_change_photos(user)
     else:
         editable = editable_nodes.load(node_id) if node_id else None
-        visible_node = editable.node if editable and allowed(user, editable.node, Action.VIEW) else None
-        is_allowed = may_create(user, type) if visible_node is None else allowed(user, visible_node, Action.DRAFT)
+        visible_node = editable.node if editable and allowed(user, editable.node, NodePermission.VIEW) else None
+        is_allowed = (
+            may_create(user, type) if visible_node is None else allowed(user, visible_node, NodePermission.DRAFT)
+        )
     if not is_allowed:
         raise PermissionDenied
 
@@ -155,6 +218,12 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
     Users without permission to publish see, and so choose, only public sections.
     """
     return bool(user.has_perm("nodes.publish_node")) or tree.current().is_live(section_id, now())
+
+
+def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | None = None) -> None:
+    """Raise InvalidPlace if `user` cannot put a node there. `present` is the section that contains it now."""
+    if section_id not in (None, present) and not may_place(user, section_id):
+        raise InvalidPlace(_("There is no such section, or this cannot stand in it."))
 
 
 def may_set_up(user: Any) -> bool:

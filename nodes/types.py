@@ -45,7 +45,9 @@ class Actor:
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the actor for a Django user. Readers see the name, so it is never an email address."""
+        """Return the actor for a user, or for `nodes.access.System`. Readers see the name, so it is never an email address."""
+        if isinstance(known := getattr(user, "actor", None), cls):
+            return known
         full_name = user.get_full_name()
         return cls(user.pk, user.get_username().partition("@")[0] if is_blank(full_name) else full_name)
 

@@ -16,7 +16,7 @@ from api.problems import Problem
 from api.rights.principals import Principal
 from marginalia.mongo.clock import now
 from nodes import access, content, merging
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.collections import home_of
 from nodes.errors import DraftGone, EditConflict, NodeError
 from nodes.selectors import editable_nodes, history, stored_photos
@@ -90,7 +90,7 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
 
 def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
     """Change fields of a node or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    action = Action.DRAFT if context.is_draft else Action.EDIT
+    action = NodePermission.DRAFT if context.is_draft else NodePermission.EDIT
     editable = _load(context, node_id, action, describes=patches.field_names(data) <= DESCRIPTION_FIELDS)
     base = _base_version(context, editable)
     changes = patches.parse_fields(
@@ -107,7 +107,7 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
     """Publish a node now, or the changes in its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    editable = _load(context, node_id, Action.PUBLISH)
+    editable = _load(context, node_id, NodePermission.PUBLISH)
     if not context.is_draft:
         _save(context, editable, editing.publication_dates(editable.live.fields, now()))
         return
@@ -121,7 +121,7 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
 
 def unpublish(context: WriteContext, node_id: ObjectId) -> None:
     """Unpublish a node. Raises Http404, PermissionDenied, Problem, NodeError."""
-    _save(context, _load(context, node_id, Action.PUBLISH), {"published": None})
+    _save(context, _load(context, node_id, NodePermission.PUBLISH), {"published": None})
 
 
 def schedule(context: WriteContext, node_id: ObjectId, publish_time: datetime) -> None:
@@ -129,7 +129,7 @@ def schedule(context: WriteContext, node_id: ObjectId, publish_time: datetime) -
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
-    editable = _load(context, node_id, Action.PUBLISH)
+    editable = _load(context, node_id, NodePermission.PUBLISH)
     publish_time = patches.check_moment(publish_time, "body.at")
     if publish_time <= now():
         raise Problem(
@@ -152,7 +152,7 @@ def schedule(context: WriteContext, node_id: ObjectId, publish_time: datetime) -
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
     """Turn a scheduled draft into an ordinary one. Raises Http404, PermissionDenied, Problem, NodeError."""
-    editable = _load(context, node_id, Action.PUBLISH)
+    editable = _load(context, node_id, NodePermission.PUBLISH)
     is_unscheduled = editable.draft is not None and editable.draft.nonce == context.seen and editable.draft.due is None
     if not is_unscheduled:
         drafts.unschedule(node_id, context.seen)
@@ -160,7 +160,7 @@ def unschedule(context: WriteContext, node_id: ObjectId) -> None:
 
 def discard(context: WriteContext, node_id: ObjectId) -> None:
     """Delete a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    if _load(context, node_id, Action.DRAFT).draft is not None:
+    if _load(context, node_id, NodePermission.DRAFT).draft is not None:
         drafts.discard_draft(node_id, context.seen)
 
 
@@ -169,7 +169,7 @@ def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> N
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
-    editable = _load(context, node_id, Action.MOVE)
+    editable = _load(context, node_id, NodePermission.MOVE)
     changes = {name: value for name, value in data.items() if name == "section" or value}
     _save(
         context,
@@ -180,7 +180,7 @@ def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> N
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
-    editable = _load_node_or_photo(principal, node_id, Action.EDIT, describes=True)
+    editable = _load_node_or_photo(principal, node_id, NodePermission.EDIT, describes=True)
     tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
     type = editable.node.metadata.type
     editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, editable))
@@ -192,9 +192,9 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
     try:
-        editable = _load(context, node_id, Action.TRASH)
+        editable = _load(context, node_id, NodePermission.TRASH)
     except Http404:
-        _check_trashed_version(context, access.trashed(context.principal, node_id, Action.TRASH))
+        _check_trashed_version(context, access.trashed(context.principal, node_id, NodePermission.TRASH))
         return
     trash.trash(context.actor, node_id, context.seen, home_of(editable.node.metadata.type))
 
@@ -205,16 +205,16 @@ def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
     if in_trash.load(node_id) is None:
-        _load(context, node_id, Action.TRASH)
+        _load(context, node_id, NodePermission.TRASH)
         return
-    editable = access.trashed(context.principal, node_id, Action.TRASH)
+    editable = access.trashed(context.principal, node_id, NodePermission.TRASH)
     _check_trashed_version(context, editable)
     data = {"section": str(editable.live.fields["parent_id"] or "") or None, **data}
     place = patches.parse_fields(context.principal, editable.node.metadata.type, data, editable.live.fields)
     trash.restore(context.actor, node_id, context.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
 
 
-def _load(context: WriteContext, node_id: ObjectId, action: Action, *, describes: bool = False) -> Editable:
+def _load(context: WriteContext, node_id: ObjectId, action: NodePermission, *, describes: bool = False) -> Editable:
     editable = _load_node_or_photo(context.principal, node_id, action, describes=describes)
     if context.is_draft and editable.node.content_type.is_file:
         raise Problem("not-found", "A photo has no draft.")
@@ -222,7 +222,7 @@ def _load(context: WriteContext, node_id: ObjectId, action: Action, *, describes
 
 
 def _load_node_or_photo(
-    principal: Principal, node_id: ObjectId, action: Action, *, describes: bool = False
+    principal: Principal, node_id: ObjectId, action: NodePermission, *, describes: bool = False
 ) -> Editable:
     """Return a node or photo on which a principal can perform an action. Raises Http404, PermissionDenied.
 
@@ -274,7 +274,7 @@ def _save(context: WriteContext, editable: Editable, changes: Mapping[str, Any],
                 only_unpublished=only_unpublished,
             )  # fmt: skip
         elif context.is_draft:
-            may_publish = access.allowed(principal, editable.node, Action.PUBLISH)
+            may_publish = access.allowed(principal, editable.node, NodePermission.PUBLISH)
             drafts.save_draft(
                 context.actor,
                 node_id,

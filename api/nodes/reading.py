@@ -31,7 +31,7 @@ from api.schemas.shapes import (
 )
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.models import BaseNode, Photo, tree
 from nodes.selectors import editable_nodes, stored_nodes, stored_photos
 from nodes.selectors.editable_nodes import Editable
@@ -135,7 +135,7 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
     node: BaseNode | None = stored_nodes.live_by_id(tree.current(), key, now())
     if node is None:
         photo = stored_photos.get(key) if access.may_see_photos(principal) else None
-        node = photo if photo and access.allowed(principal, photo, Action.VIEW) else None
+        node = photo if photo and access.allowed(principal, photo, NodePermission.VIEW) else None
     if node is None:
         raise Http404
     return node_response(request, node, options, None)
@@ -144,7 +144,7 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
 def load_editable(principal: Principal, node_id: ObjectId) -> Editable | None:
     """Return a node as its editors see it; None if the principal can't edit it."""
     editable = editable_nodes.load(node_id) if access.may_list(principal) else None
-    return editable if editable and access.allowed(principal, editable.node, Action.VIEW) else None
+    return editable if editable and access.allowed(principal, editable.node, NodePermission.VIEW) else None
 
 
 def node_response(

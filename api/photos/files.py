@@ -12,7 +12,7 @@ from api.rights.principals import Principal
 from api.schemas.shapes import Id
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.errors import TooBusy
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
@@ -36,7 +36,7 @@ def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
     """Return a photo, and whether all readers can see it. Raises Http404 if the principal cannot see it."""
     photo = stored_photos.get(photo_id)
     is_for_all = photo is not None and is_public(photo, tree.current(), now())
-    if photo is None or not (is_for_all or access.allowed(principal, photo, Action.VIEW)):
+    if photo is None or not (is_for_all or access.allowed(principal, photo, NodePermission.VIEW)):
         raise Http404
     return photo, is_for_all
 

@@ -17,7 +17,7 @@ from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.schemas.shapes import Id
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.selectors import stored_photos
 from nodes.types import Actor
 from photos.services.photos import Replacement
@@ -69,7 +69,7 @@ def replace(
     principal = principals.current(request)
     photo_key = ObjectId(photo_id)
     photo, _is_for_all = get_visible(principal, photo_key)
-    if not access.allowed(principal, photo, Action.EDIT):
+    if not access.allowed(principal, photo, NodePermission.EDIT):
         raise PermissionDenied
     seen = responses.if_match_nonce(request)
     picture = incoming.picture_body(request)

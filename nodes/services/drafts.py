@@ -18,7 +18,7 @@ from nodes.collections import NODES
 from nodes.content import upgrading
 from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeGone, NotLive, TooBusy
 from nodes.merging import Merge
-from nodes.services import derived, scheduled, scope
+from nodes.services import derived, rules, scheduled, scope
 from nodes.services.editing import ATTEMPTS, normalized
 from nodes.services.site import invalidate
 from nodes.services.write import (
@@ -82,6 +82,9 @@ def save_draft(
         check_lengths(merge.changes)
         after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
         check_inserts(merge.changes, {**said, **after})
+        if merge.changes.keys() & {"published", "expires"}:
+            dates = {"published": after["published"], "expires": after["expires"]}
+            rules.check_dates(merging.fields(stored["metadata"]), dates)
         after |= {"tags": tags.applied(said["tags"]), **upgrading.version_fields(type)}
         # Publication dates cannot be scheduled, and changes cannot appear after the page has expired.
         keeps = may_publish and due and after["published"] == stored["metadata"]["published"] and after["expires"] > due
@@ -120,6 +123,7 @@ def publish_draft(
     for _attempt in range(ATTEMPTS):
         stored = load(node_id)
         merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
+        rules.check_dates(merging.fields(stored["metadata"]), merge.changes)
         nonce = compare_and_set(
             actor,
             stored,

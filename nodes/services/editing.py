@@ -16,6 +16,8 @@ from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, node_filter
 from nodes.content import declared_fields, upgrading, values
 from nodes.errors import (
+    ChangedSince,
+    DraftStays,
     EditConflict,
     FieldRefused,
     InvalidField,
@@ -27,7 +29,7 @@ from nodes.errors import (
 )
 from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
-from nodes.services import derived, ordering, placement, scheduled, scope
+from nodes.services import derived, ordering, placement, rules, scheduled, scope
 from nodes.services.site import invalidate
 from nodes.services.write import (
     STORED,
@@ -43,6 +45,7 @@ from nodes.services.write import (
     insert_revision,
     writable,
 )
+from nodes.signals import fields_saved
 from nodes.tags import MOST, unique
 from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
 
@@ -87,6 +90,7 @@ def create(
     slugs.check(slug, parent_id)
     given = normalized({"title": title, **empty_required_fields(type, fields or {}), **(fields or {})}, type)
     check_tags(tags)
+    rules.check_dates({}, given)
     form = node_id
     node_id = node_id or ObjectId()
     nonce = ObjectId()
@@ -188,6 +192,7 @@ def save(
         is_change = bool(merge.changes) or tags.changes(stored["metadata"]["tags"])
         if merge.conflicts or (is_change and not merges and present != seen_nonce):
             raise EditConflict(base, stored["metadata"], merge, tags)
+        rules.check_dates(theirs, merge.changes)
         if not is_change:
             # The node already has these values, from this form or another writer, who may have died before the invalidation.
             if tags or present != seen_nonce:
@@ -198,8 +203,25 @@ def save(
         done = act or (Act.MERGED if merge.merged else None)
         if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
             ended = scheduled.due_time(stored) if ends_schedule(merge.changes) else None
+            fields_saved.send(sender=None, node_id=node_id, type=type, changed=frozenset(merge.changes))
             return Saved(node_id, nonce, tuple(merge.changes), merge.merged, ended)
     raise TooBusy
+
+
+def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
+    """Publish a node now if it still has the nonce `seen_nonce`; do nothing if it is public.
+
+    Raises NodeGone, ChangedSince, NotReady, and DraftStays for a public node with a draft.
+    """
+    stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
+    if stored is None:
+        raise NodeGone(node_id)
+    dates = publication_dates(stored["metadata"], now())
+    if all(stored["metadata"][name] == date for name, date in dates.items()):
+        if "draft" in stored and not scheduled.publish_if_due(stored):
+            raise DraftStays(node_id)
+    elif stored["metadata"]["nonce"] != seen_nonce or compare_and_set(actor, stored, dates) is None:
+        raise ChangedSince(node_id)
 
 
 def publication_dates(fields: Mapping[str, Any], moment: datetime) -> dict[str, datetime]:

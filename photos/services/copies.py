@@ -1,21 +1,35 @@
 """The job that makes the usual copies of a photo after its upload, so that the first readers don't have to wait."""
 
+from typing import Any
+
 from bson import ObjectId
+from django.dispatch import receiver
 
 from marginalia.tasks import Postponed, task
 from nodes.errors import TooBusy
 from nodes.selectors import stored_photos
+from nodes.signals import fields_saved
 from photos import addresses
 from photos.assets import contents, reader, renditions
 from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 
 COPIES = "photos.copies"
+# The fields of a photo that say which part of its content is shown.
+CUT_FIELDS = frozenset({"detail.crop", "detail.rotation"})
 
 
 def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
     """Queue the job that makes the copies of a content with this cut. Without the job, the first request makes each copy."""
     make_copies.using(key=f"{COPIES}:{content_id}{cut}").enqueue(photo=str(photo_id), content=str(content_id))
+
+
+@receiver(fields_saved)
+def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: Any) -> None:
+    """Queue the job if a save changed the crop or the rotation of a photo."""
+    photo = stored_photos.get(node_id) if CUT_FIELDS & changed else None
+    if photo:
+        enqueue(node_id, photo.metadata.content_id, addresses.cut(photo))
 
 
 @task(stored_as=COPIES)

@@ -31,8 +31,7 @@ from nodes.services.write import (
     insert_revision,
 )
 from nodes.tags import unique
-from nodes.types import NO_TAGS, Actor, Saved, TagChange
-from photos import addresses
+from nodes.types import Actor, Saved, TagChange
 from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import Lock, free_or_stale_filter
@@ -56,24 +55,9 @@ CONTENT_FIELDS = (
 # A replacement resets crop and rotation, because they would show another part of the new picture.
 NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
+save = functools.partial(editing.save, collection=ASSET_FILES)
 change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
 move_to_trash = functools.partial(trash.trash, collection=ASSET_FILES)
-
-
-def save(
-    actor: Actor,
-    photo_id: ObjectId,
-    seen_nonce: ObjectId,
-    mine: Mapping[str, Any],
-    tags: TagChange = NO_TAGS,
-    **options: Any,
-) -> Saved:
-    """Save like `nodes.services.editing.save`. If crop or rotation changed, queue the job that makes new copies."""
-    saved = editing.save(actor, photo_id, seen_nonce, mine, tags, collection=ASSET_FILES, **options)
-    photo = stored_photos.get(photo_id) if NO_CUT.keys() & set(saved.changed) else None
-    if photo:
-        copies.enqueue(photo_id, photo.metadata.content_id, addresses.cut(photo))
-    return saved
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from api.rights.scopes import Scope
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import Action
+from nodes.access import NodePermission
 from nodes.selectors import editable_nodes
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor
@@ -97,12 +97,12 @@ def test_who_sees_what_in_each_state(account, asker, mongo, is_quick):
 
 # What each owner's token may do with a post of the author's: letters of the actions below, for a published one and a draft.
 LETTERS = {
-    "v": Action.VIEW,
-    "e": Action.EDIT,
-    "d": Action.DRAFT,
-    "p": Action.PUBLISH,
-    "t": Action.TRASH,
-    "x": Action.DELETE,
+    "v": NodePermission.VIEW,
+    "e": NodePermission.EDIT,
+    "d": NodePermission.DRAFT,
+    "p": NodePermission.PUBLISH,
+    "t": NodePermission.TRASH,
+    "x": NodePermission.DELETE,
 }
 
 
@@ -139,7 +139,7 @@ def test_what_scopes_leave_of_a_change(account, mongo):
         if "v" not in published:
             # To delete for good is no right to look: `access.node` asks for both.
             with pytest.raises(Http404):
-                access.node(principal, found["live"], Action.DELETE)
+                access.node(principal, found["live"], NodePermission.DELETE)
         assert access.may_set_up(principal) == (who == "adm" and Scope.ADMINISTER in scopes)
 
 

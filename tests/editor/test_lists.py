@@ -128,7 +128,7 @@ SHAPES = [
 def test_every_filter_is_an_index_scan_without_sorting(mongo, commands):
     for i in range(60):
         published = (None, FUTURE, now() - timedelta(days=i))[min(i % 4, 2)]
-        expires = now() - timedelta(hours=1) if i % 4 == 3 else FUTURE
+        expires = now() - timedelta(hours=1) if i % 4 == 3 else FUTURE + timedelta(days=1)
         author = {"_id": None, "name": "A"}
         made = node(slug=f"p{i}", published=published, expires=expires, tags=(f"t{i % 2}",), author=author)
         if i % 10 == 0:

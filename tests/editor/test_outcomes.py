@@ -152,13 +152,14 @@ def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client
 
 
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
-def test_a_date_ahead_of_a_live_page_schedules_its_changes(editor, client, button):
+def test_future_date_of_a_live_page_is_refused_at_its_field(editor, client, button):
     ann, node_id = editor(), node(title="Live")
-    words = f"Scheduled. Readers see the changes from {FUTURE_TEXT} on. Until then readers see the live version."
-    assert submit(ann, change(node_id), button, title="Typed", **FUTURE_FIELDS) == words
+    page = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS).content.decode()
+    assert "Readers see this page" in page
+    assert ">Typed<" in page.replace("\n", "")
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)
-    assert (document["draft"]["metadata"]["title"], document["draft"]["due"]) == ("Typed", FUTURE)
+    assert "draft" not in document
     assert client.get("/page").status_code == 200
 
 

@@ -135,7 +135,7 @@ MUTANTS = (
     Mutant(
         "access function",
         "nodes/access.py::_checked",
-        "if editable is None or not allowed(user, editable.node, Action.VIEW):",
+        "if editable is None or not allowed(user, editable.node, NodePermission.VIEW):",
         "if editable is None:",
         "tests/editor/test_rights.py::test_stranger_to_a_node_gets_404_everywhere",
     ),

@@ -42,7 +42,10 @@ def page(mongo):
         ([{"published": FUTURE}, {"published": FUTURE + timedelta(days=1)}], [Act.SCHEDULED, Act.SCHEDULED]),
         ([{"published": FUTURE}, {"published": PAST}], [Act.SCHEDULED, Act.PUBLISHED]),
         ([{"published": FUTURE}, {"published": None}], [Act.SCHEDULED, Act.UNPUBLISHED]),
-        ([{"published": PAST}, {"published": FUTURE}], [Act.PUBLISHED, Act.SCHEDULED]),
+        (
+            [{"published": PAST}, {"published": None}, {"published": FUTURE}],
+            [Act.PUBLISHED, Act.UNPUBLISHED, Act.SCHEDULED],
+        ),
         ([{"published": None, "expires": FUTURE}], [Act.SAVED]),
     ],
 )

@@ -43,7 +43,7 @@ class Step(Part):
 
 
 class Recipe(Entry):
-    """A recipe, with a field of every commonly used class."""
+    """A dish that can be cooked from its page."""
 
     stands_in = [Blog, "cookbook"]
     facets = ["course", "is_vegan", "ingredients"]

@@ -1,0 +1,38 @@
+"""Actions of users on nodes: each checks permission and rules, then writes.
+
+The admin, the API, bulk operations, imports and commands translate a request into an action, and its result into a response.
+Commands and imports act as `nodes.access.System`.
+"""
+
+from nodes.actions.bulk import PublishListed, Refused, SelectedNode, Summary, execute_all
+from nodes.actions.create import CreateNode, Duplicate
+from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
+from nodes.actions.order import Order
+from nodes.actions.save import Move, Publish, SaveNode, Schedule, Unpublish
+from nodes.actions.tag import Tag
+from nodes.actions.trash import Delete, Restore, Trash
+
+__all__ = [
+    "SelectedNode",
+    "CreateNode",
+    "Delete",
+    "DiscardDraft",
+    "Duplicate",
+    "Move",
+    "Order",
+    "Publish",
+    "PublishDraft",
+    "PublishListed",
+    "Refused",
+    "Restore",
+    "SaveDraft",
+    "SaveNode",
+    "Schedule",
+    "ScheduleDraft",
+    "Summary",
+    "Tag",
+    "Trash",
+    "UnscheduleDraft",
+    "Unpublish",
+    "execute_all",
+]

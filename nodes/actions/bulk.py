@@ -1,0 +1,72 @@
+"""The same action on many nodes. Each node is done or refused by itself, so there is no transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bson import ObjectId
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from nodes.access import NodePermission
+from nodes.actions.base import NodeAction
+from nodes.collections import home_of
+from nodes.errors import NodeError
+from nodes.services import editing
+
+
+@dataclass(frozen=True)
+class SelectedNode:
+    """A node as a list showed it."""
+
+    id: ObjectId
+    nonce: ObjectId
+    title: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A node that was not changed, and the reason."""
+
+    selected: SelectedNode
+    reason: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The number of changed nodes, and the nodes that were not changed."""
+
+    done: int
+    refused: tuple[Refused, ...]
+
+
+def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
+    """Execute the action of each node. An exception refuses only its own node."""
+    done = 0
+    refused = []
+    for selected, action in actions:
+        try:
+            action.execute()
+        except NodeError as error:
+            refused.append(Refused(selected, str(error)))
+        except Http404:
+            refused.append(Refused(selected, _("It is not there (any more).")))
+        except PermissionDenied:
+            refused.append(Refused(selected, _("Your account does not allow this.")))
+        else:
+            done += 1
+    return Summary(done, tuple(refused))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishListed(NodeAction):
+    """Publish a node as a list showed it: under the nonce `seen`, and without a draft that the list did not show."""
+
+    seen: ObjectId
+
+    needs = NodePermission.PUBLISH
+
+    def execute(self) -> None:
+        """Check, then publish. Raises NodeGone, ChangedSince, DraftStays, NotReady."""
+        collection = home_of(self.check().node.metadata.type)
+        editing.publish_as_seen(self.actor, self.node_id, self.seen, collection)

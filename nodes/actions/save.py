@@ -1,0 +1,135 @@
+"""Changing the live version of a node: its fields, its dates, its place."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+
+from marginalia.mongo.clock import now
+from nodes import access
+from nodes.access import NodePermission
+from nodes.actions.base import NodeAction
+from nodes.collections import home_of
+from nodes.selectors.editable_nodes import Editable
+from nodes.services import editing, rules
+from nodes.types import NO_TAGS, Act, Saved, TagChange
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaveAction(NodeAction):
+    """Base of actions that save fields of the live version.
+
+    `seen` is the nonce of the version that the user saw. What others saved since is merged; what both changed is an
+    EditConflict. Without `merges`, every change by others is one. `form` is the id of the form, which continues from its own
+    last save.
+    """
+
+    seen: ObjectId
+    form: ObjectId | None = None
+    merges: bool = True
+
+    @abstractmethod
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        """Return the fields to save, by path."""
+
+    def execute(self) -> Saved:
+        return self.save(self.check())
+
+    def save(self, editable: Editable, tags: TagChange = NO_TAGS, act: Act | None = None) -> Saved:
+        """Save `changes`. Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused,
+        NotReady, NewerVersion, NotUpgraded, TooBusy."""
+        return editing.save(
+            self.actor,
+            self.node_id,
+            self.seen,
+            self.changes(editable),
+            tags,
+            form=self.form,
+            merges=self.merges,
+            only_unpublished=access.bound_to_unpublished(self.user, editable.node),
+            collection=home_of(editable.node.metadata.type),
+            act=act,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaveNode(SaveAction):
+    """Save `fields` (by path) and `tags`."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    tags: TagChange = NO_TAGS
+    act: Act | None = None
+
+    needs = NodePermission.EDIT
+
+    def check(self) -> Editable:
+        paths = set(self.fields) | ({"tags"} if self.tags else set())
+        describes = paths <= access.DESCRIBING_FIELDS
+        editable = access.node_or_photo(self.user, self.node_id, self.needs, describes=describes)
+        access.check_fields(self.user, self.fields)
+        if "parent_id" in self.fields:
+            access.check_may_place(self.user, self.fields["parent_id"], editable.live.fields["parent_id"])
+        return editable
+
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        return self.fields
+
+    def execute(self) -> Saved:
+        return self.save(self.check(), self.tags, self.act)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publish(SaveAction):
+    """Make a node public now. A date in the past stays; an expiry in the past goes."""
+
+    needs = NodePermission.PUBLISH
+
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        return editing.publication_dates(editable.live.fields, now())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(SaveAction):
+    """Make a node public at a time in the future."""
+
+    at: datetime
+
+    needs = NodePermission.PUBLISH
+
+    def check(self) -> Editable:
+        rules.check_future(self.at)
+        return super().check()
+
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        return {"published": self.at}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpublish(SaveAction):
+    """Hide a node from readers, or cancel its publication."""
+
+    needs = NodePermission.PUBLISH
+
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        return {"published": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(SaveAction):
+    """Give a node another section, another slug, or both. `place` has "parent_id", "slug" or both."""
+
+    place: Mapping[str, Any]
+
+    needs = NodePermission.MOVE
+
+    def check(self) -> Editable:
+        editable = super().check()
+        present = editable.live.fields["parent_id"]
+        access.check_may_place(self.user, self.place.get("parent_id", present), present)
+        return editable
+
+    def changes(self, editable: Editable) -> Mapping[str, Any]:
+        return self.place

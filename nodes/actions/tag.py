@@ -1,0 +1,33 @@
+"""Adding and removing tags. Tags have no nonce, so they never conflict with an editor."""
+
+from dataclasses import dataclass
+
+from nodes import access
+from nodes.access import NodePermission
+from nodes.actions.base import NodeAction
+from nodes.collections import home_of
+from nodes.selectors.editable_nodes import Editable
+from nodes.services import editing
+from nodes.types import TagChange
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tag(NodeAction):
+    """Add and remove tags of a node or photo."""
+
+    tags: TagChange
+
+    needs = NodePermission.EDIT
+
+    def check(self) -> Editable:
+        return access.node_or_photo(self.user, self.node_id, self.needs, describes=True)
+
+    def execute(self) -> None:
+        """Check, then tag. Raises NodeGone, Published, FieldRefused, TooBusy."""
+        node = self.check().node
+        editing.change_tags(
+            self.node_id,
+            self.tags,
+            home_of(node.metadata.type),
+            only_unpublished=access.bound_to_unpublished(self.user, node),
+        )
