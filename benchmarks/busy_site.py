@@ -72,21 +72,21 @@ def add_comments(counts: Sequence[int] = ()) -> None:
 def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
     """Yield documents of comments by time. Half of the comments are replies to one of the last ten."""
     from marginalia.comments import slugs
-    from marginalia.comments.backends.stored import body, placed
+    from marginalia.comments.backends.stored import comment_document, content_document
     from marginalia.comments.posting import preparation
-    from marginalia.comments.types import Author, NewComment
+    from marginalia.comments.types import CommentAuthor, NewComment
 
     generator = random.Random(count)
     recent = list[dict[str, Any]]()
     for number in range(1, count + 1):
         source = "\n\n".join(generator.choices(content.SENTENCES, k=2))
         html = _rendered.get(source) or _rendered.setdefault(source, preparation.render(source))
-        new = NewComment(Author(f"Reader {number % 997}"), source, html, f"bench {number}")
+        new = NewComment(CommentAuthor(f"Reader {number % 997}"), source, html, f"bench {number}")
         parent = generator.choice(recent) if recent and generator.random() < 0.5 else None
         if parent and parent["slug"].count("/") > 5:
             parent = None
         slug = slugs.join(parent["slug"] if parent else "", slugs.part(new.token))
-        document = placed(body(new), slug, number, start + timedelta(seconds=30 * number), parent)
+        document = comment_document(content_document(new), slug, number, start + timedelta(seconds=30 * number), parent)
         recent = [*recent[-9:], document]
         yield document
 
@@ -165,13 +165,13 @@ def repeat_on_posts(
 def comment(generator: random.Random, post: Any) -> None:
     """Post a comment."""
     from marginalia.comments.posting import services
-    from marginalia.comments.types import Author, Target
+    from marginalia.comments.types import CommentAuthor, Target
 
     text = "\n\n".join(generator.sample(content.SENTENCES, 2))
     target = Target("nodes.node", str(post))
     services.post(
         target,
-        author=Author(f"Reader {generator.randrange(997)}"),
+        author=CommentAuthor(f"Reader {generator.randrange(997)}"),
         source=text,
         token="".join(generator.choices(SIGNS, k=16)),
     )

@@ -104,7 +104,7 @@ class Trial:
         self.clear_pages()
         self.add_move("documents → threaded buckets", bare, self.move("buckets", Order.THREADED))
         self.row("buckets, threaded", "comment_pages")
-        self.backend.forget(self.target)
+        self.backend.delete_discussion(self.target)
 
     def add_move(self, name: str, bare: float, rate: float) -> None:
         """Add the row of a conversion, with the rates of a bare copy and of the conversion."""
@@ -141,28 +141,32 @@ class Trial:
         from datetime import UTC, datetime, timedelta
 
         from marginalia.comments import slugs
-        from marginalia.comments.backends.stored import body, placed
-        from marginalia.comments.types import Author, NewComment
+        from marginalia.comments.backends.stored import comment_document, content_document
+        from marginalia.comments.types import CommentAuthor, NewComment
 
         recent: list[dict[str, Any]] = []
         posted = datetime(2026, 1, 1, tzinfo=UTC)
         generator = random.Random(7)
         for number in range(1, self.size + 1):
-            new = NewComment(Author(f"Reader {number % 997}", str(number % 997)), TEXT, f"<p>{TEXT}</p>", str(number))
+            new = NewComment(
+                CommentAuthor(f"Reader {number % 997}", str(number % 997)), TEXT, f"<p>{TEXT}</p>", str(number)
+            )
             parent = generator.choice(recent) if recent and generator.random() < 0.5 else None
             if parent and parent["slug"].count("/") > 6:
                 parent = None
             slug = slugs.join(parent["slug"] if parent else "", slugs.part(new.token))
-            document = placed(body(new), slug, number, posted + timedelta(milliseconds=number), parent)
+            document = comment_document(
+                content_document(new), slug, number, posted + timedelta(milliseconds=number), parent
+            )
             recent = [*recent[-9:], document]
             yield document
 
     def place(self) -> Any:
-        from marginalia.comments.backends.stored import place
+        from marginalia.comments.backends.stored import read_place
 
         discussion = self.backend.store.discussions.find(self.target)
         assert discussion is not None
-        return place(discussion)
+        return read_place(discussion)
 
     def move(self, layout: str, order: Any) -> float:
         """Convert the discussion while a writer posts to it; return comments per second."""
@@ -256,9 +260,9 @@ class Trial:
 
     def new(self, parent: str) -> Any:
         """Return a new comment, a reply if `parent` is a slug."""
-        from marginalia.comments.types import Author, NewComment
+        from marginalia.comments.types import CommentAuthor, NewComment
 
-        return NewComment(Author("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
+        return NewComment(CommentAuthor("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 
     def writes(self, root: str) -> tuple[float, float, float]:
         """Return the median milliseconds of a post, a reply and a raw insert_one, measured in turns."""

@@ -28,7 +28,7 @@ def add_comments(node: Any, count: int) -> None:
 def _comments(count: int, started: Any) -> Iterator[Any]:
     from marginalia.comments import slugs
     from marginalia.comments.posting import preparation
-    from marginalia.comments.types import Author, NewComment
+    from marginalia.comments.types import CommentAuthor, NewComment
 
     generator = random.Random(9)
     recent: list[str] = []
@@ -38,7 +38,7 @@ def _comments(count: int, started: Any) -> Iterator[Any]:
         if parent.count("/") > 5:
             parent = ""
         new = NewComment(
-            author=Author(f"Reader {number % 37}", url="https://example.org/me" if number % 5 == 0 else ""),
+            author=CommentAuthor(f"Reader {number % 37}", url="https://example.org/me" if number % 5 == 0 else ""),
             source=source,
             html=preparation.render(source),
             token=f"bench {number}",

@@ -65,7 +65,7 @@ def _compare(name: str, size: int) -> None:
 
 def _operations(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield (label, function) for each operation that should cost the same at any length of a discussion."""
-    from marginalia.comments.types import Author, NewComment, Order
+    from marginalia.comments.types import CommentAuthor, NewComment, Order
 
     backend = trial.backend
     target = trial.target
@@ -85,6 +85,6 @@ def _operations(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"permalink, {order}", partial(backend.page, **options, at=slug)
 
     def post() -> None:
-        backend.post(target, NewComment(Author("Bench"), "Yes", "<p>Yes</p>", str(random.random())))
+        backend.post(target, NewComment(CommentAuthor("Bench"), "Yes", "<p>Yes</p>", str(random.random())))
 
     yield "post", post

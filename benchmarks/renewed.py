@@ -111,9 +111,13 @@ def reply(target: Any) -> None:
     """Post a reply to the first comment."""
     from marginalia.comments.posting import services
     from marginalia.comments.reading import selectors
-    from marginalia.comments.types import Author
+    from marginalia.comments.types import CommentAuthor
 
     first = next(iter(selectors.iterate(target)))
     services.post(
-        target, author=Author("Reader"), source=content.SENTENCES[0], token=str(time.time_ns()), parent=first.slug
+        target,
+        author=CommentAuthor("Reader"),
+        source=content.SENTENCES[0],
+        token=str(time.time_ns()),
+        parent=first.slug,
     )

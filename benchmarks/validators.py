@@ -55,7 +55,7 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     from bson import ObjectId
 
     from marginalia.comments.backends.mongodb import MongoBackend
-    from marginalia.comments.types import Author, NewComment, Order, Target
+    from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
     from nodes.services import editing
     from nodes.types import Actor
 
@@ -69,7 +69,7 @@ def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
         )
 
     def new() -> NewComment:
-        return NewComment(author=Author("Ann"), source="Text", html="<p>Text</p>", token=str(ObjectId()))
+        return NewComment(author=CommentAuthor("Ann"), source="Text", html="<p>Text</p>", token=str(ObjectId()))
 
     def posting(layout: str) -> tuple[Callable[[], object], Callable[[], object]]:
         posts: list[Target] = []

@@ -10,9 +10,9 @@ from django.dispatch import receiver
 
 from editor import relogin
 from marginalia import comments
-from marginalia.comments.backends import layout_classes, may_keep
+from marginalia.comments.backends import can_store, layout_classes
 from marginalia.comments.posting import services
-from marginalia.comments.posting.policy import Mode, Policy, closing
+from marginalia.comments.posting.policy import Mode, Policy, closing_time
 from marginalia.comments.types import Target
 from marginalia.mongo.clock import now
 from nodes.content import PHOTO, Content, registry
@@ -49,7 +49,7 @@ def policy(obj: Any) -> Policy:
     if isinstance(obj, BaseNode):
         published = obj.metadata.published
         mode = _comment_mode(obj) or mode
-    return Policy(Mode(mode), closing(published, settings.comments_close_after_days))
+    return Policy(Mode(mode), closing_time(published, settings.comments_close_after_days))
 
 
 def _comment_mode(node: BaseNode) -> str:
@@ -92,7 +92,7 @@ def check_layouts(**kwargs: Any) -> list[checks.CheckMessage]:
         if not (name := type.comment_layout):
             continue
         labels = {_label(child) for child in registry.types() if child is type or _can_contain(type, child)}
-        possible = [layout for layout in layout_classes() if all(may_keep(layout, label) for label in labels)]
+        possible = [layout for layout in layout_classes() if all(can_store(layout, label) for label in labels)]
         if name not in possible:
             message = f"{type.__module__}.{type.__name__}.comment_layout cannot be {name!r}."
             hint = f"One of {', '.join(possible)}; COMMENTS['TARGETS'] says whose documents may hold comments."
@@ -112,4 +112,4 @@ def _label(type: type[Content]) -> str:
 def delete_discussion(*, node_id: ObjectId, type: str, **kwargs: Any) -> None:
     """Delete the discussion of a permanently deleted node or photo of this type."""
     model = Photo if type == PHOTO else Node
-    services.forget(Target(model._meta.label_lower, str(node_id)))
+    services.delete_discussion(Target(model._meta.label_lower, str(node_id)))

@@ -1,4 +1,4 @@
-"""System checks of the setting COMMENTS: every mistake has an id and a hint (docs/reference/settings.md)."""
+"""System checks of the setting COMMENTS. Every error has an id and a hint (docs/reference/settings.md)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,25 +15,27 @@ from marginalia.comments.posting.policy import Mode
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
 
-# The server's limit of a document, with room for what surrounds the comments.
-MOST_BYTES = 16 * 1024 * 1024 - 64 * 1024
+# The server's limit for a document, minus room for the other fields.
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
 ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check COMMENTS, and what is registered to be discussed: E001–E011, W012."""
-    found = list(_keys())
-    if found:
-        return found
+    """Check COMMENTS and the registered models: E001–E011, W012."""
+    errors = list(_keys())
+    if errors:
+        return errors
     return [*_tasks(), *_storage(), *_paths(), *_bounds(), *_embedding(), *_registered()]
 
 
 def _keys() -> Iterator[CheckMessage]:
-    given = getattr(settings, "COMMENTS", {})
-    for key in sorted(set(given) - set(conf.DEFAULTS)):
-        yield Error(f"COMMENTS has no option {key!r}.", hint=f"There are {_listed(conf.DEFAULTS)}.", id="comments.E001")
-    alias = given.get("DATABASE", conf.DEFAULTS["DATABASE"])
+    setting = getattr(settings, "COMMENTS", {})
+    for key in sorted(set(setting) - set(conf.DEFAULTS)):
+        yield Error(
+            f"COMMENTS has no option {key!r}.", hint=f"There are {_format_list(conf.DEFAULTS)}.", id="comments.E001"
+        )
+    alias = setting.get("DATABASE", conf.DEFAULTS["DATABASE"])
     if alias not in connections:
         yield Error(f"COMMENTS['DATABASE'] is {alias!r}, which DATABASES does not have.", id="comments.E002")
     elif connections[alias].vendor != "mongodb":
@@ -63,27 +65,29 @@ def _tasks() -> Iterator[CheckMessage]:
 def _storage() -> Iterator[CheckMessage]:
     for name, entry in _entries():
         for key in sorted(set(entry) - ENTRY):
-            yield Error(f"{name} has no option {key!r}.", hint=f"There are {_listed(ENTRY)}.", id="comments.E001")
+            yield Error(f"{name} has no option {key!r}.", hint=f"There are {_format_list(ENTRY)}.", id="comments.E001")
         layout = entry.get("LAYOUT", conf.entries("")[0]["LAYOUT"])
         if layout not in layout_classes():
-            hint = f"There are {_listed(layout_classes())}."
+            hint = f"There are {_format_list(layout_classes())}."
             yield Error(f"{name} names the layout {layout!r}.", hint=hint, id="comments.E003")
             continue
         if entry.get("ORDER", "oldest") not in list(Order):
             yield Error(
-                f"{name} names the order {entry['ORDER']!r}.", hint=f"There are {_listed(Order)}.", id="comments.E004"
+                f"{name} names the order {entry['ORDER']!r}.",
+                hint=f"There are {_format_list(Order)}.",
+                id="comments.E004",
             )
         for option in sorted(set(entry.get("OPTIONS", {})) - set(layout_classes()[layout].options)):
             yield Error(
                 f"{name}: the layout {layout!r} has no option {option!r}.",
-                hint=f"There are {_listed(layout_classes()[layout].options)}.",
+                hint=f"There are {_format_list(layout_classes()[layout].options)}.",
                 id="comments.E005",
             )
         for other, layout in layout_classes().items():
             for option in sorted(set(entry.get(layout.setting, {})) - set(layout.options)):
                 yield Error(
                     f"{name}: the layout {other!r} has no option {option!r}.",
-                    hint=f"There are {_listed(layout.options)}.",
+                    hint=f"There are {_format_list(layout.options)}.",
                     id="comments.E005",
                 )
 
@@ -91,17 +95,17 @@ def _storage() -> Iterator[CheckMessage]:
 def _paths() -> Iterator[CheckMessage]:
     for key in ("RENDERER", "POLICY", "AUTHORS", "CHOOSE_LAYOUT", "ADDRESS", "ORIGIN"):
         try:
-            conf.imported(key)
+            conf.load(key)
         except ImproperlyConfigured as error:
             yield Error(str(error), id="comments.E006")
     try:
-        conf.imported_all("RULES")
+        conf.load_all("RULES")
     except ImproperlyConfigured as error:
         yield Error(str(error), id="comments.E006")
     if (mode := conf.get("MODE")) not in tuple(Mode):
         yield Error(
             f"COMMENTS['MODE']: there is no {mode!r}.",
-            hint=f"There are {_listed(Mode)}.",
+            hint=f"There are {_format_list(Mode)}.",
             id="comments.E006",
         )
 
@@ -112,9 +116,10 @@ def _bounds() -> Iterator[CheckMessage]:
             yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
             return
     for name, entry in _entries():
-        # Comments that were approved share a number, and posters may be under way when a bucket is found full.
+        # Approved comments share a number, and several posts may be in progress when a bucket is full, so a bucket
+        # can get larger.
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
-        if size * 2 * conf.get("MAX_BYTES") > MOST_BYTES:
+        if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(
                 f"{name}: a bucket of {size} comments of {conf.get('MAX_BYTES')} bytes may outgrow MongoDB's 16 MB.",
                 hint="Lower COMMENTS['MAX_BYTES'] or the option SIZE: twice their product must fit.",
@@ -182,5 +187,5 @@ def _entries() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"COMMENTS['TARGETS'][{label!r}]", entry
 
 
-def _listed(names: Any) -> str:
+def _format_list(names: Any) -> str:
     return ", ".join(sorted(names))

@@ -1,4 +1,7 @@
-"""The setting COMMENTS, read when it is needed and never at import; docs/reference/comments-settings.md explains each key."""
+"""The setting COMMENTS, read when it is used and never at import.
+
+docs/reference/comments-settings.md explains each key.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -19,9 +22,9 @@ DEFAULTS: dict[str, Any] = {
     "TARGETS": {},
     # Import path: marginalia.comments.types.Target → the layout of its discussion when that is begun, "" for LAYOUT.
     "CHOOSE_LAYOUT": "marginalia.comments.backends.layouts.stock",
-    # Levels of a thread.
+    # Maximum levels of a thread.
     "MAX_DEPTH": 8,
-    # Characters of what is typed; bytes of what is stored of one comment.
+    # Maximum characters of the typed text, and maximum bytes of a stored comment.
     "MAX_LENGTH": 10_000,
     "MAX_BYTES": 75_000,
     "PAGE_SIZE": 50,
@@ -31,28 +34,29 @@ DEFAULTS: dict[str, Any] = {
     # Import path: object → marginalia.comments.posting.policy.Policy; the stock one says MODE for every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path: object → the accounts, by their primary keys as str, whose comments on it bear the badge “Author”.
+    # Import path: object → the primary keys, as str, of the accounts whose comments on it bear the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
-    # Minutes in which authors may change and delete their comments.
+    # Minutes during which authors can change and delete their comments.
     "EDIT_MINUTES": 15,
-    # Of the form: hours after which it must be sent again, seconds below which only a program can have filled it in.
+    # Hours after which a form must be sent again, and seconds below which only a program can have filled it in.
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
-    # Import paths of the spam rules, in the order in which they are asked.
+    # Import paths of the spam rules, in the order in which they are applied.
     "RULES": tuple(
         f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
     ),
-    # Links above which a comment waits, words that let it wait, (comments, seconds) allowed from one network or account.
+    # Number of links above which a comment waits, words that make it wait, (comments, seconds) allowed per network or
+    # account.
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
-    # E-mail addresses to which pending comments are announced; without any, those of settings.MANAGERS.
+    # Email addresses for notices about pending comments. Without any, those of settings.MANAGERS.
     "MODERATORS": (),
     # Import path: request → the client's network address.
     "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
-    # Import path: request → scheme and host that links in mails and feeds begin with.
+    # Import path: request → scheme and host at the beginning of links in emails and feeds.
     "ORIGIN": "marginalia.comments.reading.links.requested",
-    # Seconds: how long the old copy stays after a conversion, for readers who began in it.
+    # Seconds for which the old copy is kept after a conversion, for readers who began in it.
     "KEEP_OLD_COPY": 3_600,
 }
 
@@ -63,25 +67,30 @@ def get(key: str) -> Any:
 
 
 def database_alias() -> str:
-    """Return which of Django's connections holds the comments."""
+    """Return the alias of Django's connection to the database of the comments."""
     return str(get("DATABASE"))
 
 
 def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what COMMENTS says of discussions of `label`: DEFAULT, in which LAYOUT and ORDER always stand, and its own entry,
-    {} without one."""
+    """Return what COMMENTS specifies for discussions of `label`: DEFAULT, and the entry of the label.
+
+    DEFAULT is completed with LAYOUT and ORDER. The entry is {} if there is none.
+    """
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 
 
 def entry(label: str) -> dict[str, Any]:
-    """Return how COMMENTS says that new discussions of `label` are kept: DEFAULT, and what its own entry says otherwise."""
+    """Return what COMMENTS specifies for new discussions of `label`: DEFAULT, overridden by the entry of the label."""
     default, own = entries(label)
     return {**default, **own}
 
 
 @lru_cache(maxsize=32)
-def imported(key: str) -> Any:
-    """Return what the import path COMMENTS[key] names. Raises ImproperlyConfigured with the setting's name."""
+def load(key: str) -> Any:
+    """Return the object with the import path COMMENTS[key].
+
+    Raises ImproperlyConfigured with the name of the setting.
+    """
     path = get(key)
     try:
         return import_string(path)
@@ -90,8 +99,8 @@ def imported(key: str) -> Any:
 
 
 @lru_cache(maxsize=8)
-def imported_all(key: str) -> tuple[Any, ...]:
-    """Return what the import paths in the list COMMENTS[key] name. Raises ImproperlyConfigured."""
+def load_all(key: str) -> tuple[Any, ...]:
+    """Return the objects with the import paths in the list COMMENTS[key]. Raises ImproperlyConfigured."""
     try:
         return tuple(import_string(path) for path in get(key))
     except ImportError as error:
@@ -106,5 +115,5 @@ def _merged() -> dict[str, Any]:
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "COMMENTS":
-        for cached in (_merged, imported, imported_all):
+        for cached in (_merged, load, load_all):
             cached.cache_clear()

@@ -1,10 +1,10 @@
-"""What stands in URLs of comments: labels, keys, slugs."""
+"""Path converters for URLs of comments: labels, primary keys and slugs."""
 
 from django.urls import register_converter
 
 
 class LabelConverter:
-    """A model's label: "app.model"."""
+    """The label of a model, "app.model"."""
 
     regex = r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*"
 
@@ -16,13 +16,19 @@ class LabelConverter:
 
 
 class KeyConverter(LabelConverter):
-    """A primary key as a str, as short as the rest allows: a reply's slug has slashes too."""
+    """A primary key as a str.
+
+    It is matched as short as possible, because the slug of a reply also contains slashes.
+    """
 
     regex = ".+?"
 
 
 class SlugConverter(LabelConverter):
-    """A comment's slug: parts of 16 characters. "1" is in none and stands for one while URLs are made."""
+    """The slug of a comment: parts of 16 characters.
+
+    No slug contains "1", so a placeholder of ones can stand for a slug when URLs are reversed.
+    """
 
     regex = r"[a-z1-7]{16}(?:/[a-z2-7]{16})*"
 
@@ -31,5 +37,5 @@ register_converter(LabelConverter, "label")
 register_converter(KeyConverter, "commentkey")
 register_converter(SlugConverter, "commentslug")
 
-OF = "<label:label>/<commentkey:pk>"
-ONE = f"{OF}/<commentslug:slug>"
+TARGET_PATH = "<label:label>/<commentkey:pk>"
+COMMENT_PATH = f"{TARGET_PATH}/<commentslug:slug>"

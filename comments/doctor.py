@@ -1,4 +1,4 @@
-"""What the doctor asks of comments: writers and converters that never came back, counts that are off."""
+"""Checks of the doctor: dead writers and converters, the mail server, lost discussions and wrong counts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,13 +14,15 @@ from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
-# Discussions that are read whole, of at most so many comments each, in search of a count that is off.
-AUDITED, LONGEST = 100, 2_000
-NAMED = 3
-# How long a claim or a conversion may be open before its process counts as dead.
+# The check of counts reads this many discussions completely. Each has at most MAX_AUDITED_COMMENTS comments.
+MAX_AUDITED_DISCUSSIONS = 100
+MAX_AUDITED_COMMENTS = 2_000
+# Maximum discussions that one message lists.
+MAX_LISTED = 3
+# A process counts as dead if its claim or its conversion has been open for longer than this.
 OVERDUE = timedelta(minutes=10)
 DAMAGE, LOST = "comments-damaged", "comments-lost"
-# Kinds of Fault → names of findings; what is missing here has a finding of its own, or is being put right.
+# Names of findings by the kind of a Fault. A kind that is missing here has its own finding, or is being repaired.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",
@@ -34,22 +36,22 @@ _FAULTS = {
 
 @check
 def stale_claims(examination: Examination) -> Iterator[Finding]:
-    """Writers that announced a comment and never came back, converters that died."""
+    """Report writers that announced a comment and never finished, and converters that died."""
     if examination.alias != conf.database_alias():
         return
     due = now() - OVERDUE
-    for target in backend().claimed_before(due, NAMED):
+    for target in backend().claimed_before(due, MAX_LISTED):
         message = f"{target} has claims of writers that never came back."
         yield Finding(WARNING, "stale-claim", "discussions", message, "manage.py check_comments --fix")
-    for found in backend().moving_before(due, NAMED):
-        message = f"The conversion of {found.target} to {found.moving} has stopped."
-        fix = f"manage.py convert_comments --discussion {found.target} --to {found.moving}"
+    for discussion in backend().moving_before(due, MAX_LISTED):
+        message = f"The conversion of {discussion.target} to {discussion.moving} has stopped."
+        fix = f"manage.py convert_comments --discussion {discussion.target} --to {discussion.moving}"
         yield Finding(WARNING, "stale-lease", "discussions", message, fix)
 
 
 @check
 def mail_server(examination: Examination) -> Iterator[Finding]:
-    """The mail server accepts a connection and the login. No mail is sent."""
+    """Report whether the mail server accepts a connection and the login. Sends no email."""
     if not examination.production or examination.alias != conf.database_alias():
         return
     try:
@@ -63,23 +65,23 @@ def mail_server(examination: Examination) -> Iterator[Finding]:
 
 @check
 def discussions_gone(examination: Examination) -> Iterator[Finding]:
-    """Comments whose discussion's document is gone: readers no longer find them."""
+    """Report comments whose discussion has no document, because readers can no longer see them."""
     if examination.alias != conf.database_alias():
         return
     for name, ids in backend().without_discussion(examination.sample).items():
         message = f"The discussions of {len(ids)} targets are gone, and their comments are there: "
         fix = "Restore discussions from a backup, or what was deleted on purpose: run its deletion again."
-        yield Finding(ERROR, "discussion-gone", name, message + ", ".join(ids[:NAMED]) + ".", fix)
+        yield Finding(ERROR, "discussion-gone", name, message + ", ".join(ids[:MAX_LISTED]) + ".", fix)
 
 
 @check
 def counters(examination: Examination) -> Iterator[Finding]:
-    """Discussions count what they have; a sample of those that can be read quickly is read whole."""
+    """Report discussions whose counts are wrong. Reads a sample of short discussions completely."""
     if examination.alias != conf.database_alias():
         return
-    for target in backend().sample(AUDITED, longest=LONGEST):
+    for target in backend().sample(MAX_AUDITED_DISCUSSIONS, longest=MAX_AUDITED_COMMENTS):
         for fault in maintenance.faults(target):
             if name := _FAULTS.get(fault.kind):
-                fix = "manage.py check_comments" + (" --fix" if fault.mendable else ", and restore from a backup")
+                fix = "manage.py check_comments" + (" --fix" if fault.repairable else ", and restore from a backup")
                 level = ERROR if name == LOST else WARNING
-                yield Finding(level, name, "discussions", f"{fault.discussion}: {fault.what}.", fix)
+                yield Finding(level, name, "discussions", f"{fault.discussion}: {fault.description}.", fix)

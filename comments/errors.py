@@ -1,4 +1,7 @@
-"""What callers of comments can act on. A wrong setting is not among these: it raises ImproperlyConfigured."""
+"""Errors that callers of comments can act on.
+
+A wrong setting raises ImproperlyConfigured instead.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -12,26 +15,31 @@ if TYPE_CHECKING:
 
 
 class CommentError(Exception):
-    """The root of what can go wrong with one comment or discussion. `sentence` is for the user; what the error
-    was raised with is for logs."""
+    """Base class of the errors of one comment or discussion.
+
+    `sentence` is shown to the user. The arguments of the exception are for logs.
+    """
 
     sentence: str | Promise = _("This could not be done.")
 
 
 class CommentNotFound(CommentError):
-    """No comment has this slug in this discussion."""
+    """The discussion has no comment with this slug."""
 
     sentence = _("This comment is not there any more.")
 
 
 class TargetNotFound(CommentError):
-    """The object that the discussion is about is not there (any more)."""
+    """The object that the discussion belongs to does not exist, or no longer exists."""
 
     sentence = _("What this comment is about is not there any more.")
 
 
 class DiscussionDamaged(CommentError, Malformed):
-    """A discussion's document lacks what a discussion has: it says which and what. This app never writes such a one."""
+    """The document of a discussion lacks a required field, or a field has the wrong type.
+
+    The message names the discussion and the field. This app never writes such a document.
+    """
 
     sentence = _("Comments cannot be shown just now.")
 
@@ -43,7 +51,7 @@ class InvalidParent(CommentError):
 
 
 class InvalidComment(CommentError):
-    """The comment cannot be stored as it is: empty, or too long. `sentence` says why."""
+    """The comment cannot be stored because it is empty or too long. `sentence` gives the reason."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -51,7 +59,7 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form has posted another text, or what it posted was deleted. `sentence` says which."""
+    """The form has already posted another text, or its comment was deleted. `sentence` says which."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -59,42 +67,45 @@ class TokenUsed(CommentError):
 
 
 class DiscussionClosed(CommentError):
-    """The discussion takes no more comments."""
+    """The discussion accepts no more comments."""
 
     sentence = _("This discussion is closed.")
 
 
 class DiscussionBusy(CommentError):
-    """Too many writes are under way, or one waited too long: the same request may be sent again."""
+    """Too many writes are in progress, or one waited too long. The same request can be sent again."""
 
     sentence = _("Very many people are posting just now. Please send it again.")
 
 
 class DiscussionFull(DiscussionBusy):
-    """An embedded discussion has no room: a writer moves it, or has done so already."""
+    """An embedded discussion has no room. A writer moves it to another layout, or has already done so."""
 
 
 class EditConflict(CommentError):
-    """The comment was changed by a concurrent writer since it was read; `theirs` is how it is stored now."""
+    """Another writer changed the comment after it was read. `current` is the comment as it is stored now."""
 
     sentence = _("The comment has changed since you opened it: look at it again.")
 
-    def __init__(self, theirs: "Comment") -> None:
-        super().__init__(f"{theirs.slug} is at revision {theirs.rev}")
-        self.theirs = theirs
+    def __init__(self, current: "Comment") -> None:
+        super().__init__(f"{current.slug} is at revision {current.rev}")
+        self.current = current
 
 
 class HeldChanged(CommentError):
-    """The author of a pending comment changed it since it was looked at."""
+    """The author of a pending comment changed it after the moderator had read it."""
 
     sentence = _("Its author has changed it since: please look at it again.")
 
 
 class NothingToRestore(CommentError):
-    """The comment is not removed, or what it said was erased with its author."""
+    """The comment is not removed, or its text was erased with its author."""
 
     sentence = _("There is nothing to bring back: it was not removed, or its author was erased.")
 
 
 class ConversionFailed(CommentError):
-    """The discussion could not be converted: another conversion is under way, or the target cannot hold it."""
+    """The discussion could not be converted.
+
+    Another conversion is in progress, or the target cannot store the comments.
+    """

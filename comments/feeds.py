@@ -1,4 +1,4 @@
-"""The Atom feed of a discussion: its newest comments."""
+"""The Atom feed of the newest comments of a discussion."""
 
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -11,16 +11,16 @@ from django.views.decorators.http import require_safe
 
 from marginalia.comments.reading import links, selectors
 from marginalia.comments.reading.presenter import CommentUrls
-from marginalia.comments.views import target_of
+from marginalia.comments.views import get_target_or_404
 from marginalia.markup.characters import scrub
 
-ENTRIES = 50
+MAX_ENTRIES = 50
 
 
 @require_safe
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Serve the newest comments, newest first, without anything about their authors but the name."""
-    target, obj = target_of(label, pk)
+    """Serve the newest comments, newest first. The only personal data is the name of each author."""
+    target, obj = get_target_or_404(label, pk)
     origin = links.origin(request)
     feed = Atom1Feed(
         title=scrub(_("Comments on “%(title)s”") % {"title": obj}),
@@ -29,9 +29,9 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
         language=get_language() or "en",
         feed_url=origin + quote(request.path),
     )
-    urls = CommentUrls.of(target)
-    for comment in selectors.newest(target, limit=ENTRIES):
-        # What was stored before it was cleaned: XML cannot hold control characters, not even escaped.
+    urls = CommentUrls.for_target(target)
+    for comment in selectors.newest(target, limit=MAX_ENTRIES):
+        # Older comments were stored without cleaning, and XML does not allow control characters, not even escaped.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},

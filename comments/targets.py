@@ -1,4 +1,4 @@
-"""Targets: which models may be discussed, and how label and primary key lead to an object that readers may see."""
+"""Targets: the models that can have comments, and the look-up of an object from its label and primary key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -16,39 +16,45 @@ _registered: dict[type[Model], Visible] = {}
 
 
 def register(model: type[Model], visible: Visible) -> None:
-    """Let the objects of a model be discussed; called once, in an AppConfig.ready. `visible` takes primary keys and returns
-    those of the objects that all readers may see: nothing of the others shows anywhere. Raises ImproperlyConfigured if the
-    model is registered already."""
+    """Allow comments on the objects of `model`. Call this once, in AppConfig.ready.
+
+    `visible` accepts primary keys and returns the objects among them that all readers can see. Comments on other
+    objects are shown nowhere.
+    Raises ImproperlyConfigured if the model is already registered.
+    """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is registered already.")
     _registered[model] = visible
 
 
 def unregister(model: type[Model]) -> None:
-    """Let the objects of a model be discussed no more; what was said is kept. Raises KeyError."""
+    """Stop allowing comments on the objects of `model`. Stored comments are kept. Raises KeyError."""
     del _registered[model]
 
 
 def no_authors(obj: Model) -> frozenset[str]:
-    """Return no account: the stock COMMENTS["AUTHORS"]."""
+    """Return no accounts: the default of COMMENTS["AUTHORS"]."""
     return frozenset()
 
 
 def registered() -> tuple[type[Model], ...]:
-    """Return the models whose objects may be discussed."""
+    """Return the models whose objects can have comments."""
     return tuple(_registered)
 
 
 def check_registered(label: str) -> None:
-    """Raise ImproperlyConfigured, with what is to be done, if the model behind a label is not registered."""
+    """Raise ImproperlyConfigured, with instructions, unless the model of `label` is registered."""
     if label not in {model._meta.label_lower for model in _registered}:
         raise ImproperlyConfigured(
             f"{label} cannot be discussed: call comments.register(Model, visible=…) in the ready() of its AppConfig."
         )
 
 
-def of(obj: Model | Target) -> Target:
-    """Return the target that an object is. A Target is returned as it is; an unsaved object raises TargetNotFound."""
+def target_for(obj: Model | Target) -> Target:
+    """Return the target of an object. A Target is returned unchanged.
+
+    Raises TargetNotFound for an unsaved object.
+    """
     if isinstance(obj, Target):
         return obj
     if obj.pk is None:
@@ -56,24 +62,24 @@ def of(obj: Model | Target) -> Target:
     return Target(obj._meta.label_lower, str(obj.pk))
 
 
-def model_of(label: str) -> type[Model]:
-    """Return the model behind a label. Raises TargetNotFound, also for labels that came from a request."""
+def get_model(label: str) -> type[Model]:
+    """Return the model of `label`, which can come from a request. Raises TargetNotFound."""
     try:
         model = apps.get_model(label)
     except (LookupError, ValueError) as error:
         raise TargetNotFound(f"There is no model {label!r}.") from error
-    # Django finds models in other letters too: one object must not have two discussions.
+    # Django ignores the case of a label, but one object must not have two discussions.
     if model._meta.label_lower != label:
         raise TargetNotFound(f"There is no model {label!r}: it is {model._meta.label_lower}.")
     return model
 
 
-def key_of(target: Target) -> Any:
-    """Return the primary key as the target's own collection stores it. Raises TargetNotFound for a malformed one."""
+def parse_key(target: Target) -> Any:
+    """Return the primary key as the collection of the target stores it. Raises TargetNotFound for a malformed key."""
     try:
-        field = model_of(target.label)._meta.pk
+        field = get_model(target.label)._meta.pk
         key = field.to_python(target.pk)
-        # A number that is too large for its column would fail in the query.
+        # A number that is too large for its column would make the query fail.
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:
@@ -81,29 +87,31 @@ def key_of(target: Target) -> Any:
 
 
 def resolve(target: Target) -> Model:
-    """Return the object, if its model is registered and readers may see it. Raises TargetNotFound."""
-    found = resolve_many([target]).get(target)
-    if found is None:
+    """Return the object of `target` if its model is registered and readers can see it. Raises TargetNotFound."""
+    obj = resolve_many([target]).get(target)
+    if obj is None:
         raise TargetNotFound(f"{target} is not there.")
-    return found
+    return obj
 
 
-def resolve_many(wanted: Iterable[Target]) -> dict[Target, Model]:
-    """Return the objects of many targets, one look-up a label; those that are not there, or not public, are left
-    out."""
-    wanted = set(wanted)
+def resolve_many(requested: Iterable[Target]) -> dict[Target, Model]:
+    """Return the objects of many targets, with one look-up per label.
+
+    Objects that do not exist, or that readers cannot see, are left out.
+    """
+    requested = set(requested)
     by_model: dict[type[Model], list[Any]] = defaultdict(list)
-    for model, key in _keys(wanted):
+    for model, key in _keys(requested):
         by_model[model].append(key)
-    found = (obj for model, keys in by_model.items() for obj in _registered[model](keys))
-    return {target: obj for obj in found if (target := of(obj)) in wanted}
+    objects = (obj for model, keys in by_model.items() for obj in _registered[model](keys))
+    return {target: obj for obj in objects if (target := target_for(obj)) in requested}
 
 
-def _keys(wanted: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
-    for target in wanted:
+def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
+    for target in requested:
         try:
-            model = model_of(target.label)
-            key = key_of(target)
+            model = get_model(target.label)
+            key = parse_key(target)
         except TargetNotFound:
             continue
         if model in _registered:
@@ -111,7 +119,7 @@ def _keys(wanted: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
-    """Return the comments with their targets' objects, without those whose object readers may not see."""
+    """Return `comments` with the objects of their targets, without comments on objects that readers cannot see."""
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]

@@ -1,6 +1,7 @@
-"""What crosses the boundary of the back ends: frozen values, never a raw document.
+"""The values that back ends accept and return: frozen, never a raw document.
 
-All datetimes are aware, in UTC, of millisecond precision. Slugs are paths: a reply's begins with its parent's.
+All datetimes are aware, in UTC, with millisecond precision. Slugs are paths: the slug of a reply begins with its
+parent's.
 """
 
 import re
@@ -15,7 +16,7 @@ _WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class Order(StrEnum):
-    """In which order comments are read."""
+    """The order in which comments are read."""
 
     OLDEST = "oldest"
     NEWEST = "newest"
@@ -23,12 +24,12 @@ class Order(StrEnum):
 
     @property
     def native(self) -> "Order":
-        """The order in which a discussion is stored to be read so: newest first is oldest first, read backwards."""
+        """Return the stored order for reading in this order. Newest first is oldest first, read backwards."""
         return Order.THREADED if self is Order.THREADED else Order.OLDEST
 
 
 class Kind(StrEnum):
-    """Where a comment came from."""
+    """The origin of a comment."""
 
     COMMENT = "comment"
     PINGBACK = "pingback"
@@ -36,14 +37,14 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """PUBLIC is shown; of a REMOVED one only the place is left: no text, no author."""
+    """PUBLIC comments are shown. Of a REMOVED comment only the place remains: no text, no author."""
 
     PUBLIC = "public"
     REMOVED = "removed"
 
 
 class Verdict(StrEnum):
-    """What became of a pending comment. Of a WITHDRAWN one, by its author, nothing but the place is left."""
+    """The decision about a pending comment. Of a comment WITHDRAWN by its author only the place remains."""
 
     WAITING = "waiting"
     APPROVED = "approved"
@@ -54,9 +55,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a discussion is about: any model's object, by label ("app.model") and primary key as a str.
+    """The object that a discussion is about, of any model: its label ("app.model") and its primary key as a str.
 
-    As a str it is "app.model:pk": so it stands in addresses, tokens, files and messages. Stored it is called by its `id`.
+    As a str it is "app.model:pk", the form in URLs, tokens, files and messages. Stored documents use `id`.
     """
 
     label: str
@@ -67,29 +68,33 @@ class Target:
 
     @property
     def id(self) -> str:
-        """The `_id` of its discussion, "3fa9:app.model:pk". It begins with a hash, so that discussions lie evenly between
-        "0000" and "ffff", and on shards: keys that grow with time would put all that is new on one."""
+        """Return the `_id` of its discussion, "3fa9:app.model:pk".
+
+        It begins with a hash, so that discussions are distributed evenly between "0000" and "ffff", and on shards.
+        Keys that grow with time would put everything new on one shard.
+        """
         return f"{blake2b(str(self).encode(), digest_size=2).hexdigest()}:{self}"
 
     @classmethod
     def parse(cls, name: str) -> "Target":
-        """Return the target that is called "app.model:pk"."""
+        """Return the target for a name, "app.model:pk"."""
         label, _, pk = name.partition(":")
         return cls(label, pk)
 
     @classmethod
-    def of_id(cls, discussion_id: str) -> "Target":
-        """Return the target of a discussion's `_id`."""
+    def from_id(cls, discussion_id: str) -> "Target":
+        """Return the target of the discussion with this `_id`."""
         return cls.parse(discussion_id.partition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
-    """Who wrote: `id` is a user's primary key as a str, None without an account; `is_moderator`: whether the account was a
-    moderator's then. The e-mail address is not here: see `selectors.email_of`.
+class CommentAuthor:
+    """The author of a comment. `id` is a user's primary key as a str, None without an account.
 
-    `url` is "" if it was given as anything but a web address: pages and clients of the API make links of it. An older
-    release stored others.
+    `is_moderator` records whether the account was a moderator when the comment was posted. The email address is not
+    here: see `selectors.email_of`.
+    `url` is "" unless it is a web address, because pages and API clients make links of it. An older release stored
+    other values.
     """
 
     name: str
@@ -106,12 +111,13 @@ class Author:
 class NewComment:
     """A comment before it is stored: validated, rendered and cleaned.
 
-    `token` names the intent: however often it is sent, one comment comes of it; `said` is a keyed hash of the text that
-    came with it. `parent` is a slug or "". `email` is kept apart and never shown. `posted` is given by imports alone, and
-    `slug` by those of an export: what it is called there, however deep threads may go now.
+    `token` identifies the intent: however often it is sent, it creates one comment. `text_hash` is a keyed hash of
+    the text that came with the token. `parent` is a slug or "". `email` is stored separately and never shown.
+    Only imports set `posted`. Only imports of an export set `slug`: the comment keeps its slug, even if threads are
+    shallower now.
     """
 
-    author: Author
+    author: CommentAuthor
     source: str
     html: str
     token: str
@@ -122,13 +128,15 @@ class NewComment:
     edited: datetime | None = None
     state: State = State.PUBLIC
     slug: str = ""
-    said: str = ""
+    text_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A stored comment. `rev` rises by one at each change; who changes a comment says which `rev` was seen. `said`: a keyed
-    hash of what its form said at first, "" for a tombstone and for what was imported."""
+    """A stored comment. `rev` rises by one with each change, and a change must name the `rev` that its author saw.
+
+    `text_hash` is a keyed hash of the text that its form sent first, "" for a tombstone or an imported comment.
+    """
 
     target: Target
     slug: str
@@ -137,41 +145,43 @@ class Comment:
     posted: datetime
     parent: str
     answers: str
-    author: Author
+    author: CommentAuthor
     source: str
     html: str
     kind: Kind
     state: State
     rev: int
     edited: datetime | None
-    said: str = ""
+    text_hash: str = ""
 
     def __str__(self) -> str:
         return self.source
 
     @property
     def depth(self) -> int:
-        """0 for a comment that answers none."""
+        """Return the level below the root, 0 for a comment that replies to none."""
         return self.slug.count("/")
 
     @property
     def removed(self) -> bool:
-        """Whether only the place is left."""
+        """Return whether only the place of the comment remains."""
         return self.state is State.REMOVED
 
     @property
     def part(self) -> str:
-        """The comment's own 16 characters: unique, and short enough for an anchor."""
+        """Return the comment's own 16 characters, which are unique, and short enough for an anchor."""
         return self.slug.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Discussion:
-    """A target's discussion, stored or yet to be begun (`begun` False: before the first post).
+    """The discussion of a target, stored or not. `begun` is False before the first post.
 
-    `version` is new after every change that readers can see: take it before the comments, and what is rendered may be
-    kept under it, but not shown while a writer is `writing` (or stopped before the new version). `last_number` is the
-    highest number given, `count` how many comments are public.
+    `version` changes with every change that readers can see. Read it before the comments; a response made from them
+    can then be cached under it. The version is not reliable while a writer is `writing`, which includes writers
+    that stopped before the new version.
+    `last_number` is the highest number given. `count` is the number of public comments. `moving` is the layout that
+    the discussion is being converted to, "" for none.
     """
 
     target: Target
@@ -188,7 +198,7 @@ class Discussion:
 
 
 class PageQuery(TypedDict, total=False):
-    """Which page is wanted: see `Backend.page`."""
+    """Arguments that select a page: see `Backend.page`."""
 
     order: Order | None
     size: int
@@ -200,18 +210,20 @@ class PageQuery(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some comments of a discussion, in `order`. `asked` differs from it where the discussion is too long for the order
-    that was asked for: tell the reader.
+    """Some comments of a discussion, in `order`.
 
-    In the orders by number, `number` is the page's (from 1; newest first shows the same pages, from the last), `pages`
-    the last page's, `previous` and `next` are page numbers as str, in reading direction. In threads there are cursors
-    only: give `next` as `after`, `previous` as `before`. "" where there is none.
+    It differs from `requested_order` if the discussion is too long for that order.
+    In the orders by number, `number` is the number of the page (from 1; newest first shows the same pages,
+    beginning with the last), `pages` that of the last page. `previous` and `next` are page numbers as str, in
+    reading direction.
+    In threads there are only cursors: pass `next` as `after`, `previous` as `before`. All are "" if there is no
+    such page.
     """
 
     discussion: Discussion
     comments: tuple[Comment, ...]
     order: Order
-    asked: Order
+    requested_order: Order
     size: int
     number: int = 0
     pages: int = 0
@@ -220,14 +232,17 @@ class Page:
 
     @property
     def fell_back(self) -> bool:
-        """Whether the order is not the one that was asked for."""
-        return self.order is not self.asked
+        """Return whether the order differs from the requested one."""
+        return self.order is not self.requested_order
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A comment that waits for a moderator, or did. It takes its place in `number` and `posted` when approved. `rev` rises
-    by one each time that its author changes it; `settled`: a moderator approved it, so that its author no longer can."""
+class HeldComment:
+    """A comment that waits for a moderator, or did.
+
+    It gets its place (`number`, `posted`) when it is approved. `rev` rises by one each time its author changes it.
+    `settled` is True once a moderator approved it, so that its author can no longer change it.
+    """
 
     id: str
     target: Target
@@ -235,7 +250,7 @@ class Held:
     parent: str
     number: int
     posted: datetime
-    author: Author
+    author: CommentAuthor
     email: str
     source: str
     html: str
@@ -246,25 +261,28 @@ class Held:
     decided: datetime | None = None
     rev: int = 1
     settled: bool = False
-    said: str = ""
+    text_hash: str = ""
 
 
 class HeldQuery(TypedDict, total=False):
-    """Which queued comments are wanted: see `Backend.held`."""
+    """Arguments that select queued comments: see `Backend.held`."""
 
     target: Target | None
     author_id: str
     slug: str
-    taken_by: str
-    open_to: str
+    leased_by: str
+    available_to: str
     verdict: Verdict | None
     limit: int
     after: str
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
-    """What a change replaced: the comment as it was, when it changed and by whom (a user's primary key, or "")."""
+class ReplacedComment:
+    """A version of a comment that a change replaced.
+
+    `at` is the time of the change. `by` is the primary key of the user who made it, or "".
+    """
 
     comment: Comment
     at: datetime
@@ -272,18 +290,20 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
-    """What came of a post: `comment` is public, or `held` waits. `new` is False for a token that had been posted
-    before."""
+class PostResult:
+    """The result of a post: `comment` is public, or `held` waits.
+
+    `new` is False if the token was posted before.
+    """
 
     comment: Comment | None
-    held: Held | None = None
+    held: HeldComment | None = None
     new: bool = True
 
 
 @dataclass(frozen=True)
-class Flagged:
-    """A comment that readers flagged, and how many did."""
+class FlaggedComment:
+    """A comment that readers flagged, with the number of these readers and the time of the last flag."""
 
     target: Target
     slug: str
@@ -293,7 +313,10 @@ class Flagged:
 
 @dataclass(frozen=True)
 class Subscription:
-    """An address that wants to hear of replies to `slugs` in a discussion; `confirmed`: since when it does, if it does."""
+    """The subscription of an email address to replies to `slugs` in a discussion.
+
+    `confirmed` is the time of its confirmation, None if it is unconfirmed.
+    """
 
     id: str
     target: Target
@@ -304,17 +327,19 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong with a stored discussion, "app.model:pk": `kind` in a word, `what` in a sentence; whether a repair can
-    mend it."""
+    """A fault of a stored discussion, "app.model:pk". `kind` is a word, `description` a sentence.
+
+    `repairable` is False if only a person can repair it.
+    """
 
     discussion: str
     kind: str
-    what: str
-    mendable: bool = True
+    description: str
+    repairable: bool = True
 
 
-class Converting(TypedDict, total=False):
-    """How a discussion is converted: see `Backend.convert`."""
+class ConversionOptions(TypedDict, total=False):
+    """Options of a conversion: see `Backend.convert`."""
 
     renumber: bool
     patience: float | None

@@ -1,39 +1,38 @@
-"""URLs of comments: include these under a prefix, before any route that takes everything."""
+"""URLs of comments. Include them under a prefix, before any route that matches everything."""
 
 from collections.abc import Callable
 
 from django.http import HttpResponse
-from django.urls import URLPattern
-from django.urls import path as route
+from django.urls import URLPattern, path
 
 from marginalia.comments import feeds
-from marginalia.comments.converters import OF, ONE
+from marginalia.comments.converters import COMMENT_PATH, TARGET_PATH
 from marginalia.comments.moderation.views import approve
-from marginalia.comments.notices import views as subscribing
-from marginalia.comments.posting import change_views
-from marginalia.comments.posting import views as posting
-from marginalia.comments.reading import views as reading
-from marginalia.comments.views import answered
+from marginalia.comments.notices.views import subscribe, unsubscribe
+from marginalia.comments.posting.change_views import delete, edit, flag
+from marginalia.comments.posting.views import done, form, post
+from marginalia.comments.reading.views import discussion, mine, permalink, thread
+from marginalia.comments.views import handle_comment_errors
 
 
-def path(where: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return the route to a view that answers whatever goes wrong with a comment."""
-    return route(where, answered(view), name=name)
+def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
+    """Return the URL pattern of a view that responds to every CommentError."""
+    return path(route, handle_comment_errors(view), name=name)
 
 
 urlpatterns = [
-    path("post", posting.post, name="comments-post-comment"),
-    path(f"form/{OF}", posting.form, name="comments-form"),
-    path(f"posted/{ONE}", posting.done, name="comments-comment-done"),
-    path(f"on/{OF}", reading.discussion, name="comments-discussion"),
-    path(f"c/{ONE}", reading.permalink, name="comments-url-redirect"),
-    path(f"thread/{ONE}", reading.thread, name="comments-thread"),
-    path("mine", reading.mine, name="comments-mine"),
-    path(f"edit/{ONE}", change_views.edit, name="comments-edit"),
-    path(f"delete/{ONE}", change_views.delete, name="comments-delete"),
-    path(f"flag/{ONE}", change_views.flag, name="comments-flag"),
-    path("approve/<str:held_id>", approve, name="comments-approve"),
-    path("subscribe/<str:signed>", subscribing.subscribe, name="comments-subscribe"),
-    path("unsubscribe/<str:signed>", subscribing.unsubscribe, name="comments-unsubscribe"),
-    path(f"feed/{OF}", feeds.discussion, name="comments-feed"),
+    _route("post", post, name="comments-post-comment"),
+    _route(f"form/{TARGET_PATH}", form, name="comments-form"),
+    _route(f"posted/{COMMENT_PATH}", done, name="comments-comment-done"),
+    _route(f"on/{TARGET_PATH}", discussion, name="comments-discussion"),
+    _route(f"c/{COMMENT_PATH}", permalink, name="comments-url-redirect"),
+    _route(f"thread/{COMMENT_PATH}", thread, name="comments-thread"),
+    _route("mine", mine, name="comments-mine"),
+    _route(f"edit/{COMMENT_PATH}", edit, name="comments-edit"),
+    _route(f"delete/{COMMENT_PATH}", delete, name="comments-delete"),
+    _route(f"flag/{COMMENT_PATH}", flag, name="comments-flag"),
+    _route("approve/<str:held_id>", approve, name="comments-approve"),
+    _route("subscribe/<str:signed>", subscribe, name="comments-subscribe"),
+    _route("unsubscribe/<str:signed>", unsubscribe, name="comments-unsubscribe"),
+    _route(f"feed/{TARGET_PATH}", feeds.discussion, name="comments-feed"),
 ]

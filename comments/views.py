@@ -1,4 +1,4 @@
-"""What the views of every feature share: finding what is discussed, pages in the site's own frame, answers to what fails."""
+"""Functions that the views of all features share: targets, pages in the template of the site, responses to errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,44 +18,53 @@ from marginalia.comments import targets
 from marginalia.comments.errors import CommentError, CommentNotFound, DiscussionBusy, DiscussionDamaged, TargetNotFound
 from marginalia.comments.types import Target
 
-FRAMES = ["comments/frame.html", "base.html", "comments/bare.html"]
+PAGE_TEMPLATES = ["comments/frame.html", "base.html", "comments/bare.html"]
 GONE = gettext_lazy("What you commented on is not here any more. Your text:")
 
 
-class _Answers:
-    """Middleware of single views. A request that meets no error passes through none of this."""
+class _ErrorMiddleware:
+    """Middleware for single views. It only runs if the view raises an exception."""
 
     def __init__(self, view: Callable[..., HttpResponse]) -> None:
         self.view = view
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return the answer to an error that says something to readers; None for any other. Raises Http404."""
+        """Return the response to an error that readers should know about, None for any other error.
+
+        Raises Http404.
+        """
         if isinstance(error, (Http404, CommentNotFound, TargetNotFound)):
             if "text" in request.POST:
-                return stray(request, GONE, status=404)
+                return error_page(request, GONE, status=404)
             if isinstance(error, CommentError):
                 raise Http404(error.sentence) from error
         elif isinstance(error, (DiscussionBusy, DiscussionDamaged)):
             is_read = request.method in ("GET", "HEAD")
-            return stray(request, DiscussionDamaged.sentence if is_read else error.sentence, status=503)
+            return error_page(request, DiscussionDamaged.sentence if is_read else error.sentence, status=503)
         elif isinstance(error, CommentError):
-            return stray(request, error.sentence, status=409)
+            return error_page(request, error.sentence, status=409)
         return None
 
 
-# The decorator of a view that answers each CommentError which it meets, and never loses the text of a form: 404 for what is
-# not there (any more), 503 for a discussion that cannot be read or written just now, 409 for what others changed.
-answered: Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]] = decorator_from_middleware(_Answers)
+View = Callable[..., HttpResponse]
+
+# Decorator for views. It returns a response to each CommentError and never loses the text of a form: 404 if something
+# does not exist (or no longer exists), 503 if a discussion cannot be read or written now, 409 if another writer
+# changed the comment.
+handle_comment_errors: Callable[[View], View] = decorator_from_middleware(_ErrorMiddleware)
 
 
-def stray(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
-    """Answer what has no page to be shown on: say why, and show the text that a form had, so that it can be copied."""
+def error_page(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
+    """Return a page with an error message for requests without a page of their own.
+
+    It shows the text of a submitted form, so that the author can copy it.
+    """
     text = request.POST.get("text", "")
     return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
 
 
-def target_of(label: str, pk: str) -> tuple[Target, Model]:
-    """Return a target and its object. Raises Http404 unless readers may see it."""
+def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
+    """Return a target and its object. Raises Http404 unless readers can see the object."""
     target = Target(label, pk)
     try:
         return target, targets.resolve(target)
@@ -66,12 +75,12 @@ def target_of(label: str, pk: str) -> tuple[Target, Model]:
 def page(
     request: HttpRequest, target: Target | None, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """Render a template of comments as a page in the site's frame."""
+    """Render a template of comments as a page of the site, inside the first of PAGE_TEMPLATES that exists."""
     parts = {part: select_template(_names(target, part)) for part in ("list", "form")}
     context = {
         **context,
         "target": target,
-        "frame": select_template(FRAMES),
+        "base_template": select_template(PAGE_TEMPLATES),
         "list_template": parts["list"],
         "form_template": parts["form"],
         "login_url": resolve_url(settings.LOGIN_URL),
@@ -84,13 +93,13 @@ def _names(target: Target | None, name: str) -> list[str]:
 
 
 def template_names(target: Target, name: str) -> list[str]:
-    """Return where a template is looked for: by model, by app, for all."""
+    """Return the names to try for a template: for the model, for the app, for all targets."""
     app, _dot, model = target.label.partition(".")
     return [f"comments/{app}/{model}/{name}.html", f"comments/{app}/{name}.html", f"comments/{name}.html"]
 
 
 def personal(response: HttpResponse) -> HttpResponse:
-    """Return the response, marked as one reader's own."""
+    """Mark a response as private to one reader: caches must not store it, search engines must not index it."""
     add_never_cache_headers(response)
     response["X-Robots-Tag"] = "noindex"
     return response

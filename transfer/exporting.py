@@ -101,7 +101,7 @@ class Export:
         self._write(SETTINGS, _settings() if self.selection.ids is None else ())
         self._discussions()
         self._write(
-            PENDING, (row for row in transfer.waiting(addresses=self.addresses) if self._includes(_target(row)))
+            PENDING, (row for row in transfer.held_rows(addresses=self.addresses) if self._includes(_target(row)))
         )
         since = self.selection.since.isoformat() if self.selection.since else None
         options = {"section": self.section, "since": since, "addresses": self.addresses}
@@ -143,7 +143,7 @@ class Export:
 
     def _discussions(self) -> None:
         with self.writer.lines(DISCUSSIONS) as lines:
-            for target in filter(self._includes, selectors.begun()):
+            for target in filter(self._includes, selectors.iterate_targets()):
                 self._discussion(lines, target)
 
     def _discussion(self, lines: LineWriter, target: Target) -> None:
@@ -155,7 +155,7 @@ class Export:
 
         try:
             if self._was_changed(selectors.discussion(target)):
-                transfer.read(target, write, addresses=self.addresses)
+                transfer.read_rows(target, write, addresses=self.addresses)
         except (DiscussionBusy, DiscussionDamaged) as error:
             self.unreadable.append(f"the discussion {target}: {error}")
 

@@ -91,7 +91,7 @@ class Import:
     skipped_before: dict[str, ImportResult] = field(default_factory=dict)
     _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
     _unstored: Unstored = field(default_factory=Unstored, init=False)
-    _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.moderates), init=False)
+    _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.is_moderator_key), init=False)
 
     def run(self) -> ImportSummary:
         """Import the archive. Raises BadArchive."""
@@ -247,7 +247,7 @@ class Import:
         # A discussion may be larger than memory. In a container, /tmp may be in memory too, so the file is in VAR_DIR.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
-                stored = transfer.read(target, _digests, addresses=addresses)
+                stored = transfer.read_rows(target, _digests, addresses=addresses)
                 new_rows = 0
                 for row in chain([head], rows):
                     lines.write(json.dumps(row).encode() + b"\n")
@@ -277,7 +277,7 @@ class Import:
         if not self._will_exist(target):
             return ImportResult(Outcome.SKIPPED, label, NOT_HERE)
         try:
-            is_new = transfer.hold(self._check_moderator(record), dry_run=self.dry_run)
+            is_new = transfer.import_held(self._check_moderator(record), dry_run=self.dry_run)
         except (transfer.BrokenFile, CommentError, TypeError) as error:
             return ImportResult(Outcome.SKIPPED, label, str(error))
         return ImportResult(Outcome.NEW if is_new else Outcome.SAME, label)

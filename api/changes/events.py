@@ -80,7 +80,7 @@ def _parse_event(event: Document) -> DetectedChange | None:
         return DetectedChange(token, SETTINGS, key) if is_relevant else None
     if collection == DISCUSSIONS:
         return (
-            DetectedChange(token, COMMENTS, str(Target.of_id(key)))
+            DetectedChange(token, COMMENTS, str(Target.from_id(key)))
             if operation != "update" or "version" in fields
             else None
         )

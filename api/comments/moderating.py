@@ -105,5 +105,5 @@ def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: 
     rev = if_match_rev(request)
     target, obj = load_target(node_id)
     restored = services.restore(target, slug, rev=rev, by=user_key(moderator))
-    flags.settle(target, slug)
+    flags.clear(target, slug)
     return presenting.comment_response(request, obj, restored)

@@ -58,7 +58,7 @@ def if_match_rev(request: HttpRequest) -> int:
     if not header or header == "*":
         raise Problem("if-match-needed")
     tags = parse_etags(header) or [header]
-    rev = forms.revision(tags[0].removeprefix("W/").strip('"').partition(".")[0]) if len(tags) == 1 else 0
+    rev = forms.parse_revision(tags[0].removeprefix("W/").strip('"').partition(".")[0]) if len(tags) == 1 else 0
     if not rev:
         raise Problem("stale", "If-Match names no version of this.")
     return rev

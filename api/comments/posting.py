@@ -29,7 +29,7 @@ from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Comment, Held, Target
+from marginalia.comments.types import Comment, HeldComment, Target
 
 # All visitors share one set of keys, so their keys must be long enough not to match by chance.
 MIN_VISITOR_KEY = 16
@@ -90,7 +90,7 @@ def _check_form(form: CommentForm | EditForm) -> None:
         raise Problem("invalid", errors=errors)
 
 
-def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | Held, Model]:
+def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | HeldComment, Model]:
     """Return the sender of a change, the comment to change, and its object.
 
     Raises Problem (403, 404) or CommentNotFound.
@@ -99,7 +99,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
     if not policy.is_moderator(principal):
         principals.require_scope(request, Scope.WRITE)
     target, obj = load_target(node_id)
-    comment = own.waiting(target, slug, (), principal) or selectors.get(target, slug)
+    comment = own.find_held(target, slug, (), principal) or selectors.get(target, slug)
     return _sender(request, principal), comment, obj
 
 
@@ -142,13 +142,13 @@ def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: I
         return no_content
     if not sender.is_moderator and not own.may_change(comment, (), sender.request.user):
         raise Problem("forbidden", "This comment can no longer be deleted.")
-    if isinstance(comment, Held):
+    if isinstance(comment, HeldComment):
         if comment.rev != rev:
             raise Problem("stale")
         services.withdraw(comment.id)
         return no_content
     removed = services.remove(comment.target, slug, rev=rev, by=user_key(sender.request.user))
     if sender.is_moderator:
-        flags.settle(comment.target, slug)
+        flags.clear(comment.target, slug)
         signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
     return no_content

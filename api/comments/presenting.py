@@ -18,7 +18,7 @@ from marginalia.comments.posting import policy
 from marginalia.comments.posting.forms import user_key
 from marginalia.comments.reading import links
 from marginalia.comments.reading.lists import Subject
-from marginalia.comments.types import Author, Comment, Discussion, Held, Target
+from marginalia.comments.types import Comment, CommentAuthor, Discussion, HeldComment, Target
 
 
 def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
@@ -27,14 +27,16 @@ def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> 
     return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
 
 
-def serialize_comments(request: HttpRequest, obj: Model, comments: Collection[Comment | Held]) -> list[dict[str, Any]]:
+def serialize_comments(
+    request: HttpRequest, obj: Model, comments: Collection[Comment | HeldComment]
+) -> list[dict[str, Any]]:
     """Return the data of comments on one object."""
     authors = _authors_of(obj)
     return [serialize_comment(request, comment, authors) for comment in comments]
 
 
 def comment_response(
-    request: HttpRequest, obj: Model, comment: Comment | Held, *, status: int = 200, **more: Any
+    request: HttpRequest, obj: Model, comment: Comment | HeldComment, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     """Return the response for a comment. Its ETag is `"rev.hash"`, which If-Match of a change expects."""
     response = responses.json_response(
@@ -44,7 +46,7 @@ def comment_response(
     return response
 
 
-def serialize_comment(request: HttpRequest, comment: Comment | Held, authors: Collection[str]) -> dict[str, Any]:
+def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, authors: Collection[str]) -> dict[str, Any]:
     """Return the data of a comment. Only its author gets one that waits.
 
     `authors`: the accounts that wrote the object of the discussion.
@@ -90,13 +92,13 @@ def serialize_queued(case: Case) -> dict[str, Any]:
     }
 
 
-def _serialize_author(author: Author, authors: Collection[str]) -> dict[str, Any]:
+def _serialize_author(author: CommentAuthor, authors: Collection[str]) -> dict[str, Any]:
     is_author = author.id is not None and author.id in authors
     return {"name": author.name, "url": author.url, "is_author": is_author, "is_moderator": author.is_moderator}
 
 
 def _authors_of(obj: Model) -> Collection[str]:
-    authors: Collection[str] = conf.imported("AUTHORS")(obj)
+    authors: Collection[str] = conf.load("AUTHORS")(obj)
     return authors
 
 
@@ -108,7 +110,7 @@ def can_see_own(principal: Principal) -> bool:
     return any(map(principal.has_scope, OF_NODES))
 
 
-def _can_see_source(request: HttpRequest, comment: Comment | Held) -> bool:
+def _can_see_source(request: HttpRequest, comment: Comment | HeldComment) -> bool:
     principal = principals.current(request)
     is_own = principal.is_authenticated and comment.author.id == user_key(principal)
     return (is_own and can_see_own(principal)) or policy.is_moderator(principal)

@@ -22,7 +22,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 100
 MAX_COUNTED = 100
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
-Cursor = Annotated[str, Query(max_length=paging.LONGEST, description="`next` or `previous` of another page.")]
+Cursor = Annotated[str, Query(max_length=paging.MAX_LENGTH, description="`next` or `previous` of another page.")]
 OrderName = Annotated[
     str, Query(pattern=f"^({'|'.join(Order)})?$", description="By default, the discussion's own order.")
 ]
@@ -84,11 +84,11 @@ def comment(
     """
     target, obj = load_target(node_id)
     principal = principals.current(request)
-    if presenting.can_see_own(principal) and (held := own.waiting(target, slug, (), principal)):
+    if presenting.can_see_own(principal) and (held := own.find_held(target, slug, (), principal)):
         return presenting.comment_response(request, obj, held, page=None)
     page = selectors.permalink(target, slug, order=order, size=limit)
     comment = next((comment for comment in page.comments if comment.slug == slug), None) or selectors.get(target, slug)
-    return presenting.comment_response(request, obj, comment, page=paging.parameter_of(page, slug))
+    return presenting.comment_response(request, obj, comment, page=paging.parameter_for(page, slug))
 
 
 @router.get("/comments/counts", url_name="api-comment-counts", response=shapes.Counts, summary="Count comments")

@@ -43,7 +43,7 @@ def context(user: Any) -> dict[str, Any]:
         "sections": [f"admin/dashboard/_{name}.html" for name in _sections(user)],
         "cards": list(_cards(user, moment)),
         "is_new": not waiting.has_nodes(),
-        "pending": pending.open_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
+        "pending": pending.available_to(str(user.pk), PENDING_COMMENTS) if is_moderator(user) else (),
         "unsaved": working_copies.list_unsaved(user) if may_write else [],
         "drafts": _drafts(user, moment) if may_write else [],
         "may_publish": user.has_perm("nodes.publish_node"),
@@ -104,10 +104,12 @@ def _comments() -> Iterator[Card]:
     if waiting_count := counts["waiting"]:
         url = reverse("admin:marginalia_comments_moderation_changelist")
         text = _("Approve them, and they appear.")
-        yield Card(_("Pending comments"), format_count(waiting_count, pending.COUNTED - 1), url, text)
+        yield Card(_("Pending comments"), format_count(waiting_count, pending.MAX_COUNTED - 1), url, text)
     if flagged := counts["flagged"]:
         url = reverse("admin:marginalia_comments_moderation_published")
-        yield Card(_("Flagged comments"), format_count(flagged, pending.COUNTED - 1), url, _("Readers reported them."))
+        yield Card(
+            _("Flagged comments"), format_count(flagged, pending.MAX_COUNTED - 1), url, _("Readers reported them.")
+        )
 
 
 def _pages(user: Any, moment: datetime) -> Iterator[Card]:

@@ -10,7 +10,7 @@ from cms.demo.content import Item, account
 from marginalia.comments import slugs
 from marginalia.comments.operations import importing, maintenance
 from marginalia.comments.posting import preparation, services
-from marginalia.comments.types import Author, NewComment, Order, Target
+from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from nodes.models import Node
 
 # What is kept otherwise than the setting says, as an operator's conversion would leave it: in which layout and order.
@@ -40,16 +40,16 @@ def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
     public = [row for row in rows if not row.get("held")]
     for row in (row for row in rows if row.get("held")):
         token = f"demo {item.path} {row['by']}"
-        services.hold(target, reasons=row["held"], author=Author(row["by"]), source=row["text"], token=token)
+        services.hold(target, reasons=row["held"], author=CommentAuthor(row["by"]), source=row["text"], token=token)
     added = importing.import_(target, _comments(item, public, began, moment))
     if item.path in CONVERTED:
         maintenance.convert(target, *CONVERTED[item.path])
     return added
 
 
-def _author(name: str) -> Author:
+def _author(name: str) -> CommentAuthor:
     known = account(name)
-    return Author(name, str(known) if known else None, is_moderator=name == MODERATOR)
+    return CommentAuthor(name, str(known) if known else None, is_moderator=name == MODERATOR)
 
 
 def _comments(item: Item, rows: list[dict[str, Any]], began: datetime, moment: datetime) -> Iterator[NewComment]:

@@ -1,4 +1,7 @@
-"""The moderation queue in Django's admin, what readers flagged, and one comment with its history. No page reads the ORM."""
+"""The moderation queue in Django's admin, flagged comments, and one comment with its history.
+
+No page reads through the ORM.
+"""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +18,7 @@ from django.utils.translation import ngettext
 
 from marginalia.comments import signals, targets
 from marginalia.comments.admin import stored
-from marginalia.comments.converters import ONE
+from marginalia.comments.converters import COMMENT_PATH
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.models import Moderation
 from marginalia.comments.moderation import pending
@@ -23,14 +26,14 @@ from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.policy import is_moderator
 from marginalia.comments.reading import links, selectors
-from marginalia.comments.types import Comment, Flagged, Target, Verdict
-from marginalia.comments.views import answered
+from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict
+from marginalia.comments.views import handle_comment_errors
 
 # Django looks for admins here.
 __all__ = ["ModerationAdmin", "stored"]
 
-SHOWN = 25
-# Of the sentence after a decision, by action.
+PAGE_SIZE = 25
+# The messages after a decision, by action.
 DONE = {
     "approve": lambda n: ngettext("%(n)d comment is published.", "%(n)d comments are published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
@@ -42,7 +45,7 @@ DONE = {
 
 @admin.register(Moderation)
 class ModerationAdmin(admin.ModelAdmin):
-    """The moderation queue in the place of a list of rows."""
+    """The moderation queue instead of a list of model instances."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -52,7 +55,7 @@ class ModerationAdmin(admin.ModelAdmin):
             path("", page(self.queue), name="marginalia_comments_moderation_changelist"),
             path("decide", page(self.decide), name="marginalia_comments_moderation_decide"),
             path("published", page(self.published), name="marginalia_comments_moderation_published"),
-            path(f"comment/{ONE}", page(self.comment), name="marginalia_comments_moderation_comment"),
+            path(f"comment/{COMMENT_PATH}", page(self.comment), name="marginalia_comments_moderation_comment"),
         ]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -71,34 +74,34 @@ class ModerationAdmin(admin.ModelAdmin):
         return False
 
     def _for_moderators(self, view: Any) -> Any:
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def checked_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not is_moderator(request.user):
                 raise PermissionDenied
-            return answered(view)(request, *args, **kwargs)
+            return handle_comment_errors(view)(request, *args, **kwargs)
 
-        return guarded
+        return checked_view
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show what waits and no other moderator has taken; or what was decided. Looking takes nothing."""
+        """Show the waiting comments that no other moderator has leased, or the decided ones. Looking leases nothing."""
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
         after = request.GET.get("after", "")
         if waiting:
-            shown = pending.open_to(_who(request), SHOWN)
+            shown = pending.available_to(_user_key(request), PAGE_SIZE)
             more = False
         else:
-            found = selectors.held(verdict=verdict, limit=SHOWN + 1, after=after)
-            shown = found[:SHOWN]
-            more = len(found) > SHOWN
+            page = selectors.held(verdict=verdict, limit=PAGE_SIZE + 1, after=after)
+            shown = page[:PAGE_SIZE]
+            more = len(page) > PAGE_SIZE
         counts = pending.counts()
         context = {
             "after": after,
             "cases": [_row(case) for case in pending.cases(shown)],
             "counts": counts,
-            "earlier_most": pending.EARLIER,
-            "has_taken": waiting and bool(pending.taken(_who(request), 1)),
+            "earlier_most": pending.MAX_EARLIER,
+            "has_taken": waiting and bool(pending.leased_by(_user_key(request), 1)),
             "more": more and shown[-1].id,
-            "most": pending.COUNTED,
+            "most": pending.MAX_COUNTED,
             "others_look": waiting and not shown and counts["waiting"],
             "state": verdict.value,
             "undo": request.session.get("comments_undo"),
@@ -106,93 +109,101 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "queue", _("Pending comments") if waiting else _("Decided comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Do to the chosen comments what the button says, offer to undo it, and take those that come next."""
+        """Apply the button to the chosen comments, offer to undo it, and lease the next ones."""
         if request.method != "POST":
             raise Http404
-        action, _colon, only = request.POST.get("action", "").partition(":")
-        ids = [only] if only else request.POST.getlist("chosen")
+        action, _colon, single_id = request.POST.get("action", "").partition(":")
+        ids = [single_id] if single_id else request.POST.getlist("chosen")
         if action == "release":
-            left = pending.release(_who(request))
-            messages.success(request, DONE[action](left) % {"n": left})
+            count = pending.release(_user_key(request))
+            messages.success(request, DONE[action](count) % {"n": count})
             return HttpResponseRedirect(reverse("admin:index"))
         verdict = _verdict(request.POST.get("state", ""))
         if action in pending.ACTIONS:
-            self._decided(request, action, ids, verdict)
-        where = reverse("admin:marginalia_comments_moderation_changelist")
+            self._decide_all(request, action, ids, verdict)
+        url = reverse("admin:marginalia_comments_moderation_changelist")
         if verdict is Verdict.WAITING:
-            pending.take(_who(request), SHOWN)
+            pending.lease(_user_key(request), PAGE_SIZE)
         else:
-            where += "?" + urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
-        return HttpResponseRedirect(where + _focus(request, action, ids, verdict))
+            url += "?" + urlencode({"state": verdict.value, "after": request.POST.get("after", "")})
+        return HttpResponseRedirect(url + _focus(request, action, ids, verdict))
 
-    def _decided(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
+    def _decide_all(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
         if not ids:
             messages.warning(request, _("Select one or more comments first."))
-        decided = pending.decide(action, ids, _who(request), links.origin(request), seen=seen)
-        for comment in decided.published:
+        decisions = pending.decide(action, ids, _user_key(request), links.origin(request), seen=seen)
+        for comment in decisions.published:
             signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
-        for comment in decided.removed:
+        for comment in decisions.removed:
             signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
             args = [comment.target.label, comment.target.pk, comment.slug]
-            said = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
+            message = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
             messages.info(
-                request, format_html(said, reverse("admin:marginalia_comments_moderation_comment", args=args))
+                request, format_html(message, reverse("admin:marginalia_comments_moderation_comment", args=args))
             )
-        for _id, reason in decided.failed:
+        for _id, reason in decisions.failed:
             messages.error(request, _("One could not be decided: %(reason)s") % {"reason": reason})
-        if decided.done:
-            messages.success(request, DONE[action](len(decided.done)) % {"n": len(decided.done)})
-            request.session["comments_undo"] = list(decided.done) if action != "wait" else None
+        if decisions.done:
+            messages.success(request, DONE[action](len(decisions.done)) % {"n": len(decisions.done)})
+            request.session["comments_undo"] = list(decisions.done) if action != "wait" else None
 
     def published(self, request: HttpRequest) -> HttpResponse:
-        """Show what readers flagged, and the newest comments; posted to, forget the flags of comments that are gone."""
+        """Show flagged comments and the newest comments.
+
+        A POST request clears the flags of comments that no longer exist.
+        """
         flagged = []
         gone = []
-        for flag in flags.flagged(SHOWN):
-            comment = _found(flag)
+        for flag in flags.list_flagged(PAGE_SIZE):
+            comment = _flagged_comment(flag)
             if comment is None or comment.removed:
                 gone.append(flag)
             else:
                 flagged.append({"flag": flag, "comment": comment})
         if request.method == "POST":
             for flag in gone:
-                flags.settle(flag.target, flag.slug)
+                flags.clear(flag.target, flag.slug)
             return HttpResponseRedirect(request.path)
         context = {
             "flagged": flagged,
             "gone": len(gone),
-            "recent": selectors.recent(SHOWN),
+            "recent": selectors.recent(PAGE_SIZE),
             "counts": pending.counts(),
-            "most": pending.COUNTED,
+            "most": pending.MAX_COUNTED,
         }
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show one comment with its history; remove, restore, edit it, or say that its flags are settled."""
+        """Show one comment with its history. Remove, restore or edit it, or clear its flags."""
         target = Target(label, pk)
-        found = selectors.get(target, slug)
-        is_kept = forms.KEPT in request.POST
-        form = EditForm(request.POST if is_kept or "edit" in request.POST else None, initial=EditForm.first(found))
-        if request.method == "POST" and not is_kept:
-            if self._changed(request, found, form):
+        comment = selectors.get(target, slug)
+        is_reshown = forms.RESHOW in request.POST
+        form = EditForm(
+            request.POST if is_reshown or "edit" in request.POST else None, initial=EditForm.initial_data(comment)
+        )
+        if request.method == "POST" and not is_reshown:
+            if self._change(request, comment, form):
                 return HttpResponseRedirect(request.path)
-            found = selectors.get(target, slug)
-            form = form.again(found.rev) if form.is_valid() else form
+            comment = selectors.get(target, slug)
+            form = form.renew(comment.rev) if form.is_valid() else form
         context = {
-            "comment": found,
-            "text": SafeString(found.html),
+            "comment": comment,
+            "text": SafeString(comment.html),
             "obj": targets.resolve_many([target]).get(target),
-            "email": selectors.email_of(found),
+            "email": selectors.email_of(comment),
             "form": form,
             "unsaved": request.POST.get("text", ""),
             "history": selectors.history(target, slug),
         }
-        return self._page(request, "comment", _("Comment by %(name)s") % {"name": found.author.name}, **context)
+        return self._page(request, "comment", _("Comment by %(name)s") % {"name": comment.author.name}, **context)
 
-    def _changed(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
-        """Do what was asked for; return whether it was done. What was not is said, and the text stays in the form."""
-        by = _who(request)
-        rev = forms.revision(request.POST.get("rev", "")) or None
+    def _change(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
+        """Apply the requested change. Return whether it was applied.
+
+        Otherwise show a message, and leave the text in the form.
+        """
+        by = _user_key(request)
+        rev = forms.parse_revision(request.POST.get("rev", "")) or None
         try:
             if "remove" in request.POST:
                 removed = services.remove(comment.target, comment.slug, rev=rev, by=by)
@@ -211,7 +222,7 @@ class ModerationAdmin(admin.ModelAdmin):
         except CommentError as error:
             messages.error(request, error.sentence)
             return False
-        flags.settle(comment.target, comment.slug)
+        flags.clear(comment.target, comment.slug)
         messages.success(request, _("Done."))
         return True
 
@@ -220,34 +231,39 @@ class ModerationAdmin(admin.ModelAdmin):
         return render(request, f"comments/admin/{name}.html", {**shared, **context})
 
 
-def _found(flag: Flagged) -> Comment | None:
+def _flagged_comment(flag: FlaggedComment) -> Comment | None:
     try:
         return selectors.get(flag.target, flag.slug)
     except CommentNotFound:
         return None
 
 
-def _who(request: HttpRequest) -> str:
+def _user_key(request: HttpRequest) -> str:
     return forms.user_key(request.user)
 
 
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
-    """Return the fragment of the comment that the next key decides: an undone one, or the next. Skipped comments keep out."""
+    """Return the URL fragment of the comment that the next key press decides: an undone one, or the next.
+
+    Skipped comments are left out.
+    """
     if not ids:
         return ""
     last = ids[-1].partition(".")[0]
-    shown = (
-        last if action == "wait" and verdict is Verdict.WAITING else pending.next_after(last, _who(request), verdict)
+    focused = (
+        last
+        if action == "wait" and verdict is Verdict.WAITING
+        else pending.next_after(last, _user_key(request), verdict)
     )
-    return f"#held-{shown}" if shown else "#queue"
+    return f"#held-{focused}" if focused else "#queue"
 
 
-def _verdict(word: str) -> Verdict:
-    return Verdict(word) if word in tuple(Verdict) else Verdict.WAITING
+def _verdict(state: str) -> Verdict:
+    return Verdict(state) if state in tuple(Verdict) else Verdict.WAITING
 
 
 def _row(case: pending.Case) -> dict[str, Any]:
-    """Return a case for the template, its texts as the clean HTML that they are stored as."""
+    """Return a case for the template. Its texts are stored as clean HTML."""
     parent = case.parent
     return {
         "case": case,

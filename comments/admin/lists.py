@@ -1,4 +1,4 @@
-"""Lists of the admin that survive filters and searches that the database refuses."""
+"""Lists of the admin that handle filters and searches that the database refuses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,26 +15,27 @@ from django.http import HttpRequest
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
 
-# Raised by the backend, BSON and the server for broken patterns, wrong ids, and numbers or dates out of range.
+# Raised by the database backend, BSON and the server for invalid patterns, wrong ids, and numbers or dates out of
+# range.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)
 
 
 class CheckedList(ChangeList):
-    """A list that is shown whole if its URL has a filter that MongoDB refuses.
+    """A list that is shown unfiltered if its URL has a filter that MongoDB refuses.
 
-    Django checks only what its fields refuse. MongoDB refuses the rest when rows are read.
+    Django only checks what its fields refuse. MongoDB refuses other filters when rows are read.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
-        """Return the rows that are asked for. Raises IncorrectLookupParameters, after which the admin shows the whole list."""
+        """Return the matching rows. Raises IncorrectLookupParameters, after which the admin shows the whole list."""
         with self._checked():
             return super().get_queryset(request, **kwargs)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page. Raises IncorrectLookupParameters, as get_queryset."""
+        """Read the page. Raises IncorrectLookupParameters, as get_queryset does."""
         with self._checked():
             super().get_results(request)
-            # Later, a template would read them.
+            # Read the rows now, because errors in a template could not be handled.
             self.result_list = list(self.result_list)  # type: ignore[has-type]
 
     @contextmanager
@@ -42,7 +43,7 @@ class CheckedList(ChangeList):
         try:
             yield
         except REFUSED as error:
-            # Without a filter the fault is another one: raise it.
+            # Without a filter, the error has another cause.
             if is_outage(error) or not self.filter_params:
                 raise
             raise IncorrectLookupParameters(str(error)) from error

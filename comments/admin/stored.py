@@ -1,4 +1,4 @@
-"""The stored documents in Django's admin: to look at, and to convert a discussion."""
+"""The stored documents in Django's admin, for viewing and for converting discussions."""
 
 from collections import Counter
 from typing import Any
@@ -25,23 +25,23 @@ from marginalia.comments.types import Order, Target
 
 
 class Pages(Paginator):
-    """Pages of a list that counts what a search or filter finds, and nothing else."""
+    """A paginator that counts rows only if a search or a filter restricts them."""
 
     @cached_property
     def count(self) -> int:
-        """How many rows there are; of a whole collection, what MongoDB estimates."""
+        """Return the number of rows. For a whole collection, this is MongoDB's estimate."""
         rows = self.object_list
         return int(rows.count() if rows.query.where else rows.estimated_total())
 
 
 class StoredAdmin(CheckedLists, admin.ModelAdmin):
-    """Who has the right to view it looks at it, which moderators need not; no form changes it."""
+    """A read-only admin. The view permission is needed, moderators don't have it automatically."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list under the name of what is listed."""
-        titled = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
-        answer: HttpResponse = super().changelist_view(request, titled)
-        return answer
+        """Show the list with the name of the model as its title."""
+        context = {"title": capfirst(str(self.opts.verbose_name_plural)), **(extra_context or {})}
+        response: HttpResponse = super().changelist_view(request, context)
+        return response
 
     list_per_page = 50
     show_full_result_count = False
@@ -61,10 +61,10 @@ class StoredAdmin(CheckedLists, admin.ModelAdmin):
 
 
 class Discussions(CheckedList):
-    """A page of discussions with the objects that they are about, looked up together."""
+    """A page of discussions with their objects, which are looked up together."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page; `about` of a row stays None where readers do not see the object."""
+        """Read the page. The `about` of a row stays None if readers cannot see the object."""
         super().get_results(request)
         rows: list[StoredDiscussion] = self.result_list
         objects = targets.resolve_many(row.target for row in rows)
@@ -81,28 +81,28 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find one discussion by the name of what is discussed, or all of a label by that."""
-        wanted = search_term.strip()
-        if not wanted:
+        """Find one discussion by the name of its target, or all discussions of a label."""
+        term = search_term.strip()
+        if not term:
             return queryset, False
-        return queryset.filter(**({"id": Target.parse(wanted).id} if ":" in wanted else {"label": wanted})), False
+        return queryset.filter(**({"id": Target.parse(term).id} if ":" in term else {"label": term})), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the list that knows what is discussed."""
+        """Return the list class that looks up the discussed objects."""
         return Discussions
 
     @admin.display(description=gettext_lazy("discussed"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """What is discussed, by name where readers may see it, and by its key."""
+        """Return the discussed object, by name if readers can see it, and its key."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:
-        """How far a conversion is that goes on; the admin's script fetches it anew."""
+        """Return the progress of a conversion. The admin's script updates it."""
         if row.moving is None:
             return None
-        # Tombstones are copied too, and not counted.
+        # Tombstones are copied too, but not counted.
         done = min(row.moving.done or 0, row.count)
         total = row.count
         text = _("to %(layout)s: %(done)d of %(total)d") % {"layout": row.moving.to, "done": done, "total": total}
@@ -110,12 +110,12 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """One action a layout and order, for those of them who moderate."""
+        """Return an action per layout and order, for moderators only."""
         if not is_moderator(request.user):
             return {}
         return {
             f"convert_to_{layout}_{order}": (
-                _converting(layout, order),
+                _conversion_action(layout, order),
                 f"convert_to_{layout}_{order}",
                 _("Convert to %(layout)s, %(order)s") % {"layout": layout, "order": order},
             )
@@ -124,43 +124,43 @@ class DiscussionAdmin(StoredAdmin):
         }
 
 
-def _converting(layout: str, order: Order) -> Any:
+def _conversion_action(layout: str, order: Order) -> Any:
     """Return the admin action that converts the chosen discussions."""
 
     def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
-        counted: Counter[bool | None] = Counter()
+        counts: Counter[bool | None] = Counter()
         for row in queryset:
             try:
-                counted[converting.convert(row.target, layout, order)] += 1
+                counts[converting.convert(row.target, layout, order)] += 1
             except CommentError as error:
                 modeladmin.message_user(request, str(error), messages.ERROR)
-        if counted[True] or counted[None]:
-            told = _("%(n)d discussions were converted; the others were so already.") % {"n": counted[True]}
-            modeladmin.message_user(request, told, messages.SUCCESS)
-        if counted[False]:
-            told = ngettext(
+        if counts[True] or counts[None]:
+            message = _("%(n)d discussions were converted; the others were so already.") % {"n": counts[True]}
+            modeladmin.message_user(request, message, messages.SUCCESS)
+        if counts[False]:
+            message = ngettext(
                 "%(n)d is long, and goes on by itself: the list says how far it is.",
                 "%(n)d are long, and go on by themselves: the list says how far they are.",
-                counted[False],
+                counts[False],
             )
-            modeladmin.message_user(request, told % {"n": counted[False]})
+            modeladmin.message_user(request, message % {"n": counts[False]})
 
     return convert
 
 
 class InDiscussion(StoredAdmin):
-    """What lies in a discussion, by which it is found."""
+    """Documents of a discussion, which are found by its name."""
 
     search_fields = ("discussion_id__exact",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find what lies in the discussion of a name, app.model:key."""
-        wanted = search_term.strip()
-        return queryset.filter(discussion_id=Target.parse(wanted).id) if wanted else queryset, False
+        """Find the documents of the discussion with a name, app.model:key."""
+        term = search_term.strip()
+        return queryset.filter(discussion_id=Target.parse(term).id) if term else queryset, False
 
     @admin.display(description=gettext_lazy("discussion"))
     def discussed(self, row: StoredComment | StoredBucket) -> str:
-        return str(Target.of_id(row.discussion_id))
+        return str(Target.from_id(row.discussion_id))
 
 
 @admin.register(StoredComment)
@@ -170,11 +170,14 @@ class CommentAdmin(InDiscussion):
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find a discussion's or an author's, each by its index: Django's own search would convert each author's key."""
-        wanted = search_term.strip()
-        if not wanted or ":" in wanted:
-            return super().get_search_results(request, queryset, wanted)
-        return queryset.filter(author__key=wanted), False
+        """Find the comments of a discussion or an author, each with an index.
+
+        Django's own search would convert the key of each author.
+        """
+        term = search_term.strip()
+        if not term or ":" in term:
+            return super().get_search_results(request, queryset, term)
+        return queryset.filter(author__key=term), False
 
     @admin.display(description=gettext_lazy("author"))
     def written_by(self, row: StoredComment) -> str:

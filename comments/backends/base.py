@@ -1,17 +1,19 @@
-"""The contract. A back end does what the docstrings of Backend say, and tests/comments/backends/contract.py checks it.
+"""The contract of back ends. Its docstrings are checked by tests/comments/backends/contract.py.
 
 Words used throughout:
 
-- A *target* names a discussion. Reading one that is not begun gives an empty one; the first post begins it.
-- *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides what comes first.
-- *Page k of size s* is the comments with numbers s(k−1)+1 … sk. It may hold fewer (a number that was given and not
-  used), or more (approved comments share a number). Its address moves only when a discussion is numbered anew, by
-  `(posted, slug)`: after an import of older comments, and by `mend` where more than 200 share 100 numbers.
-- *Acknowledged* means: the method returned. What was acknowledged is found by every later read, exactly once.
-- A *token* names one intent. Sending it again does nothing a second time and returns what came of the first. (It may use
-  up a number.)
-- A change *sees* a `rev`. If the comment has another by now, EditConflict carries the stored comment, unless what is
-  stored is what the change would have made: then it succeeds.
+- A *target* identifies a discussion. Reading a discussion that has not begun returns an empty one. The first post
+  begins it.
+- *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides which comment comes
+  first.
+- *Page k of size s* contains the comments with numbers s(k−1)+1 … sk. It can contain fewer (a number was given but
+  not used) or more (approved comments share a number). Its number changes only when a discussion is renumbered by
+  `(posted, slug)`: after an import of older comments, and by `repair` if more than 200 comments share 100 numbers.
+- *Acknowledged* means that the method returned. Every later read finds an acknowledged comment, exactly once.
+- A *token* identifies one intent. Sending it again does nothing and returns the first result. (It may use up a
+  number.)
+- A change *sees* a `rev`. If the comment has another `rev` by now, EditConflict contains the stored comment. If the
+  stored comment already is what the change would make of it, the change succeeds instead.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,24 +23,24 @@ from typing import Protocol, Unpack
 from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
 from marginalia.comments.types import (
     Comment,
-    Converting,
+    ConversionOptions,
     Discussion,
     Fault,
-    Held,
+    HeldComment,
     HeldQuery,
     NewComment,
     Order,
     Page,
     PageQuery,
-    Posted,
-    Replaced,
+    PostResult,
+    ReplacedComment,
     Target,
     Verdict,
 )
 
 
 class Backend(Protocol):
-    """Discussions and their comments, and what is kept beside them."""
+    """Discussions and their comments, with flags, subscriptions and ip hashes."""
 
     flags: Flags
     subscriptions: Subscriptions
@@ -46,194 +48,252 @@ class Backend(Protocol):
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
-    def post(self, target: Target, new: NewComment) -> Posted:
-        """Store a comment, once for each `new.token`, and return it (`new` False if it was there before, also as
-        tombstone).
+    def post(self, target: Target, new: NewComment) -> PostResult:
+        """Store a comment, once for each `new.token`, and return it.
 
-        `number` is one more than the highest given, `posted` the server's time, later than every `posted` given before
-        by at least 1 ms. A reply below MAX_DEPTH is stored under the deepest ancestor allowed; `answers` then names
-        the comment it replies to. Raises InvalidParent if `new.parent` is not a public comment here; DiscussionClosed
-        if it takes no more; DiscussionBusy if it had to wait too long, as where 1,000 posts are under way:
-        send it again.
+        The result has `new` False if the comment was stored before, even if it is a tombstone now.
+
+        `number` is one more than the highest given. `posted` is the server's time, at least 1 ms later than every
+        `posted` given before. A reply below MAX_DEPTH is stored under the deepest ancestor allowed, and `answers`
+        then contains the slug of the comment it replies to.
+
+        Raises InvalidParent if `new.parent` is not a public comment here, DiscussionClosed if the discussion
+        accepts no more, and DiscussionBusy if the post had to wait too long, for example because 1,000 posts are in
+        progress. A busy post can be sent again.
         """
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Store comments with the `posted` (else: now), `edited` and `state` they carry; return how many were new.
+        """Store comments with the `posted` (default: now), `edited` and `state` they carry. Return how many were new.
 
-        Parents come before replies. Closed discussions take imports too. Where an imported comment is older than one
-        that was there, the discussion is numbered anew by `(posted, slug)`. Raises InvalidParent; what came before
-        that is stored.
+        Parents must come before replies. Closed discussions accept imports too. If an imported comment is older
+        than one that was stored before, the discussion is renumbered by `(posted, slug)`.
+        Raises InvalidParent. The comments before the invalid one are stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
-        """Replace a public comment's text; return it as it is then: `rev` + 1, `edited` now. What was replaced is in
-        `history`.
+        """Replace the text of a public comment. Return the comment with `rev` + 1 and `edited` now.
 
-        Raises CommentNotFound (also for a removed one), EditConflict.
+        The replaced text is in `history`. Raises CommentNotFound (also for a removed comment), EditConflict.
         """
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Make a tombstone of a comment: text and author are blanked, slug, number and replies stay, `count` falls by
-        one.
+        """Replace a comment by a tombstone: text and author are blanked; slug, number and replies stay.
 
-        One that is removed already is returned as it is. Raises CommentNotFound, EditConflict.
+        `count` falls by one. A comment that is already removed is returned unchanged. Raises CommentNotFound,
+        EditConflict.
         """
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Give a tombstone its text and author back; `count` rises by one. A public comment is returned as it is.
+        """Restore text and author of a tombstone. `count` rises by one.
 
-        Raises CommentNotFound, EditConflict, NothingToRestore (its author was erased, or it was imported as a
-        tombstone).
+        A public comment is returned unchanged. Raises CommentNotFound and EditConflict, and NothingToRestore if the
+        author was erased or the tombstone was imported.
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        """Blank every comment by a user's key or an e-mail address, in every discussion, without a way back, and
-        delete what history and queue hold of them; return how many comments were blanked or deleted. What writers had in
-        hand is found by `sweep_erasures`. May be repeated after a crash."""
+        """Blank every comment by a user's key or an email address, in every discussion, permanently.
+
+        History and queue entries are deleted. Return how many comments were blanked or deleted. Comments that
+        writers are storing at that moment are found by `sweep_erasures`. Can be repeated after a crash.
+        """
 
     def sweep_erasures(self) -> int:
-        """Look again for what is to be erased; return how many erasures are not over: writers of that time may be at work."""
+        """Search again for comments to be erased. Return how many erasures are not finished.
+
+        An erasure finishes when no writer that was active at its time can still be writing.
+        """
 
     def close(self, target: Target) -> None:
-        """Take no more comments from now on. Changes are still allowed."""
+        """Stop accepting comments. Changes are still allowed."""
 
     def open(self, target: Target) -> None:
-        """Take comments (again)."""
+        """Accept comments (again)."""
 
-    def forget(self, target: Target) -> int:
-        """Delete the discussion, its queue and history: the target is gone for good. Returns how many comments went."""
+    def delete_discussion(self, target: Target) -> int:
+        """Delete the discussion of a permanently deleted target, with its queue and history.
+
+        Return the number of deleted comments.
+        """
 
     # The queue -------------------------------------------------------------------------------------------------------
 
-    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> Posted:
-        """Put a comment into the queue, once for each token, in the place (`number`, `posted`) it would have had,
-        without using the number up. A token that was posted or approved before returns its public comment. An imported
-        one keeps the `posted` it carries, and closed discussions take it too. Raises as `post`."""
+    def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
+        """Put a comment into the queue, once for each token.
+
+        It gets the place (`number`, `posted`) it would have had as a post, without using the number up. If the
+        token was posted or approved before, its public comment is returned. An imported comment keeps its `posted`,
+        and closed discussions accept it too. Raises the same errors as `post`.
+        """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment in its original place, once, however many approve it; also one that was decided
-        otherwise before, and below a parent that was removed since. `rev`: the one that the moderator saw, 0 for any.
-        Raises CommentNotFound if the queue has none of this id, it was withdrawn, or its author is being erased;
-        HeldChanged if it has another `rev`."""
+        """Publish a held comment once, in its original place, however many moderators approve it.
 
-    def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> Held:
-        """Replace the text of a comment that waits; return it with `rev` + 1. What its author changes after a moderator
-        looked at it is not published by that moderator. Raises CommentNotFound if it does not wait any more, or is being
-        approved; HeldChanged for another `rev`, unless the text is that already."""
+        This includes comments that were rejected before, and those whose parent was removed since. `rev` is the
+        revision that the moderator saw, 0 for any.
+        Raises CommentNotFound if the queue has no comment with this id, it was withdrawn, or its author is being
+        erased. Raises HeldChanged if it has another `rev`.
+        """
 
-    def withdraw(self, held_id: str) -> Held:
-        """Take a waiting comment out of the queue for its author: nothing is left but its place, so that its token posts
-        nothing. Raises CommentNotFound if it does not wait any more, or is being approved."""
+    def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
+        """Replace the text of a waiting comment. Return it with `rev` + 1.
 
-    def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
-        """Record that a held comment is not published (REJECTED or SPAM), or make it wait again (WAITING). An approved
-        one stays approved and is returned as it is. Raises CommentNotFound."""
+        If the author changes a comment after a moderator has looked at it, that moderator's approval does not
+        publish it.
+        Raises CommentNotFound if it no longer waits or is being approved. Raises HeldChanged for another `rev`,
+        unless the stored text is already `source`.
+        """
 
-    def held(self, **wanted: Unpack[HeldQuery]) -> tuple[Held, ...]:
-        """Return up to `limit` (100) queued comments of a verdict (WAITING; None: any), the longest waiting first: of one
-        target, by one user, with one slug, leased to the moderator `taken_by`, or leased to no other than the moderator
-        `open_to`. `after` is the id of the last one shown."""
+    def withdraw(self, held_id: str) -> HeldComment:
+        """Withdraw a waiting comment for its author. Only its place stays, so that its token posts nothing.
 
-    def get_held(self, held_id: str) -> Held:
+        Raises CommentNotFound if it no longer waits or is being approved.
+        """
+
+    def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
+        """Record that a held comment is not published (REJECTED or SPAM), or let it wait again (WAITING).
+
+        An approved comment stays approved and is returned unchanged. Raises CommentNotFound.
+        """
+
+    def held(self, **wanted: Unpack[HeldQuery]) -> tuple[HeldComment, ...]:
+        """Return up to `limit` (default: 100) queued comments with a verdict, the longest waiting first.
+
+        The verdict is WAITING by default, None means any. The other keys restrict the result to one target, one
+        author, one slug, comments leased to the moderator `leased_by`, or comments leased to no other moderator
+        than `available_to`. `after` is the id of the last comment of the previous page.
+        """
+
+    def get_held(self, held_id: str) -> HeldComment:
         """Return one queued comment. Raises CommentNotFound."""
 
     def count_held(self, verdict: Verdict, limit: int) -> int:
-        """Return how many queued comments have a verdict, counted up to `limit`."""
+        """Return the number of queued comments with a verdict, counted up to `limit`."""
 
-    def take(self, by: str, until: datetime) -> Held | None:
-        """Lease the comment that waits longest, and is leased to no other moderator, to `by`; None if there is none."""
+    def lease(self, by: str, until: datetime) -> HeldComment | None:
+        """Lease the longest waiting comment that no other moderator has leased to `by`.
+
+        Return None if there is none.
+        """
 
     def release(self, by: str) -> int:
-        """End the leases of a moderator; return how many there were."""
+        """End the leases of a moderator. Return their number."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
     def discussion(self, target: Target) -> Discussion:
-        """Return a target's discussion, `begun` False if there is none yet."""
+        """Return the discussion of a target, with `begun` False if it does not exist yet."""
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
-        """Return the discussions of many targets in one look-up, those not begun included."""
+        """Return the discussions of many targets with one look-up, including those that do not exist yet."""
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
-        """Return a page of comments, of 50 unless `size` says otherwise; without arguments the first of the discussion's own
-        order.
+        """Return a page of comments, 50 unless `size` is given.
 
-        By number: `number` says which (beyond the last: the last), 0 the first in reading direction. Up to 20 pages
-        without comments are passed over in reading direction; where no more follows, the last is shown empty. Threaded:
-        `after` and `before` are cursors from a Page. In both, `at` is a slug whose page is wanted (CommentNotFound if
-        there is none).
+        Without arguments, it is the first page of the discussion's own order.
+        In the orders by number, `number` selects the page (beyond the last: the last), and 0 is the first in
+        reading direction. Up to 20 pages without comments are skipped in reading direction. If none of the
+        following pages has comments, an empty page is returned.
+        In threaded order, `after` and `before` are cursors from a Page.
+        In both, `at` is the slug of a comment whose page is wanted. Raises CommentNotFound if there is none.
         """
 
     def get(self, target: Target, slug: str) -> Comment:
-        """Return one comment, also a tombstone. Raises CommentNotFound."""
+        """Return one comment, which can be a tombstone. Raises CommentNotFound."""
 
     def newest(self, target: Target, limit: int = 50) -> Page:
-        """Return the newest public comments of a discussion as a page without neighbours, newest first, whatever order it
-        is kept in."""
+        """Return the newest public comments of a discussion as a page without neighbours, newest first.
+
+        The result does not depend on the order of the discussion.
+        """
 
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
-        """Return a comment and all that hangs below it, threaded, by cursor. Raises CommentNotFound."""
+        """Return a comment and all its descendants, threaded, by cursor. Raises CommentNotFound."""
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        """Yield every comment, tombstones too, in flat memory where `order` (OLDEST or THREADED) is one the layout is
-        sorted by. Raises DiscussionBusy if the discussion was converted, and the old copy dropped, while it was read."""
+        """Yield every comment, including tombstones.
+
+        Memory use is constant if the layout is sorted by `order` (OLDEST or THREADED). Raises DiscussionBusy if the
+        discussion was converted during the iteration and the old copy was dropped.
+        """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
         """Return the newest public comments of all discussions (of one label), newest first."""
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        """Return a user's public comments in all discussions, newest first; `before` is the last one's `posted`."""
+        """Return the public comments of a user in all discussions, newest first.
 
-    def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
-        """Yield all that is kept of a user's key or an e-mail address: comments, queued ones, replaced texts; unordered."""
+        `before` is the `posted` of the last comment of the previous page.
+        """
+
+    def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
+        """Yield everything stored about a user's key or an email address, unordered.
+
+        This includes comments, queued comments and replaced texts.
+        """
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        """Yield the targets (of one label) whose discussion was begun, by `id`."""
+        """Yield the targets (of one label) that have a discussion, by `id`."""
 
-    def with_addresses(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
-        """Yield as `iterate`, each comment with the e-mail address that its author left, or "": for exports."""
+    def iterate_with_emails(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
+        """Yield the comments of `iterate`, each with the email address that its author left, or "". For exports."""
 
-    def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
-        """Return what changes of a comment replaced, newest first."""
+    def history(self, target: Target, slug: str) -> tuple[ReplacedComment, ...]:
+        """Return the versions of a comment that changes replaced, newest first."""
 
     def email_of(self, target: Target, slug: str) -> str:
-        """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a
-        page."""
+        """Return the email address that the author of a comment left, or "".
+
+        For notices and moderators, never for a page.
+        """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
 
-    def convert(self, target: Target, layout: str, order: Order, **how: Unpack[Converting]) -> int | None:
-        """Convert a discussion to another layout or order while it is in use; return how many comments were copied, None if
-        it is so already. `renumber`: number it anew by (posted, slug). `patience`: after so many seconds of waiting for
-        writers, give up; `progress` hears how many comments are copied.
+    def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
+        """Convert a discussion to another layout or order while it is in use.
 
-        A conversion that died is begun anew. Raises ConversionFailed: another converter is at work, the target cannot hold
-        the comments, writers do not end, or the copies differ.
+        Return the number of copied comments, None if the discussion already has this layout and order. With
+        `renumber`, number it again by (posted, slug). With `patience`, give up after so many seconds of waiting for
+        writers. `progress` is called with the number of comments copied so far.
+        A conversion whose process died is started again. Raises ConversionFailed if another process converts the
+        discussion, the target cannot store the comments, writers do not finish, or the copies differ.
         """
 
     def drop_old_copies(self, target: Target) -> int:
-        """Delete what conversions have left for slow readers, where its time has come; return how many copies are kept."""
+        """Delete old copies that conversions have left for slow readers, once they are due.
+
+        Return how many copies are kept.
+        """
 
     def audit(self, target: Target) -> list[Fault]:
-        """Return what is wrong with a stored discussion. What waits for its time is no fault."""
+        """Return the faults of a stored discussion. Copies and claims that are not due yet are no faults."""
 
-    def mend(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
-        """Put right what of these can be; return how many were. `accept_loss`: also forget comments that are lost. What
-        is being written to is left for the next time. Raises ConversionFailed where another process converts the discussion."""
+    def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
+        """Repair those of `faults` that can be repaired. Return the number of repairs.
+
+        With `accept_loss`, also accept lost comments, so that they no longer count. Discussions that are being
+        written to are left for the next time.
+        Raises ConversionFailed if another process converts the discussion.
+        """
 
     def tidy(self) -> int:
-        """What a worker does each minute: end claims whose writers died and dead conversions, drop old copies, sweep for
-        what is to be erased. Return how much there was to do. Nothing waits for it."""
+        """Do the worker's upkeep of each minute. Return how much there was to do.
+
+        It ends claims of dead writers and dead conversions, drops old copies, and searches for comments to be
+        erased. No reader or writer waits for it.
+        """
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
-        """Return up to `limit` discussions with a claim from before a moment."""
+        """Return up to `limit` discussions with a claim older than `moment`."""
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
-        """Return up to `limit` discussions that are `moving`, and whose converter wrote nothing since a moment."""
+        """Return up to `limit` discussions under conversion whose converter has written nothing since `moment`."""
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
-        """Return up to `size` discussions at random, of at most `longest` comments."""
+        """Return up to `size` random discussions with at most `longest` comments each."""
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
-        """Return what is discussed, as "app.model:pk", where the discussion is gone and comments are there, by the collection
-        of these: of a large one, a random sample of so many documents is read."""
+        """Return the targets, as "app.model:pk", that have comments but no discussion.
+
+        They are grouped by the collection of the comments. In a large collection, a random sample of `sample`
+        documents is read.
+        """

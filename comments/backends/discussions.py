@@ -1,9 +1,9 @@
-"""The discussion's own document: who is writing (claims), what was counted, and where the comments are.
+"""The document of a discussion: active writers (claims), counts, and where the comments are.
 
-Each write is announced here before it touches a comment and struck off after it can be read: claim, look, write, commit. One
-findAndModify hands out number and time, so that posters never wait for each other for longer than that.
-
-Values go into the pipelines by $literal: there, a string that begins with $ would be an expression.
+Each write is announced here before it touches a comment, and removed after the comment can be read: claim, look,
+write, commit. One findAndModify assigns number and time, so writers never wait for each other longer than that.
+Values go into the pipelines with $literal, because a pipeline would evaluate a string that begins with $ as an
+expression.
 """
 
 import time
@@ -19,43 +19,46 @@ from pymongo.database import Database
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from marginalia.comments.backends.stored import Document, Place, Storage, place
+from marginalia.comments.backends.stored import Document, Place, Storage, read_place
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionClosed
 from marginalia.comments.types import Order, Target
 from marginalia.mongo.clock import now
 
-MOST_CLAIMS = 1_000
-# What a converter is to copy again may be so long until writers wait for it: each of them carries the list along.
-MOST_TOUCHED = 300
-# Seconds. A writer whose claim is older claims again; a claim under which nothing is stored is dropped only when no process
-# can be writing under it.
+MAX_CLAIMS = 1_000
+# Maximum number of comments that a converter has to copy again. Beyond it writers wait, because each write carries
+# the list.
+MAX_TOUCHED = 300
+# Seconds. A writer whose claim is older claims again. A claim without a stored comment is only dropped when no
+# process can still be writing under it.
 LEASE = 60
 ABANDONED = 600
-# Seconds: a converter whose beat is older counts as dead.
-UNHEARD = 20
-# Seconds between two looks at a shut gate (at first and at the most), and until a writer gives up waiting: later than a dead
-# converter's conversion ends.
-PACE = 0.02
-SLOWEST_PACE = 0.2
+# Seconds after which a converter without a heartbeat counts as dead.
+DEAD_AFTER = 20
+# Seconds between two attempts at a shut gate (at first and at most), and until a writer gives up. A dead converter's
+# conversion ends earlier than that.
+POLL_SECONDS = 0.02
+MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# A commit does not wait until it is safe from a failing server: by then the comment is. One that gets lost leaves its claim,
-# as if the writer had stopped before it, and that is repaired.
-AT_ONCE = WriteConcern(w=1)
+# A commit does not wait for other members, because the comment itself is already safe from a failing server. If a
+# commit is lost, its claim stays and is repaired, as if the writer had stopped before it.
+PRIMARY_ONLY = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-# The collection and the fields from which a discussion's version is known, for what reads it beside other documents.
+# The collection and the fields that determine the version of a discussion, for code that reads it together with other
+# documents.
 VERSIONS = ("discussions", ("version", "claims"))
-# A discussion's document without what grows while it is written to.
-BRIEF = {"claims": {"$slice": 1}, "touched": 0}
+# The document of a discussion without the lists that grow while it is written to.
+BRIEF_PROJECTION = {"claims": {"$slice": 1}, "touched": 0}
 
 
 @dataclass(frozen=True)
 class Intent:
-    """What a writer announces. `op` is the token's part: the same op gets the same claim while it is in flight.
+    """A write that is announced.
 
-    `number`: True gives a new number and time, None neither; an int is taken as it is, together with `posted`. `delta` is what
-    the commit adds to `count`; `rev` what a change saw; `slugs` those of a batch, which gets so many numbers, up to the
-    claim's.
+    `op` is derived from the token: the same op gets the same claim while the write is in progress. `delta` is added
+    to `count` by the commit. `rev` is the revision that a change saw.
+    `number`: True assigns a new number and time, None neither. An int is used as it is, together with `posted`.
+    `slugs` are those of a batch, which gets as many numbers, up to the number of the claim.
     """
 
     op: str
@@ -71,8 +74,10 @@ class Intent:
 
 @dataclass(frozen=True)
 class Claim:
-    """A place in the discussion that is being written to. `place` holds until the claim is given up. `is_joined`: another
-    process announced it, and may be about to write under it."""
+    """An announced write and its place. `place` is valid until the claim is given up.
+
+    `is_joined` is True if another process announced the claim and may be about to write under it.
+    """
 
     op: str
     slug: str
@@ -90,7 +95,7 @@ class Claim:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it is too old to write under."""
+        """Return whether the claim is too old to write under."""
         return time.monotonic() - self.taken > LEASE
 
 
@@ -98,63 +103,64 @@ class Discussions:
     """The collection `discussions`."""
 
     def __init__(self, db: Database[Document], storage: Callable[[Target], Storage]) -> None:
-        """Take the function that says how the discussion of a target is kept that is begun."""
+        """Accept the function that returns how a new discussion of a target is stored."""
         self.storage = storage
         self.collection = db[VERSIONS[0]]
-        self.committing = self.collection.with_options(write_concern=AT_ONCE)
+        self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
 
     def find(self, target: Target, *, whole: bool = False) -> Document | None:
-        """Return a discussion's document, of its claims one at the most unless it is wanted `whole`."""
-        return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF)
+        """Return the document of a discussion, with at most one of its claims unless `whole` is True."""
+        return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Make a target's discussion, as the settings say; False if there was one, which stays as it is."""
-        kept = self.storage(target)
+        """Create the discussion of a target, as the settings choose. Return False, and change nothing, if it exists."""
+        storage = self.storage(target)
         try:
-            self.collection.insert_one(new_document(target, kept.layout, kept.order, kept.bucket))
+            self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))
         except DuplicateKeyError:
             return False
         return True
 
     def set_state(self, target: Target, state: str) -> None:
-        """Open or close a discussion; one that has no comment yet is begun."""
+        """Open or close a discussion. Create it if it does not exist."""
         self.begin(target)
         self.collection.update_one({"_id": target.id}, {"$set": {"state": state, "version": ObjectId()}})
 
     # Claims ----------------------------------------------------------------------------------------------------------
 
     def claim(self, target: Target, intent: Intent) -> Claim:
-        """Announce a write and return what it was given, waiting while a conversion has the gate shut or too many write.
+        """Announce a write and return its claim.
 
-        Raises DiscussionClosed (if the intent needs it open), DiscussionBusy after a wait of PATIENCE, and CommentNotFound
-        for a change where there is no discussion.
+        Wait while a conversion has shut the gate or too many writes are in progress. Raises DiscussionClosed (if
+        the intent needs an open discussion), DiscussionBusy after PATIENCE seconds, and CommentNotFound for a
+        change if there is no discussion.
         """
         patience = time.monotonic() + PATIENCE
-        pace = PACE
-        while (found := self._claim(target, intent)) is None:
+        pace = POLL_SECONDS
+        while (claim := self._claim(target, intent)) is None:
             if intent.number is not None and self.begin(target):
                 continue
-            if (seen := self.find(target)) is None:
+            if (document := self.find(target)) is None:
                 if intent.number is None:
                     raise CommentNotFound(f"There is no discussion {target}.")
-            elif intent.needs_open and seen["state"] != "open":
+            elif intent.needs_open and document["state"] != "open":
                 raise DiscussionClosed(str(target))
             elif time.monotonic() > patience:
                 raise DiscussionBusy(str(target))
             else:
                 time.sleep(pace)
-                pace = min(2 * pace, SLOWEST_PACE)
-        return found
+                pace = min(2 * pace, MAX_POLL_SECONDS)
+        return claim
 
     def _claim(self, target: Target, intent: Intent) -> Claim | None:
         gate_is_open = {"$or": [{"moving.gate": None}, {"$expr": {"$lt": ["$moving.gate", "$$NOW"]}}]}
-        has_room = {"$or": [{f"touched.{MOST_TOUCHED - 1}": {"$exists": False}}, {"$expr": is_dead()}]}
-        free: Document = {"$and": [{f"claims.{MOST_CLAIMS - 1}": {"$exists": False}}, gate_is_open, has_room]}
+        has_room = {"$or": [{f"touched.{MAX_TOUCHED - 1}": {"$exists": False}}, {"$expr": is_dead()}]}
+        free: Document = {"$and": [{f"claims.{MAX_CLAIMS - 1}": {"$exists": False}}, gate_is_open, has_room]}
         if intent.needs_open:
             free["state"] = "open"
         change = ObjectId()
-        found = self.collection.find_one_and_update(
-            # A claim in flight keeps the gate from being passed, so that joining it needs no leave.
+        document = self.collection.find_one_and_update(
+            # A claim in progress keeps the gate from being passed, so joining it needs no permission.
             {"_id": target.id, "$or": [free, {"claims.op": intent.op}]},
             _announce(intent, change),
             projection={
@@ -163,39 +169,46 @@ class Discussions:
             },
             return_document=ReturnDocument.AFTER,
         )
-        if found is None:
+        if document is None:
             return None
-        # By op: a findAndModify that the driver retried returns the whole document, whatever the projection says.
-        claim = next(claim for claim in claims_of(found) if claim.op == intent.op)
+        # Selected by op, because a findAndModify that the driver retried returns the whole document, whatever the
+        # projection.
+        claim = next(claim for claim in read_claims(document) if claim.op == intent.op)
         return replace(claim, is_joined=claim.change != change)
 
     def commit(self, claim: Claim, *, newest: datetime | None = None, is_safe: bool = False) -> bool:
-        """Strike off the claim, count it, and give the discussion a new version; False if it was struck off before.
+        """Remove the claim, count it, and set a new version. Return False if it was already removed.
 
-        `is_safe`: what was written under it is known to survive a failing server, so that the commit need not.
+        `is_safe` means that the write under the claim is known to survive a failing server, so the commit need not
+        be.
         """
-        return self._strike(claim, claim.delta, newest, self.committing if is_safe else self.collection)
+        return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def refuse(self, claim: Claim) -> None:
-        """Give back a claim under which nothing may be written, unless another process may think otherwise."""
+        """Give back a claim under which nothing may be written.
+
+        If another process joined it and may decide otherwise, the claim stays.
+        """
         if not claim.is_joined:
             self.drop(claim)
 
     def drop(self, claim: Claim) -> None:
-        """Give back a claim under which this process writes nothing; another one that has joined it since keeps it. The
-        version is new here too: the writer of what was found may have stopped before it could say so."""
-        self._strike(claim, 0, None, self.collection, at=claim.at)
+        """Give back a claim under which this process writes nothing. If another process has joined it since, it stays.
 
-    def _strike(
+        The version changes here too, because the writer of an existing comment may have stopped before setting one.
+        """
+        self._remove(claim, 0, None, self.collection, at=claim.at)
+
+    def _remove(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
     ) -> bool:
-        # A third submit may hold a later claim of the same op: the op alone would commit that.
+        # Matched by op and change, because a third submit may have a later claim with the same op.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # While the discussion is moving, the converter copies again what is named here.
+            # While the discussion is being converted, the converter copies these comments again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
@@ -211,8 +224,11 @@ class Discussions:
 
 
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
-    """Return the document of a discussion that has no comments. Its first epoch is the time: above those of one that the target
-    had before, so that a stale writer of that one neither deletes nor writes what is read in this one."""
+    """Return the document of a discussion without comments.
+
+    Its first epoch is the time, which is above the epochs of an earlier discussion of the target. So a stale writer
+    of that one cannot delete or change anything that is read in this one.
+    """
     epoch = Int64(now().timestamp() * 1000)
     return {
         "_id": target.id,
@@ -235,30 +251,32 @@ def new_document(target: Target, layout: str, order: Order, bucket: int) -> Docu
     }
 
 
-def of_label(label: str) -> Document:
-    """Return the filter for the discussions of a label, of all for ""."""
+def label_filter(label: str) -> Document:
+    """Return the filter for the discussions of a label, {} for ""."""
     return {"label": label} if label else {}
 
 
 def is_dead() -> Document:
-    """Return the expression for a conversion of which nothing is heard any more; true also where there is none."""
-    return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(UNHEARD * 1000)]}]}
+    """Return the expression for a conversion without a recent heartbeat. It is also true if there is no conversion."""
+    return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 
-def claims_of(document: Document) -> list[Claim]:
-    """Return the entries of a discussion's `claims`."""
-    where = place(document)
-    return [Claim(**{"slugs": (), **entry}, place=where) for entry in document["claims"]]
+def read_claims(document: Document) -> list[Claim]:
+    """Return the claims of a discussion."""
+    place = read_place(document)
+    return [Claim(**{"slugs": (), **entry}, place=place) for entry in document["claims"]]
 
 
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
-    """Return the pipeline that adds the intent's claim; where the op has one, that is as young as a new one. A dead conversion
-    ends with it."""
+    """Return the pipeline that adds the claim of an intent.
+
+    An existing claim of the same op becomes as young as a new one. The pipeline also ends a dead conversion.
+    """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"
     raised: Document = {}
     if intent.number is True:
-        # An import's times are its own; those ahead of the present must not drag along what is posted next.
+        # Imports have their own times. Times in the future must not affect later posts.
         later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
         if intent.posted:
             later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}

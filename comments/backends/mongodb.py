@@ -1,4 +1,4 @@
-"""The back end on MongoDB: its parts, on one store."""
+"""The back end on MongoDB, assembled from its parts."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from marginalia.comments.backends.beside import Flags, IpHashes, Subscriptions
 from marginalia.comments.backends.reading.across import Across
 from marginalia.comments.backends.reading.pages import Reading
 from marginalia.comments.backends.store import Store
-from marginalia.comments.backends.stored import place
+from marginalia.comments.backends.stored import read_place
 from marginalia.comments.backends.upkeep.conversions import Conversions
 from marginalia.comments.backends.upkeep.repairing import Repairing
 from marginalia.comments.backends.writing.importing import Importing
@@ -29,15 +29,15 @@ class MongoBackend(Pending, Importing, Reading, Across, Conversions, Repairing):
     def open(self, target: Target) -> None:
         self.store.discussions.set_state(target, "open")
 
-    def forget(self, target: Target) -> int:
-        found = self.store.discussions.find(target)
-        if found is None:
+    def delete_discussion(self, target: Target) -> int:
+        discussion = self.store.discussions.find(target)
+        if discussion is None:
             return 0
-        gone = sum(1 for _ in self.iterate(target))
+        deleted = sum(1 for _ in self.iterate(target))
         for layout in self.store.layouts.all:
-            layout.clear(place(found), {"$gte": 0})
-        beside = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored)
-        for collection in (self.store.pending, self.store.history, *beside):
+            layout.clear(read_place(discussion), {"$gte": 0})
+        side_collections = (self.flags.stored, self.subscriptions.stored, self.ip_hashes.stored)
+        for collection in (self.store.pending, self.store.history, *side_collections):
             collection.delete_many({"discussion_id": target.id})
         self.store.discussions.collection.delete_one({"_id": target.id})
-        return gone
+        return deleted

@@ -1,4 +1,4 @@
-"""What all parts of the back end on MongoDB share: one store, and the contract that they fill in together."""
+"""The parts that all of the back end on MongoDB share: the store, and a base class."""
 
 import logging
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from marginalia.comments import conf
 from marginalia.comments.backends.base import Backend
 from marginalia.comments.backends.discussions import Claim, Discussions
 from marginalia.comments.backends.layouts import Layouts, storage_of
-from marginalia.comments.backends.stored import Document, place
+from marginalia.comments.backends.stored import Document, read_place
 from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 
-# Seconds that a writer waits for others to end, to promote a discussion.
+# Seconds that a writer waits for others to finish before it gives up promoting a discussion.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
 
@@ -32,18 +32,25 @@ class Store:
         self.history = self.db["comments.history"]
         self.erasures = self.db["comments.erasures"]
 
-    def stored(self, target: Target, slug: str) -> Document | None:
-        """Return the comment that has this slug where the discussion is kept at present."""
+    def find_comment(self, target: Target, slug: str) -> Document | None:
+        """Return the comment with this slug from the present copy of the discussion, None if there is none."""
         epoch = None
-        while (found := self.discussions.find(target)) and found["epoch"] != epoch:
-            if document := self.layouts.of(place(found)).look(place(found), [slug]).comments.get(slug):
+        while (discussion := self.discussions.find(target)) and discussion["epoch"] != epoch:
+            if (
+                document := self.layouts.of(read_place(discussion))
+                .look(read_place(discussion), [slug])
+                .comments.get(slug)
+            ):
                 return document
-            epoch = found["epoch"]  # there is none, or the copy was replaced
+            epoch = discussion["epoch"]  # the comment does not exist, or the copy was replaced
         return None
 
-    def written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
-        """Return whether a stored comment is what this claim was for: that of a post (by its number, which no other has), of an
-        approval, or of a change."""
+    def was_written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
+        """Return whether a stored comment was written under this claim.
+
+        A post is identified by its number, which no other comment has. An approval or a change is identified by its
+        change id.
+        """
         if claim.kind == "post":
             return bool(stored["number"] == claim.number)
         rev = claim.rev + 1
@@ -54,18 +61,20 @@ class Store:
 
 
 class Part(Backend):
-    """A part of the back end: it fills in some of the contract, on the store that all parts share."""
+    """A part of the back end. It implements some of the contract, on the store that all parts share."""
 
     store: Store
 
     def renumber(self, target: Target) -> int | None:
-        """Number a discussion anew by (posted, slug). Raises ConversionFailed."""
-        found = self.discussion(target)
-        return self.convert(target, found.layout, found.order, renumber=True)
+        """Number a discussion again by (posted, slug). Raises ConversionFailed."""
+        discussion = self.discussion(target)
+        return self.convert(target, discussion.layout, discussion.order, renumber=True)
 
     def promote(self, target: Target, layout: str) -> bool:
-        """Move a discussion that has outgrown its layout to this one, unless it is ""; return whether it is there. Should
-        this fail, the next writer tries again: what was to be written is."""
+        """Convert a discussion that has outgrown its layout to `layout`, unless it is "". Return whether it succeeded.
+
+        If it fails, the next writer tries again. The comment is already written.
+        """
         try:
             if layout:
                 self.convert(target, layout, self.discussion(target).order, patience=PROMOTION_PATIENCE)

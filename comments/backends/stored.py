@@ -1,4 +1,4 @@
-"""Between values and documents: the one shape in which a comment is stored, whatever the layout."""
+"""Conversion between values and documents. A comment has the same document in every layout."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from bson import Int64, ObjectId
 from marginalia.comments import conf, slugs
 from marginalia.comments.errors import DiscussionDamaged, InvalidParent
 from marginalia.comments.types import (
-    Author,
     Comment,
+    CommentAuthor,
     Discussion,
-    Held,
+    HeldComment,
     Kind,
     NewComment,
     Order,
-    Replaced,
+    ReplacedComment,
     State,
     Target,
     Verdict,
@@ -28,16 +28,16 @@ from marginalia.mongo.reading import MALFORMED, Malformed, read_documents
 Document = dict[str, Any]
 
 ERASED = {"id": None, "name": "", "url": ""}
-# What a tombstone says.
+# The fields of a tombstone.
 BLANK: Document = {"state": State.REMOVED.value, "author": ERASED, "source": "", "html": "", "said": "", "edited": None}
-# What a change may replace, and a conversion carries over from a newer revision.
+# Fields that a change can replace, and that a conversion copies from a newer revision.
 CHANGING = ("author", "source", "html", "said", "state", "edited", "rev", "change", "op")
 FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where one copy of a discussion is: read from its document, or taken with a claim."""
+    """The location of one copy of a discussion, from the document of the discussion or from a claim."""
 
     target: Target
     layout: str
@@ -48,9 +48,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Storage:
-    """The layout and native order of new discussions of one label, the size of their buckets, and the order shown by default.
+    """The layout and order of new discussions of one label.
 
-    Stored documents call the layout "schema", as MongoDB's case study does.
+    `shown` is the order in which they are shown by default. `bucket` is the number of comments per bucket. Stored
+    documents call the layout "schema".
     """
 
     layout: str
@@ -59,30 +60,30 @@ class Storage:
     bucket: int
 
 
-def author_document(author: Author, email: str) -> Document:
-    """Return an author as stored; the address is left out where there is none, and what few are."""
+def author_document(author: CommentAuthor, email: str) -> Document:
+    """Return the document of an author. Fields that few authors have are left out if they are empty."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
     if email:
-        stored["email"] = email.lower()  # it may be asked for in other letters
+        stored["email"] = email.lower()  # searches for it ignore case
     return stored
 
 
-def author(document: Mapping[str, Any]) -> Author:
-    """Return who wrote, without the address."""
-    return Author(document["name"], document["id"], document["url"], document.get("moderator", False))
+def read_author(document: Mapping[str, Any]) -> CommentAuthor:
+    """Return the author in a document, without the email address."""
+    return CommentAuthor(document["name"], document["id"], document["url"], document.get("moderator", False))
 
 
-def body(new: NewComment) -> Document:
-    """Return what is known of a comment before it has its place."""
+def content_document(new: NewComment) -> Document:
+    """Return the fields of a comment that do not depend on its place."""
     removed = new.state is State.REMOVED
     return {
         "kind": new.kind.value,
         "author": dict(ERASED) if removed else author_document(new.author, new.email),
         "source": "" if removed else new.source,
         "html": "" if removed else new.html,
-        "said": "" if removed else new.said,
+        "said": "" if removed else new.text_hash,
         "state": new.state.value,
         "edited": new.edited,
         "rev": 1,
@@ -91,32 +92,33 @@ def body(new: NewComment) -> Document:
     }
 
 
-def placed(
-    content: Document, slug: str, number: int, posted: datetime, answered: Mapping[str, Any] | None = None
+def comment_document(
+    content: Document, slug: str, number: int, posted: datetime, parent_comment: Mapping[str, Any] | None = None
 ) -> Document:
-    """Return a comment's document: `content` in its place. `answered` is the stored comment that it replies to, if any.
+    """Return the document of a comment with `content` in its place.
 
-    Where that lies at the deepest level, the comment is kept beside it, and says whom it answers.
+    `parent_comment` is the stored comment that it replies to, if any. If that comment is at the deepest level, the
+    new comment is stored at the same level, and `answers` contains its slug.
     """
     parent = slugs.parent_of(slug)
-    above = ""
-    if parent and answered:
-        above = "/".join(answered["full_slug"].split("/")[: parent.count("/") + 1])
-    own = f"{slugs.stamp(posted)}:{slug.rpartition('/')[2]}"
+    parent_path = ""
+    if parent and parent_comment:
+        parent_path = "/".join(parent_comment["full_slug"].split("/")[: parent.count("/") + 1])
+    own_part = f"{slugs.stamp(posted)}:{slug.rpartition('/')[2]}"
     return {
         "slug": slug,
-        "full_slug": slugs.join(above, own),
+        "full_slug": slugs.join(parent_path, own_part),
         "number": Int64(number),
         "posted": posted,
         "parent_id": parent or None,
-        "answers": answered["slug"] if answered and answered["slug"] != parent else None,
+        "answers": parent_comment["slug"] if parent_comment and parent_comment["slug"] != parent else None,
         **content,
     }
 
 
-def comment(target: Target, document: Mapping[str, Any]) -> Comment:
-    """Return the value that a stored comment is."""
-    # A page makes a hundred of these: by position, and without the enums' own look-up.
+def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
+    """Return the comment in a document."""
+    # Positional arguments and no look-up by the enums, because a page creates a hundred of these.
     above = document["parent_id"] or ""
     return Comment(
         target,
@@ -126,7 +128,7 @@ def comment(target: Target, document: Mapping[str, Any]) -> Comment:
         document["posted"],
         above,
         document["answers"] or above,
-        author(document["author"]),
+        read_author(document["author"]),
         document["source"],
         document["html"],
         _KINDS[document["kind"]],
@@ -140,7 +142,7 @@ def comment(target: Target, document: Mapping[str, Any]) -> Comment:
 _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 _TEXT = (str,)
-# The fields of every stored comment, whatever its layout, and the classes of their values.
+# The fields of every stored comment, in all layouts, and the types of their values.
 _FORM: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("slug", "full_slug", "source", "html", "said"), _TEXT),
     **dict.fromkeys(("number", "rev"), (int,)),
@@ -161,8 +163,8 @@ _HELD_FORM: dict[str, tuple[type, ...]] = {
 }
 
 
-def checked(document: Any) -> Document:
-    """Return a stored comment that has the form of one. Raises Malformed."""
+def check_comment(document: Any) -> Document:
+    """Return a stored comment. Raises Malformed unless it has the form of a comment."""
     if not isinstance(document, dict):
         raise Malformed("it is no document")
     _check(document, _FORM)
@@ -180,26 +182,26 @@ def _check(document: Mapping[str, Any], form: Mapping[str, tuple[type, ...]]) ->
             raise Malformed(f"{name} is missing or has another type")
 
 
-def whole(collection: str, documents: Iterable[Any]) -> list[Document]:
-    """Return those of some stored comments that have the form of one; log the others."""
-    return list(read_documents(collection, documents, checked))
+def readable_comments(collection: str, documents: Iterable[Any]) -> list[Document]:
+    """Return the well-formed comments. Log the others."""
+    return list(read_documents(collection, documents, check_comment))
 
 
 @contextmanager
-def _if_whole(document: Mapping[str, Any]) -> Iterator[None]:
-    """Raise DiscussionDamaged for what a discussion's document lacks."""
+def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
+    """Raise DiscussionDamaged if the block finds a missing or malformed field in the document of a discussion."""
     try:
         yield
     except MALFORMED as error:
         reason = f"its document is damaged ({type(error).__name__}: {error})"
-        raise DiscussionDamaged(f"{Target.of_id(document['_id'])}: {reason}") from error
+        raise DiscussionDamaged(f"{Target.from_id(document['_id'])}: {reason}") from error
 
 
-def discussion(document: Mapping[str, Any]) -> Discussion:
-    """Return the value that a stored discussion is. Raises DiscussionDamaged."""
-    with _if_whole(document):
+def read_discussion(document: Mapping[str, Any]) -> Discussion:
+    """Return the discussion in a document. Raises DiscussionDamaged."""
+    with _raise_if_damaged(document):
         return Discussion(
-            target=Target.of_id(document["_id"]),
+            target=Target.from_id(document["_id"]),
             layout=document["schema"],
             order=Order(document["order"]),
             open=document["state"] == "open",
@@ -213,11 +215,11 @@ def discussion(document: Mapping[str, Any]) -> Discussion:
         )
 
 
-def place(document: Mapping[str, Any]) -> Place:
-    """Return where a stored discussion's comments are. Raises DiscussionDamaged."""
-    with _if_whole(document):
+def read_place(document: Mapping[str, Any]) -> Place:
+    """Return the place of the present copy of a discussion. Raises DiscussionDamaged."""
+    with _raise_if_damaged(document):
         return Place(
-            Target.of_id(document["_id"]),
+            Target.from_id(document["_id"]),
             document["schema"],
             Order(document["order"]),
             int(document["epoch"]),
@@ -225,18 +227,18 @@ def place(document: Mapping[str, Any]) -> Place:
         )
 
 
-def held(document: Mapping[str, Any]) -> Held:
-    """Return the value that a queued comment is. Raises ValueError, KeyError or TypeError for a malformed one."""
+def read_held(document: Mapping[str, Any]) -> HeldComment:
+    """Return the queued comment in a document. Raises ValueError, KeyError or TypeError for a malformed one."""
     _check(document, _FORM | _HELD_FORM)
     _check(document["author"], _AUTHOR_FORM)
-    return Held(
+    return HeldComment(
         id=str(document["_id"]),
-        target=Target.of_id(document["discussion_id"]),
+        target=Target.from_id(document["discussion_id"]),
         slug=document["slug"],
         parent=document["answers"] or document["parent_id"] or "",
         number=int(document["number"]),
         posted=document["posted"],
-        author=author(document["author"]),
+        author=read_author(document["author"]),
         email=document["author"].get("email", ""),
         source=document["source"],
         html=document["html"],
@@ -247,18 +249,18 @@ def held(document: Mapping[str, Any]) -> Held:
         decided=document["decided"],
         rev=1 + int(document.get("edits", 0)),
         settled=bool(document.get("settled", False)),
-        said=document["said"],
+        text_hash=document["said"],
     )
 
 
-def replaced(document: Mapping[str, Any]) -> Replaced:
-    """Return the value that an entry of the history is."""
-    target = Target.of_id(document["discussion_id"])
-    return Replaced(comment(target, checked(document)), document["at"], document["by"])
+def read_replaced(document: Mapping[str, Any]) -> ReplacedComment:
+    """Return the replaced version in a document of the history."""
+    target = Target.from_id(document["discussion_id"])
+    return ReplacedComment(read_comment(target, check_comment(document)), document["at"], document["by"])
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug that a new comment will have. Raises InvalidParent for what cannot be a slug."""
+    """Return the slug that a new comment will have. Raises InvalidParent if its parent is not a valid slug."""
     if new.parent and not slugs.is_slug(new.parent):
         raise InvalidParent(new.parent)
-    return new.slug or slugs.of(new.token, new.parent, conf.get("MAX_DEPTH"))
+    return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

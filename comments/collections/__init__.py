@@ -1,7 +1,7 @@
-"""What comments keep in MongoDB, behind the connection that COMMENTS["DATABASE"] names.
+"""The collections of the comments, behind the connection that COMMENTS["DATABASE"] names.
 
-Every copy of a discussion has an `epoch`; all indexes on comments lead to one discussion first, so that each read goes
-to one place, and name the epoch, so that a copy under way is never mixed with the one that is read.
+Every copy of a discussion has an `epoch`. All indexes on comments begin with the discussion, so that each read goes
+to one place, and contain the epoch, so that a copy in progress is never mixed with the one that is read.
 """
 
 from marginalia.comments import conf
@@ -19,7 +19,8 @@ STATIC = (
             Index("by_newest", (("newest", -1), ("_id", -1))),
             Index("by_label", (("label", 1), ("_id", 1))),
             Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
-            # For the worker, each minute: only what is open, moving or left over is in these.
+            # For the worker, each minute. These indexes only contain discussions with open claims, conversions or old
+            # copies.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),
@@ -126,16 +127,18 @@ STATIC = (
 
 
 def database_alias() -> str:
-    """Return the alias of the connection that these collections live behind."""
+    """Return the alias of the connection to these collections."""
     return conf.database_alias()
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the own collections, and what the collections of embedding targets need beside their own indexes."""
+    """Return the app's own collections, and those of embedding targets with the indexes that comments need."""
     layouts = layout_classes().values()
-    declared = tuple(collection for layout in layouts for collection in layout.declares)
-    chosen = ((layout, label) for layout in layouts for label in conf.get("TARGETS") if layout.is_named_for(label))
-    embedding = {name for layout, label in chosen for name in layout.collections_of(label)}
+    declared = tuple(collection for layout in layouts for collection in layout.extra_collections)
+    configured = (
+        (layout, label) for layout in layouts for label in conf.get("TARGETS") if layout.is_configured_for(label)
+    )
+    embedding = {name for layout, label in configured for name in layout.collections_of(label)}
     return (*STATIC, *declared) + tuple(
         Collection(
             name,

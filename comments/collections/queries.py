@@ -1,4 +1,4 @@
-"""How the collections are read most often, for the doctor to explain; and what asks every shard by intent."""
+"""The most frequent queries, for the doctor to explain, and the queries that deliberately ask every shard."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marginalia.mongo.doctor import HotQuery
 from marginalia.mongo.sharding.targeting import Broadcast
 
 
-def _of(document: dict[str, Any]) -> dict[str, Any]:
+def _copy_filter(document: dict[str, Any]) -> dict[str, Any]:
     return {"discussion_id": document["discussion_id"], "epoch": document["epoch"]}
 
 
@@ -17,7 +17,7 @@ HOT_QUERIES = (
         "a page of comments, one document each",
         "comments",
         lambda comment: {
-            "filter": {**_of(comment), "number": {"$gte": comment["number"], "$lte": comment["number"] + 99}},
+            "filter": {**_copy_filter(comment), "number": {"$gte": comment["number"], "$lte": comment["number"] + 99}},
             "sort": {"number": 1, "posted": 1, "slug": 1},
         },
     ),
@@ -25,7 +25,7 @@ HOT_QUERIES = (
         "a page of threads, one document each",
         "comments",
         lambda comment: {
-            "filter": {**_of(comment), "full_slug": {"$gt": "", "$lt": "~"}},
+            "filter": {**_copy_filter(comment), "full_slug": {"$gt": "", "$lt": "~"}},
             "sort": {"full_slug": 1},
             "limit": 101,
         },
@@ -33,25 +33,25 @@ HOT_QUERIES = (
     HotQuery(
         "a comment by its slug",
         "comments",
-        lambda comment: {"filter": {**_of(comment), "slug": {"$in": [comment["slug"]]}}},
+        lambda comment: {"filter": {**_copy_filter(comment), "slug": {"$in": [comment["slug"]]}}},
     ),
     HotQuery(
         "a page of comments in buckets",
         "comment_pages",
         lambda bucket: {
-            "filter": {**_of(bucket), "page": {"$gte": bucket["page"], "$lte": bucket["page"]}},
+            "filter": {**_copy_filter(bucket), "page": {"$gte": bucket["page"], "$lte": bucket["page"]}},
             "sort": {"page": 1},
         },
     ),
     HotQuery(
         "a page of threads in buckets",
         "comment_pages",
-        lambda bucket: {"filter": {**_of(bucket), "until": {"$gt": ""}}, "sort": {"until": 1}, "limit": 2},
+        lambda bucket: {"filter": {**_copy_filter(bucket), "until": {"$gt": ""}}, "sort": {"until": 1}, "limit": 2},
     ),
     HotQuery(
         "a comment in its bucket",
         "comment_pages",
-        lambda bucket: {"filter": {**_of(bucket), "comments.slug": {"$in": [bucket["comments"][0]["slug"]]}}},
+        lambda bucket: {"filter": {**_copy_filter(bucket), "comments.slug": {"$in": [bucket["comments"][0]["slug"]]}}},
     ),
     HotQuery(
         "the discussions with the newest comments",
@@ -97,7 +97,7 @@ HOT_QUERIES = (
 )
 
 
-# What asks every shard by intent; docs/how-to/scale-out.md has the same list.
+# Queries that deliberately ask every shard. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
         "comments", ("author.id",), "One author's comments lie in any discussion; so do those that the rules count."

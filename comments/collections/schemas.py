@@ -1,4 +1,4 @@
-"""What documents of discussions must look like, for the server to refuse others."""
+"""Validators: the form of documents of discussions. The server refuses other documents."""
 
 from marginalia.comments.types import Kind, Order, State, Verdict
 from marginalia.mongo.schemas import (
@@ -36,7 +36,7 @@ _PLACED: dict[str, Schema] = {
 }
 _IN_DISCUSSION: dict[str, Schema] = {"discussion_id": TEXT, "epoch": INTEGER}
 _COMMENT: dict[str, Schema] = _PLACED | {"state": one_of(*State)}
-# A storage layout: which there are is for the code to say.
+# A storage layout. Only the code knows which ones exist.
 _LAYOUT = TEXT
 _ORDER = one_of(*Order)
 
@@ -81,8 +81,9 @@ DISCUSSION = document(
     },
 )
 COMMENT = document(_IN_DISCUSSION | _COMMENT)
-# Chronological buckets are numbered, threaded ones begin at a path. What is in the array is left to the code: the server would
-# judge all ninety comments, before and after each post, for a third of a millisecond (benchmarks/validators).
+# The page of a chronological bucket is a number, that of a threaded one a path. Only the code checks the array of
+# comments: the server would validate all ninety comments before and after each post, which takes a third of a
+# millisecond (benchmarks/validators).
 BUCKET = document(
     _IN_DISCUSSION | {"page": either(INTEGER, TEXT), "count": INTEGER, "comments": array_of(ANYTHING)}, {"until": TEXT}
 )

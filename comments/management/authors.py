@@ -1,4 +1,4 @@
-"""How commands are told which author is meant."""
+"""Command-line options that select an author."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -10,14 +10,14 @@ from marginalia.comments.operations.privacy import Person
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add what names an author."""
+    """Add the options that select an author."""
     parser.add_argument("--user", metavar="NAME", default="", help="the account with this user name, and its address")
     parser.add_argument("--id", metavar="KEY", default="", help="the account that had this primary key")
     parser.add_argument("--email", metavar="ADDRESS", default="", help="who left this e-mail address")
 
 
 def author(options: dict[str, Any]) -> Person:
-    """Return who is meant. Raises CommandError."""
+    """Return the selected author. Raises CommandError."""
     key = options["id"]
     email = options["email"]
     if name := options["user"]:

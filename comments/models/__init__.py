@@ -1,4 +1,4 @@
-"""What the framework must know as a model: the permission to moderate. Comments are values (see `types`), not models."""
+"""The models that Django needs: the permission of moderators. Comments are values (see `types`), not models."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +10,7 @@ __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "Store
 
 
 class Moderation(models.Model):
-    """The moderation queue, as the admin lists it. Never read or written through the ORM."""
+    """The moderation queue in the admin. It is never read or written through the ORM."""
 
     class Meta:
         managed = False

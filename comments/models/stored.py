@@ -1,6 +1,6 @@
-"""The stored documents as Django models: read through the ORM and the admin, written by services alone.
+"""The stored documents as read-only Django models for the ORM and the admin.
 
-They show what is stored, also a copy that a conversion is making or has left for slow readers: `epoch` tells them apart.
+They also show copies that a conversion is making or has left for slow readers. `epoch` tells the copies apart.
 """
 
 from django.db import models
@@ -16,7 +16,7 @@ from marginalia.mongo.models import ReadOnlyModel, ReadOnlyQuerySet
 
 
 class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]
-    """Reads behind the connection that COMMENTS["DATABASE"] names."""
+    """Reads through the connection that COMMENTS["DATABASE"] names."""
 
     def get_queryset(self) -> models.QuerySet:
         queryset: models.QuerySet = super().get_queryset().using(conf.database_alias())
@@ -31,9 +31,9 @@ class Stored(ReadOnlyModel):
 
 
 class StoredAuthor(EmbeddedModel):
-    """Who wrote. The e-mail address is stored beside these and never read here."""
+    """The author of a comment. The stored email address is never read here."""
 
-    # The primary key only to keep Django from adding one: many have None.
+    # A primary key only so that Django adds none. Many authors have None.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)
@@ -48,9 +48,9 @@ class StoredAuthor(EmbeddedModel):
 
 
 class StoredMoving(EmbeddedModel):
-    """A conversion that goes on: into which layout, and how many comments were copied."""
+    """A conversion in progress: the new layout, and the number of copied comments."""
 
-    # The primary key only to keep Django from adding one.
+    # A primary key only so that Django adds none.
     to = models.CharField(primary_key=True, max_length=20)
     done = models.BigIntegerField(null=True)
 
@@ -68,7 +68,7 @@ def _layouts() -> list[tuple[str, str]]:
 
 
 class StoredDiscussion(Stored):
-    """A discussion: in which layout and order it is kept, and what was counted."""
+    """A discussion: its layout, its order and its counts."""
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
     label = models.CharField(max_length=200)
@@ -81,7 +81,7 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
-    # The object that is discussed, where the list looked it up.
+    # The discussed object, if the list looked it up.
     about: models.Model | None = None
 
     class Meta:
@@ -96,8 +96,8 @@ class StoredDiscussion(Stored):
 
     @property
     def target(self) -> Target:
-        """What is discussed."""
-        return Target.of_id(self.pk)
+        """Return the target of the discussion."""
+        return Target.from_id(self.pk)
 
 
 class StoredComment(Stored):
@@ -128,11 +128,11 @@ class StoredComment(Stored):
 
 
 class StoredBucket(Stored):
-    """A bucket of comments, without what is in it."""
+    """A bucket, without its comments."""
 
     id = ObjectIdAutoField(primary_key=True, db_column="_id")
     discussion_id = models.CharField(_("discussion"), max_length=300)
-    # A number where the discussion is kept in time's order, the lowest full slug where it is threaded.
+    # A number if the buckets are in the order of time, the lowest full slug if they are threaded.
     page = models.JSONField(_("page"))
     count = models.IntegerField(_("comments"))
     epoch = models.BigIntegerField(_("epoch"))
@@ -145,4 +145,4 @@ class StoredBucket(Stored):
         verbose_name_plural = _("buckets")
 
     def __str__(self) -> str:
-        return f"{Target.of_id(self.discussion_id)} {self.page}"
+        return f"{Target.from_id(self.discussion_id)} {self.page}"

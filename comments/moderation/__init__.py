@@ -1,1 +1,1 @@
-"""What moderators do: the queue of pending comments."""
+"""Moderation: the queue of pending comments."""

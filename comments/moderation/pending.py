@@ -1,8 +1,10 @@
-"""The moderation queue: who looks at which comment, what was decided, how much waits.
+"""The moderation queue: leases of moderators, decisions, counts.
 
-Looking takes nothing: a moderator sees what waits and no other has taken. Deciding takes the comments that come next under a
-lease, one findAndModify each, so that moderators at work see different ones. A lease ends by itself; a decision needs none,
-because approving and rejecting are safe however many do it.
+Looking at the queue leases nothing: a moderator sees the waiting comments that no other moderator has leased. A
+decision leases the next comments, one findAndModify each, so that moderators who work at the same time see
+different ones.
+A lease ends by itself. A decision needs no lease, because approving and rejecting are safe however many moderators
+do it.
 """
 
 from collections.abc import Iterable
@@ -18,23 +20,26 @@ from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.notices import mails, reasons
 from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Comment, Held, HeldQuery, Verdict
+from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
 
 LEASE = timedelta(minutes=10)
-# Beyond this a number says "more than".
-COUNTED = 1000
-EARLIER = 10
+# Counts above this are shown as "more than".
+MAX_COUNTED = 1000
+MAX_EARLIER = 10
 ACTIONS = ("approve", "reject", "spam", "wait")
 _VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.WAITING}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pending comment with what a moderator needs to judge it. `obj` is None where readers do not see it; `reasons`: why it
-    waits, in words; `earlier`: how many public comments the author's account has, up to EARLIER."""
+    """A pending comment with the context that a moderator needs.
 
-    held: Held
+    `obj` is None if readers cannot see it. `reasons` are sentences. `earlier` is the number of public comments of
+    the author's account, at most MAX_EARLIER.
+    """
+
+    held: HeldComment
     obj: Model | None
     parent: Comment | None
     earlier: int
@@ -42,9 +47,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What came of decisions: the ids that were decided, (id, reason) of those that were not, what was published, and what was
-    taken off its page because its publication was undone."""
+class Decisions:
+    """The result of decisions.
+
+    `done` contains the decided ids, `failed` pairs (id, reason). `published` contains the published comments, and
+    `removed` those whose publication was undone.
+    """
 
     done: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
@@ -52,63 +60,70 @@ class Decided:
     removed: tuple[Comment, ...] = ()
 
 
-def open_to(by: str, size: int) -> tuple[Held, ...]:
-    """Return up to `size` waiting comments that no moderator but `by` has taken, the longest waiting first."""
-    return backend().held(open_to=by, limit=size)
+def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
+    """Return up to `size` waiting comments that no moderator but `by` has leased, the longest waiting first."""
+    return backend().held(available_to=by, limit=size)
 
 
 def next_after(held_id: str, by: str, verdict: Verdict) -> str:
-    """Return the id of the comment that the moderator `by` sees below `held_id` among those of a verdict, "" without one."""
-    wanted: HeldQuery = {"open_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
+    """Return the id of the comment that the moderator `by` sees after `held_id` among those with `verdict`.
+
+    Return "" if there is none.
+    """
+    query: HeldQuery = {"available_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
     try:
-        following = backend().held(**wanted | {"after": held_id, "limit": 1})
+        following = backend().held(**query | {"after": held_id, "limit": 1})
     except CommentNotFound:
         return ""
     return following[0].id if following else ""
 
 
-def taken(by: str, size: int) -> tuple[Held, ...]:
-    """Return up to `size` waiting comments that the moderator `by` has taken, the longest waiting first."""
-    return backend().held(taken_by=by, limit=size)
+def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
+    """Return up to `size` waiting comments that the moderator `by` has leased, the longest waiting first."""
+    return backend().held(leased_by=by, limit=size)
 
 
-def take(by: str, size: int) -> tuple[Held, ...]:
-    """Lease those that waited longest to the moderator `by`, up to `size` with the ones taken before; return them all."""
-    mine = list(taken(by, size))
-    while len(mine) < size and (found := backend().take(by, now() + LEASE)):
-        mine.append(found)
-    return tuple(mine)
+def lease(by: str, size: int) -> tuple[HeldComment, ...]:
+    """Lease the longest waiting comments to the moderator `by`, until `by` has `size` leases.
+
+    Return all comments leased to `by`.
+    """
+    leased = list(leased_by(by, size))
+    while len(leased) < size and (held := backend().lease(by, now() + LEASE)):
+        leased.append(held)
+    return tuple(leased)
 
 
 def release(by: str) -> int:
-    """Give back all that a moderator has taken; return how many comments that were."""
+    """End all leases of a moderator. Return the number of comments."""
     return backend().release(by)
 
 
-def cases(taken: Iterable[Held]) -> list[Case]:
+def cases(pending: Iterable[HeldComment]) -> list[Case]:
     """Return pending comments with their context."""
-    taken = list(taken)
-    objects = targets.resolve_many({held.target for held in taken})
+    pending = list(pending)
+    objects = targets.resolve_many({held.target for held in pending})
     return [
-        Case(held, objects.get(held.target), _parent(held), _earlier(held), reasons.sentences(held)) for held in taken
+        Case(held, objects.get(held.target), _parent(held), _earlier(held), reasons.sentences(held)) for held in pending
     ]
 
 
-def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decided:
-    """Do one of ACTIONS to each; what cannot be done does not keep the others from it. An id may be followed by the `rev` that
-    the moderator saw, "ID.REV": another one is not approved; nor is what was `seen` under another verdict than it has now.
+def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
+    """Apply one of ACTIONS to each id. A failure of one does not stop the others.
 
-    `origin`, scheme and host, is for the links of notices about what is published; without it none are sent.
+    An id can include the `rev` that the moderator saw, "ID.REV". Another revision is not approved. Neither is a
+    comment that was `seen` with another verdict than it has now.
+    `origin`, scheme and host, is for links in notices about published comments. Without it, no notices are sent.
     """
     done = []
     failed = []
     changed = list[Comment]()
-    for chosen in ids:
-        held_id, _dot, rev = chosen.partition(".")
+    for choice in ids:
+        held_id, _dot, rev = choice.partition(".")
         try:
             if action == "approve" and seen:
                 _check_seen(held_id, seen)
-            comment = _decide(action, held_id, by, origin, forms.revision(rev))
+            comment = _decide(action, held_id, by, origin, forms.parse_revision(rev))
         except CommentNotFound:
             failed.append((held_id, _("It does not wait any more.")))
         except CommentError as error:
@@ -117,21 +132,21 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
             done.append(held_id)
             changed += [comment] if comment else []
     published = tuple(comment for comment in changed if not comment.removed)
-    return Decided(tuple(done), tuple(failed), published, tuple(comment for comment in changed if comment.removed))
+    return Decisions(tuple(done), tuple(failed), published, tuple(comment for comment in changed if comment.removed))
 
 
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
-    """Decide, and return the comment that is public now, or was until then."""
+    """Decide about one comment. Return the comment that is public now, or was until now."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
         if comment.removed:
             raise CommentNotFound(held_id)
         if origin:
-            mails.published(comment, origin)
+            mails.notify_subscribers(comment, origin)
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
-        # Undone: what this moderator published goes, and can be restored from its own page.
+        # Undo: remove the comment that this moderator published. It can be restored on its own page.
         return services.remove(held.target, held.slug, by=by)
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
@@ -139,36 +154,41 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
 
 
 def _check_seen(held_id: str, seen: Verdict) -> None:
-    """Raise CommentNotFound for what another moderator decided against since it was shown."""
+    """Raise CommentNotFound if another moderator has decided against the comment since it was shown."""
     if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
         raise CommentNotFound(held_id)
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
-    """Publish a queued comment in its original place, once; `rev` is the one that the moderator saw, 0 for any. Raises
-    CommentNotFound, HeldChanged, TargetNotFound."""
+    """Publish a queued comment once, in its original place. `rev` is the revision that the moderator saw, 0 for any.
+
+    Raises CommentNotFound, HeldChanged, TargetNotFound.
+    """
     return backend().approve(held_id, by, rev)
 
 
-def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> Held:
-    """Decide against a queued comment (REJECTED, SPAM), or let it wait again (WAITING). Raises CommentNotFound."""
+def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
+    """Decide against a queued comment (REJECTED, SPAM), or return it to the queue (WAITING). Raises CommentNotFound."""
     return backend().reject(held_id, by, verdict)
 
 
 def counts() -> dict[str, int]:
-    """Return how many comments wait, are spam, were rejected, are flagged: each counted up to COUNTED, along an index."""
+    """Return how many comments wait, are spam, were rejected and are flagged.
+
+    Each is counted along an index, up to MAX_COUNTED.
+    """
     states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
-    counted = {state.value: backend().count_held(state, COUNTED) for state in states}
+    counted = {state.value: backend().count_held(state, MAX_COUNTED) for state in states}
     return {**counted, "flagged": flags.count()}
 
 
-def _parent(held: Held) -> Comment | None:
+def _parent(held: HeldComment) -> Comment | None:
     try:
         return selectors.get(held.target, held.parent) if held.parent else None
     except CommentNotFound:
         return None
 
 
-def _earlier(held: Held) -> int:
-    """Return how many public comments the account has, up to EARLIER; 0 for an author without one."""
-    return len(selectors.by_author(held.author.id, limit=EARLIER)) if held.author.id else 0
+def _earlier(held: HeldComment) -> int:
+    """Return the number of public comments of the author's account, up to MAX_EARLIER. Return 0 without an account."""
+    return len(selectors.by_author(held.author.id, limit=MAX_EARLIER)) if held.author.id else 0

@@ -1,4 +1,4 @@
-"""The page that mails to moderators lead to: it shows what waits, and publishes it by a button."""
+"""The page that emails to moderators link to. It shows a waiting comment and publishes it with a button."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -9,16 +9,16 @@ from marginalia.comments.errors import CommentNotFound, HeldChanged
 from marginalia.comments.moderation import pending
 from marginalia.comments.notices import mails
 from marginalia.comments.posting import forms, policy
-from marginalia.comments.posting.change_views import ask, ask_or_do
+from marginalia.comments.posting.change_views import confirmation_page, get_or_post
 from marginalia.comments.reading import links, selectors
-from marginalia.comments.reading.views import whereabouts
+from marginalia.comments.reading.views import comment_url
 from marginalia.comments.types import Comment
 
 
 @permission_required(policy.MODERATE)
-@ask_or_do
+@get_or_post
 def approve(request: HttpRequest, held_id: str) -> HttpResponse:
-    """Let moderators publish a pending comment: the page that notices lead to."""
+    """Let moderators publish a pending comment."""
     try:
         held = selectors.get_held(held_id)
     except CommentNotFound as error:
@@ -28,15 +28,17 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         raise Http404(_("What this comment is about is not public."))
     if request.method == "POST":
         try:
-            comment = pending.approve(held_id, by=forms.user_key(request.user), rev=_seen(request))
+            comment = pending.approve(held_id, by=forms.user_key(request.user), rev=_seen_revision(request))
         except HeldChanged:
             held = selectors.get_held(held_id)
-            return ask(request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish"))
-        mails.published(comment, links.origin(request))
+            return confirmation_page(
+                request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish")
+            )
+        mails.notify_subscribers(comment, links.origin(request))
         signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
-        return HttpResponseRedirect(whereabouts(comment.target, obj, comment.slug))
-    return ask(request, held, obj, _("Publish this comment?"), _("Publish"))
+        return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
+    return confirmation_page(request, held, obj, _("Publish this comment?"), _("Publish"))
 
 
-def _seen(request: HttpRequest) -> int:
-    return forms.revision(request.POST.get("rev", ""))
+def _seen_revision(request: HttpRequest) -> int:
+    return forms.parse_revision(request.POST.get("rev", ""))

@@ -1,1 +1,1 @@
-"""Mails about comments, and the subscriptions that they follow."""
+"""Emails about comments, and the subscriptions to them."""

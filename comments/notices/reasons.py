@@ -1,26 +1,26 @@
-"""Why a comment waits, in words for moderators: what is stored are the names that rules and policies give."""
+"""The reasons why a comment waits, as sentences for moderators. The names of rules and policies are stored."""
 
 import re
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from marginalia.comments.types import Held
+from marginalia.comments.types import HeldComment
 
 _LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
 
 
 def links_in(html: str) -> int:
-    """Return how many links a comment's clean HTML has."""
+    """Return the number of links in the clean HTML of a comment."""
     return len(_LINK.findall(html))
 
 
-def sentences(held: Held) -> list[str]:
-    """Return why a comment waits, a sentence a reason; what a project's own rule says stays as it is."""
+def sentences(held: HeldComment) -> list[str]:
+    """Return a sentence for each reason why a comment waits. The reasons of a project's own rules stay unchanged."""
     return [_sentence(reason, held) for reason in held.reasons]
 
 
-def _sentence(reason: str, held: Held) -> str:
+def _sentence(reason: str, held: HeldComment) -> str:
     match reason.split(": ", 1):
         case ["links"]:
             count = links_in(held.html)

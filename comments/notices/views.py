@@ -1,4 +1,4 @@
-"""The links of mails: they open a page with a button, and a GET changes nothing."""
+"""The pages that emails link to. Each has a button, and a GET request changes nothing."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -13,36 +13,36 @@ from marginalia.comments.views import page, personal
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """Confirm that the e-mail address wants to hear of replies. The signed link proves whose it is."""
+    """Confirm a subscription. The signed link proves who owns the email address."""
     try:
         subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:
         raise Http404(_("This link is too old, or you have left already.")) from error
     if request.method == "POST":
         subscriptions.confirm(subscription)
-        return _said(request, _("You will get an e-mail for each reply."))
-    return _asked(request, _("Do you want an e-mail for each reply?"), _("Subscribe"))
+        return _message_page(request, _("You will get an e-mail for each reply."))
+    return _confirmation_page(request, _("Do you want an e-mail for each reply?"), _("Subscribe"))
 
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """End a subscription; mail programs may POST here by themselves (RFC 8058)."""
+    """End a subscription. Mail programs can POST here by themselves (RFC 8058)."""
     try:
         subscription = subscriptions.read(signed, subscriptions.LEAVE)
     except BadLink as error:
         raise Http404(_("This link is too old, or a part of it is missing.")) from error
     except NoSubscription:
-        return _said(request, _("You will get no more mails about this discussion."))
+        return _message_page(request, _("You will get no more mails about this discussion."))
     if request.method == "POST":
         subscriptions.end(subscription.id)
-        return _said(request, _("You will get no more mails about this discussion."))
-    return _asked(request, _("No more mails about this discussion?"), _("Unsubscribe"))
+        return _message_page(request, _("You will get no more mails about this discussion."))
+    return _confirmation_page(request, _("No more mails about this discussion?"), _("Unsubscribe"))
 
 
-def _asked(request: HttpRequest, question: str, answer: str) -> HttpResponse:
+def _confirmation_page(request: HttpRequest, question: str, answer: str) -> HttpResponse:
     return personal(page(request, None, "subscribe", {"question": question, "answer": answer}))
 
 
-def _said(request: HttpRequest, sentence: str) -> HttpResponse:
+def _message_page(request: HttpRequest, sentence: str) -> HttpResponse:
     return personal(page(request, None, "subscribe", {"question": sentence}))

@@ -1,1 +1,1 @@
-"""What operators do: maintenance, conversion, transfer, erasing what is kept of an author."""
+"""Operations for administrators: maintenance, conversion, export and import, erasing authors."""

@@ -1,4 +1,4 @@
-"""For DATABASE_ROUTERS of a project whose own data is elsewhere than its comments."""
+"""A router for DATABASE_ROUTERS of a project whose own data is in another database than its comments."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from marginalia.comments import conf
 
 
 class CommentsRouter:
-    """Nothing is migrated into the comments' database: what is kept there are no tables."""
+    """Prevents migrations in the database of the comments, because it contains no tables."""
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
         """Return False for that database, None (no opinion) for any other."""

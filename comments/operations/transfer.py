@@ -1,7 +1,9 @@
-"""Discussions as newline-delimited JSON: out of one site, layout or order into another, and the same bytes out again.
+"""Discussions as newline-delimited JSON, from one site, layout or order into another.
 
-A line that begins a discussion: {"discussion": "app.model:pk", "open": true}. Its comments follow, oldest first. What
-is stored as HTML is not in the file: it is made of the text again, so that a file can bring nothing that is not clean.
+Exporting an import again gives the same bytes.
+A discussion begins with the line {"discussion": "app.model:pk", "open": true}. Its comments follow, oldest first.
+The file does not contain the stored HTML. It is rendered from the text again, so that a file can only bring clean
+HTML.
 """
 
 import json
@@ -16,21 +18,21 @@ from marginalia.comments.errors import CommentError, CommentNotFound, Discussion
 from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Comment, Held, Kind, NewComment, State, Target
+from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind, NewComment, State, Target
 
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
 
-# Of one line: a text of MAX_LENGTH, escaped at worst.
-LONGEST_LINE = 1_000_000
-# How often a discussion is read that is converted just then.
+# Maximum length of a line: a text of MAX_LENGTH, escaped as badly as possible.
+MAX_LINE = 1_000_000
+# Attempts to read a discussion that is being converted.
 ATTEMPTS = 3
-# Comments that one command reads of the queue.
-PAGE = 100
+# Queued comments per query.
+PAGE_SIZE = 100
 
 
 class BrokenFile(Exception):
-    """A line cannot be imported; what came before it was."""
+    """A line cannot be imported. The lines before it were imported."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -39,7 +41,7 @@ class BrokenFile(Exception):
 
 @dataclass
 class Counts:
-    """What an import did."""
+    """The results of an import."""
 
     discussions: int = 0
     comments: int = 0
@@ -48,41 +50,46 @@ class Counts:
 
 def export(label: str = "") -> Iterator[str]:
     """Yield the lines of all discussions (of one label)."""
-    for target in selectors.begun(label=label):
+    for target in selectors.iterate_targets(label=label):
         yield from map(_line, rows(target))
 
 
-def read(target: Target, take: Callable[[Rows], T], *, addresses: bool = True) -> T:
-    """Return what `take` makes of `rows`, and begin anew with a discussion that is converted just then.
+def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool = True) -> T:
+    """Return the result of `collect` for the `rows` of a discussion.
 
-    Raises DiscussionBusy, DiscussionDamaged."""
+    Start again if the discussion was converted meanwhile. Raises DiscussionBusy, DiscussionDamaged.
+    """
     for _attempt in range(ATTEMPTS - 1):
         with suppress(DiscussionBusy):
-            return take(rows(target, addresses=addresses))
-    return take(rows(target, addresses=addresses))
+            return collect(rows(target, addresses=addresses))
+    return collect(rows(target, addresses=addresses))
 
 
 def rows(target: Target, *, addresses: bool = True) -> Rows:
-    """Yield what the lines of a discussion say, the one that begins it first; without `addresses` no e-mail addresses."""
+    """Yield the content of the lines of a discussion, beginning with its head.
+
+    Without `addresses`, email addresses are left out.
+    """
     yield {"discussion": str(target), "open": selectors.discussion(target).open}
-    for comment, email in selectors.with_addresses(target):
+    for comment, email in selectors.iterate_with_emails(target):
         yield _row(comment, email if addresses else "")
 
 
-def waiting(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the comments that wait for a moderator, as rows that say their discussion and why they wait."""
+def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the waiting comments as rows with their discussion and the reasons why they wait."""
     after = ""
-    while found := selectors.held(limit=PAGE, after=after):
-        for held in found:
-            said = {"discussion": str(held.target), "reasons": list(held.reasons)}
-            yield {**_queued(held), **said, "email": held.email if addresses else ""}
-        after = found[-1].id
+    while page := selectors.held(limit=PAGE_SIZE, after=after):
+        for held in page:
+            context = {"discussion": str(held.target), "reasons": list(held.reasons)}
+            yield {**_queued(held), **context, "email": held.email if addresses else ""}
+        after = page[-1].id
 
 
-def hold(row: dict[str, Any], *, dry_run: bool = False) -> bool:
-    """Have a comment of `waiting` wait here too, unless it was posted or decided here; return whether it was not here.
+def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
+    """Hold a comment of `held_rows` here too, unless it was posted or decided here. Return whether it was new.
 
-    Raises BrokenFile, CommentError."""
+    Raises BrokenFile, CommentError.
+    """
     target = _target(row, 0)
     new = _comment(row, 0)
     if _is_known(target, new.slug):
@@ -93,7 +100,7 @@ def hold(row: dict[str, Any], *, dry_run: bool = False) -> bool:
 
 
 def _is_known(target: Target, slug: str) -> bool:
-    if selectors.held_at(target, slug, verdict=None):
+    if selectors.find_held(target, slug, verdict=None):
         return True
     try:
         selectors.get(target, slug)
@@ -103,7 +110,10 @@ def _is_known(target: Target, slug: str) -> bool:
 
 
 def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Counts:
-    """Store what the lines say; what is there already stays as it is. `step` is called for each line. Raises BrokenFile."""
+    """Store the discussions in the lines. Comments that exist stay unchanged.
+
+    `step` is called for each line. Raises BrokenFile.
+    """
     reading = _Reading(lines, step)
     while reading.head:
         target, is_open = _head(reading)
@@ -117,7 +127,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             if not is_open:
                 services.close(target)
         except CommentError as error:
-            # Comments are stored many at a time: an orphan is found after lines that follow it were read.
+            # Comments are stored in batches, so an orphan may be found after later lines were read.
             number = reading.answering.get(str(error), reading.number)
             raise BrokenFile(number, f"{type(error).__name__}: {error}") from error
     return reading.counts
@@ -125,8 +135,11 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
 
 @dataclass
 class _Reading:
-    """A file as it is read: `head` is the line that begins the next discussion, None at the end; `answering` says which line
-    is the first to answer a comment of the present one."""
+    """A file during its import.
+
+    `head` is the line that begins the next discussion, None at the end. `answering` contains the number of the
+    first line that replies to each comment of the present discussion.
+    """
 
     lines: Iterable[bytes]
     step: Callable[[], object]
@@ -155,7 +168,7 @@ class _Reading:
         for line in self._iterator:
             self.number += 1
             self.step()
-            if len(line) > LONGEST_LINE:
+            if len(line) > MAX_LINE:
                 raise BrokenFile(self.number, "the line is too long")
             if line.strip():
                 return self._parsed(line)
@@ -202,7 +215,7 @@ def _row(comment: Comment, email: str) -> dict[str, Any]:
     }
 
 
-def _queued(held: Held) -> dict[str, Any]:
+def _queued(held: HeldComment) -> dict[str, Any]:
     return {
         "comment": held.slug,
         "answers": held.parent,
@@ -227,11 +240,12 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is none")
-        # Where threads went no deeper, it lies beside what it answers, below an ancestor of that.
+        # Threads have a maximum depth, so a reply may be at the level of the comment that it answers, below a common
+        # ancestor.
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("it lies elsewhere than below what it answers")
         return NewComment(
-            author=Author(texts["name"], row["user"], texts["url"], row.get("moderator") is True),
+            author=CommentAuthor(texts["name"], row["user"], texts["url"], row.get("moderator") is True),
             source=texts["text"],
             html=preparation.render(texts["text"]) if texts["text"] else "",
             token="",

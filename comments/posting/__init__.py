@@ -1,1 +1,1 @@
-"""Sending and changing comments: forms, tokens, policy, spam rules, what authors may do with their own."""
+"""Posting and changing comments: forms, tokens, policy, spam rules, and what authors can do with their own comments."""

@@ -1,4 +1,7 @@
-"""Changing what is there: authors edit and delete their own, readers flag, moderators approve. A GET only asks."""
+"""Views that change a comment: authors edit and delete their own, readers flag.
+
+A GET request only asks for confirmation.
+"""
 
 import contextlib
 from typing import Any
@@ -13,27 +16,30 @@ from django.views.decorators.http import require_http_methods
 from marginalia.comments import signals
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.posting import flags, forms, ip_hash, own, policy, services, spam
-from marginalia.comments.posting.cookie import own_of
+from marginalia.comments.posting.cookie import sent_comments
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.views import TOO_OLD, is_forged
 from marginalia.comments.reading import selectors
 from marginalia.comments.reading.lists import ANCHOR
-from marginalia.comments.reading.views import comment_of, whereabouts
-from marginalia.comments.types import Comment, Held
-from marginalia.comments.views import page, personal, target_of
+from marginalia.comments.reading.views import comment_url, get_comment_or_404
+from marginalia.comments.types import Comment, HeldComment
+from marginalia.comments.views import get_target_or_404, page, personal
 
-ask_or_do = require_http_methods(["GET", "HEAD", "POST"])
+get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @csrf_exempt
-@ask_or_do
+@get_or_post
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors change their comment for a while, and moderators always. What cannot be taken comes back with the text."""
+    """Let authors change their comment for a while, and moderators always.
+
+    If the change is refused, the form is shown again with the text.
+    """
     is_sent = request.method == "POST"
-    comment, obj = _found(request, label, pk, slug)
-    sender = Sender(request, own_of(request))
-    form = EditForm(request.POST if is_sent else None, initial=EditForm.first(comment))
+    comment, obj = _get_comment(request, label, pk, slug)
+    sender = Sender(request, sent_comments(request))
+    form = EditForm(request.POST if is_sent else None, initial=EditForm.initial_data(comment))
     refused: Any = ""
     if not is_sent:
         if not services.may_edit(sender, obj, comment):
@@ -43,40 +49,42 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     elif form.is_valid():
         try:
             services.revise(sender, obj, comment, **form.cleaned_data)
-            return HttpResponseRedirect(_where(comment, obj))
+            return HttpResponseRedirect(_comment_url(comment, obj))
         except Refused as error:
             refused = error.sentence
-            form = form.again(_found(request, label, pk, slug)[0].rev)
+            form = form.renew(_get_comment(request, label, pk, slug)[0].rev)
     context = {"form": form, "comment": comment, "obj": obj, "refused": refused}
     return personal(page(request, comment.target, "edit", context, status=422 if refused or form.errors else 200))
 
 
-@ask_or_do
+@get_or_post
 def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
     """Let authors delete their comment for a while, and moderators always."""
-    comment, obj = _found(request, label, pk, slug)
+    comment, obj = _get_comment(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())
     is_moderator = policy.is_moderator(request.user)
-    if not is_moderator and not own.may_change(comment, own_of(request), request.user):
+    if not is_moderator and not own.may_change(comment, sent_comments(request), request.user):
         raise Http404(_("This comment can no longer be deleted."))
-    if request.method == "POST" and isinstance(comment, Held):
-        with contextlib.suppress(CommentNotFound):  # a moderator was faster: where it is now, it can be deleted again
+    if request.method == "POST" and isinstance(comment, HeldComment):
+        with contextlib.suppress(
+            CommentNotFound
+        ):  # a moderator was faster: the author can delete the published comment
             services.withdraw(comment.id)
-        return HttpResponseRedirect(_answered(comment, obj))
+        return HttpResponseRedirect(_url_after_deletion(comment, obj))
     if request.method == "POST":
         removed = services.remove(comment.target, slug, by=forms.user_key(request.user))
         if is_moderator:
-            flags.settle(comment.target, slug)
+            flags.clear(comment.target, slug)
             signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
-        return HttpResponseRedirect(_answered(comment, obj))
-    return ask(request, comment, obj, _("Delete this comment?"), _("Delete"))
+        return HttpResponseRedirect(_url_after_deletion(comment, obj))
+    return confirmation_page(request, comment, obj, _("Delete this comment?"), _("Delete"))
 
 
-@ask_or_do
+@get_or_post
 def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let readers bring a comment before the moderators."""
-    comment, obj = comment_of(label, pk, slug)
+    """Let readers report a comment to the moderators."""
+    comment, obj = get_comment_or_404(label, pk, slug)
     if comment.removed:
         raise Http404(_("This comment was removed."))
     if request.method == "POST":
@@ -84,42 +92,42 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
         network = ip_hash.key(request)
         if not policy.is_moderator(request.user) and not spam.may_flag(ip_hash=network, user=key):
             refused = _("You have flagged many comments in a short time. Please wait a few minutes.")
-            return ask(request, comment, obj, refused, _("Flag it"), status=429)
+            return confirmation_page(request, comment, obj, refused, _("Flag it"), status=429)
         created = flags.flag(comment, f"user:{key}" if key else f"ip_hash:{network}")
         signals.comment_was_flagged.send(Comment, comment=comment, flag="flag", created=created, request=request)
-        context = {"obj": obj, "comment": comment, "back": _where(comment, obj)}
+        context = {"obj": obj, "comment": comment, "back": _comment_url(comment, obj)}
         return personal(page(request, comment.target, "flagged", context))
-    return ask(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
+    return confirmation_page(request, comment, obj, _("Bring this comment before a moderator?"), _("Flag it"))
 
 
-def ask(
+def confirmation_page(
     request: HttpRequest, comment: Any, obj: Model, question: str, answer: str, *, status: int = 200
 ) -> HttpResponse:
-    """Return the page that asks before something is done to a comment; its button posts to the same URL."""
+    """Return the page that asks for confirmation before a comment is changed. Its button posts to the same URL."""
     context = {
         "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
-        "back": obj.get_absolute_url() if isinstance(comment, Held) else _where(comment, obj),
+        "back": obj.get_absolute_url() if isinstance(comment, HeldComment) else _comment_url(comment, obj),
     }  # fmt: skip
     return personal(page(request, comment.target, "ask", context, status=status))
 
 
-def _found(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | Held, Model]:
-    """Return a public comment, or to its author one that waits. Raises Http404."""
-    target, obj = target_of(label, pk)
-    if held := own.waiting(target, slug, own_of(request), request.user):
+def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | HeldComment, Model]:
+    """Return a public comment, or a held comment if the user is its author. Raises Http404."""
+    target, obj = get_target_or_404(label, pk)
+    if held := own.find_held(target, slug, sent_comments(request), request.user):
         return held, obj
-    return comment_of(label, pk, slug)
+    return get_comment_or_404(label, pk, slug)
 
 
-def _answered(comment: Comment | Held, obj: Model) -> str:
-    """Return where a reader goes on whose comment is gone: at the comment that it answered, else at the discussion."""
+def _url_after_deletion(comment: Comment | HeldComment, obj: Model) -> str:
+    """Return the URL to show after a deletion: the comment that it replied to, or else the discussion."""
     with contextlib.suppress(CommentNotFound):
         if comment.parent and not selectors.get(comment.target, comment.parent).removed:
-            return whereabouts(comment.target, obj, comment.parent)
+            return comment_url(comment.target, obj, comment.parent)
     return f"{obj.get_absolute_url()}#{ANCHOR}"
 
 
-def _where(comment: Comment | Held, obj: Model) -> str:
-    if isinstance(comment, Held):
+def _comment_url(comment: Comment | HeldComment, obj: Model) -> str:
+    if isinstance(comment, HeldComment):
         return own.done_url(comment.target, comment.slug)
-    return whereabouts(comment.target, obj, comment.slug)
+    return comment_url(comment.target, obj, comment.slug)

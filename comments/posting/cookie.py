@@ -1,22 +1,22 @@
-"""The cookie by which a browser knows the comments again that were sent from it."""
+"""The signed cookie with which a browser identifies the comments that it sent."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from marginalia.comments.posting import tokens
-from marginalia.comments.posting.tokens import Own
+from marginalia.comments.posting.tokens import SentComment
 
 
-def own_of(request: HttpRequest) -> tuple[Own, ...]:
-    """Return the comments that the browser says it sent."""
-    return tokens.read_own(request.COOKIES.get(tokens.OWN_COOKIE, ""))
+def sent_comments(request: HttpRequest) -> tuple[SentComment, ...]:
+    """Return the comments in the cookie of the browser."""
+    return tokens.read_sent(request.COOKIES.get(tokens.OWN_COOKIE, ""))
 
 
-def remember(request: HttpRequest, response: HttpResponse, sent: Own) -> None:
-    """Have the browser remember a comment as its own, in a cookie that goes to the URLs of comments alone."""
+def remember(request: HttpRequest, response: HttpResponse, sent: SentComment) -> None:
+    """Add a comment to the cookie, which browsers send only to the URLs of comments."""
     response.set_cookie(
         tokens.OWN_COOKIE,
-        tokens.signed_own([sent, *(own for own in own_of(request) if own != sent)]),
+        tokens.sign_sent([sent, *(own for own in sent_comments(request) if own != sent)]),
         max_age=tokens.OWN_SECONDS,
         path=cookie_path(),
         secure=request.is_secure(),
@@ -26,5 +26,5 @@ def remember(request: HttpRequest, response: HttpResponse, sent: Own) -> None:
 
 
 def cookie_path() -> str:
-    """Return the path that all URLs of comments share."""
+    """Return the path prefix of all URLs of comments."""
     return reverse("comments-post-comment").removesuffix("post")

@@ -1,4 +1,7 @@
-"""The form for a comment. What it is about stands in its signed token, so that nothing can be posted to another place."""
+"""The forms for comments.
+
+The target of a new comment is in the signed token of its form, so a comment cannot be posted elsewhere.
+"""
 
 from typing import Any
 
@@ -9,23 +12,23 @@ from marginalia.comments.errors import InvalidComment
 from marginalia.comments.posting import policy, preparation
 from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
-from marginalia.comments.types import Author, Comment, Held, Target
+from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
 
-# Of a revision: more than any author makes, fewer than are too many for the database.
-MOST_DIGITS = 9
-_NOTHING = _("Please write something.")
+# Maximum digits of a revision: more than any author needs, few enough for the database.
+MAX_DIGITS = 9
+_EMPTY_MESSAGE = _("Please write something.")
 
 
-def measured(text: str) -> None:
-    """Validate a text's length, as services do. Raises ValidationError."""
+def validate_length(text: str) -> None:
+    """Validate the length of a text with the rule of the services. Raises ValidationError."""
     try:
-        preparation.measure(text)
+        preparation.check_length(text)
     except InvalidComment as error:
         raise forms.ValidationError(error.sentence, code="max_length") from error
 
 
 class CommentForm(forms.Form):
-    """A new comment. For a logged-in user it asks for the text alone."""
+    """A new comment. It asks a logged-in user only for the text."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -44,11 +47,11 @@ class CommentForm(forms.Form):
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
-        error_messages={"required": _NOTHING},
-        validators=[measured],
+        error_messages={"required": _EMPTY_MESSAGE},
+        validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # Not seen by people, and named so that programs fill it in. Browsers are told to leave it alone.
+    # People don't see this field. Its name makes programs fill it in. Browsers are told not to fill it in.
     homepage = forms.CharField(
         label=_("Leave this empty"),
         required=False,
@@ -58,31 +61,32 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        # With it browsers cut what is pasted and don't report it. The form refuses too long text and keeps all of it.
+        # Because of maxlength, browsers cut pasted text without a message. The form refuses too long text and keeps
+        # all of it.
         for name in ("name", "email"):
             self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
             del self.fields["name"], self.fields["email"]
 
     def clean(self) -> dict[str, Any]:
-        """Ask for an e-mail address to send notices to."""
+        """Require an email address if the author wants notices."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        if data.get("notify") and "email" not in self.errors and not self.reply_to():
+        if data.get("notify") and "email" not in self.errors and not self.notice_email():
             self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
         return data
 
-    def point(self) -> None:
-        """Have the page open at the first field that has an error."""
+    def focus_first_error(self) -> None:
+        """Focus the first field that has an error when the page opens."""
         for name in filter(self.errors.__contains__, self.fields):
             self.fields[name].widget.attrs["autofocus"] = True
             break
 
-    def reply_to(self) -> str:
-        """Return where notices of replies go, "" if there is no e-mail address."""
+    def notice_email(self) -> str:
+        """Return the email address for notices of replies, "" if there is none."""
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
-        """Return the name on one line. Raises ValidationError where nothing is left of it."""
+        """Return the name on one line. Raises ValidationError if nothing visible is left."""
         name = preparation.one_line(self.cleaned_data["name"])
         if not name:
             raise forms.ValidationError(self.fields["name"].error_messages["required"], code="required")
@@ -90,24 +94,25 @@ class CommentForm(forms.Form):
 
     @property
     def author_name(self) -> str:
-        """The name that a logged-in user's comment will bear."""
-        return shown_name(self.user) if self.user else ""
+        """Return the name that the comment of a logged-in user will show."""
+        return display_name(self.user) if self.user else ""
 
 
-# A field of an edit in the admin: the form is only to be shown again, with all that was typed; nothing is done.
-KEPT = "_kept"
+# A field of the edit form in the admin. If it is sent, the form is shown again with the typed text, and nothing is
+# changed.
+RESHOW = "_kept"
 
 
 class EditForm(forms.Form):
-    """A comment's new text. `rev` is the revision that the author saw, `nonce` names the change."""
+    """The new text of a comment. `rev` is the revision that the author saw, `nonce` identifies the change."""
 
     text = forms.CharField(
         label=_("Comment"),
         widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"}),
-        error_messages={"required": _NOTHING},
-        validators=[measured],
+        error_messages={"required": _EMPTY_MESSAGE},
+        validators=[validate_length],
     )
-    # What the server takes for a number: none of ours comes near it.
+    # MongoDB's limit for an int. Revisions never come near it.
     rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
@@ -115,39 +120,42 @@ class EditForm(forms.Form):
         super().__init__(*args, label_suffix="", **kwargs)
 
     @staticmethod
-    def first(comment: Comment | Held) -> dict[str, Any]:
-        """Return what the form of a comment begins with."""
+    def initial_data(comment: Comment | HeldComment) -> dict[str, Any]:
+        """Return the initial data of the form for a comment."""
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
-    def again(self, rev: int) -> "EditForm":
-        """Return the form with what was typed, as another change, of the revision `rev`."""
+    def renew(self, rev: int) -> "EditForm":
+        """Return the form with the typed text as a new change of the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
-def blank(target: Target, user: Any = None, parent: str = "") -> CommentForm:
-    """Return a form for a new comment, with a token of its own."""
+def blank_form(target: Target, user: Any = None, parent: str = "") -> CommentForm:
+    """Return an empty form for a new comment, with its own token."""
     token = FormToken.new(target, parent, user_key(user))
     return CommentForm(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
 
 
-def revision(text: str) -> int:
-    """Return the revision that a button or a hidden field names, 0 for what names none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else 0
+def parse_revision(text: str) -> int:
+    """Return the revision in the value of a button or a hidden field, 0 if it is not a number."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else 0
 
 
 def user_key(user: Any) -> str:
-    """Return a logged-in user's primary key as a str, "" without one."""
+    """Return the primary key of a logged-in user as a str, "" for other visitors."""
     return str(user.pk) if getattr(user, "is_authenticated", False) else ""
 
 
-def shown_name(user: Any) -> str:
-    """Return the name under which a user comments: never an e-mail address, also where those serve as user names."""
+def display_name(user: Any) -> str:
+    """Return the name under which a user comments.
+
+    It is never an email address, even if email addresses are user names.
+    """
     names = (user.get_full_name(), user.get_username().partition("@")[0])
     return next(filter(None, map(preparation.one_line, names)), "")[:MAX_NAME]
 
 
-def author_of(user: Any, name: str) -> Author:
-    """Return who writes: the account, or a name without one."""
+def build_author(user: Any, name: str) -> CommentAuthor:
+    """Return the author of a comment: the account of `user`, or `name` without an account."""
     if key := user_key(user):
-        return Author(name=shown_name(user), id=key, is_moderator=policy.is_moderator(user))
-    return Author(name=name)
+        return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
+    return CommentAuthor(name=name)

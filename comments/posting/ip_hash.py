@@ -1,6 +1,7 @@
-"""Network addresses: whose a request is, and the key under which it is counted.
+"""Network addresses: the address of a request, and the key under which its comments are counted.
 
-What is kept is never the address itself but a keyed hash of its network, apart from the comments, for 30 days (by a TTL).
+The address itself is never stored. A keyed hash of its network is stored apart from the comments for 30 days (by a
+TTL index).
 """
 
 import ipaddress
@@ -12,23 +13,26 @@ from marginalia.comments import conf
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Target
 
-# What is left of an address before it is hashed: a household, not a device.
-KEPT_BITS = {4: 24, 6: 48}
+# The prefix of an address that is hashed. It identifies a household, not a device.
+PREFIX_BITS = {4: 24, 6: 48}
 
 
 def remote(request: HttpRequest) -> str:
-    """Return who connected: the stock COMMENTS["ADDRESS"]."""
+    """Return the address of the connection: the default of COMMENTS["ADDRESS"]."""
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def forwarded(request: HttpRequest) -> str:
-    """Return whom the nearest proxy says it speaks for: for sites behind one that sets X-Forwarded-For itself."""
+    """Return the address that the nearest proxy reports.
+
+    Use this only behind a proxy that sets X-Forwarded-For itself.
+    """
     return str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or remote(request)
 
 
 def key(request: HttpRequest) -> str:
-    """Return a keyed hash of the request's truncated address; without the site's secret nothing can be read from it."""
-    address = conf.imported("ADDRESS")(request)
+    """Return a keyed hash of the truncated address of the request. It reveals nothing without the site's secret key."""
+    address = conf.load("ADDRESS")(request)
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -36,20 +40,20 @@ def key(request: HttpRequest) -> str:
     else:
         if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
             parsed = parsed.ipv4_mapped
-        network = str(ipaddress.ip_network((parsed, KEPT_BITS[parsed.version]), strict=False))
+        network = str(ipaddress.ip_network((parsed, PREFIX_BITS[parsed.version]), strict=False))
     return salted_hmac("comments.ip_hashes", network, algorithm="sha256").hexdigest()[:32]
 
 
-def note(target: Target, slug: str, ip_hash: str) -> None:
-    """Keep from where a comment was first sent, for 30 days; `ip_hash` is a `key`."""
-    backend().ip_hashes.note(target, slug, ip_hash)
+def record(target: Target, slug: str, ip_hash: str) -> None:
+    """Store the network from which a comment was first sent, for 30 days. `ip_hash` is a `key`."""
+    backend().ip_hashes.record(target, slug, ip_hash)
 
 
-def of_comment(target: Target, slug: str) -> str:
-    """Return the ip hash that a comment was sent under, "" where it is not kept (any more)."""
-    return backend().ip_hashes.of(target, slug)
+def find(target: Target, slug: str) -> str:
+    """Return the ip hash of a comment, "" if it is not stored, or no longer stored."""
+    return backend().ip_hashes.find(target, slug)
 
 
 def erase(target: Target, slug: str) -> int:
-    """Forget from where a comment was sent; return how many records went."""
+    """Delete the ip hash of a comment. Return the number of deleted records."""
     return backend().ip_hashes.erase(target, slug)

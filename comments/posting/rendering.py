@@ -1,8 +1,8 @@
-"""From what is typed to what is stored: clean HTML, made once, when a comment is written."""
+"""The default renderer: clean HTML from Markdown, made once, when a comment is written."""
 
 from marginalia.markup import markdown
 
 
 def render(source: str) -> str:
-    """Return the clean HTML of a comment's Markdown: no pictures, no headings, and links that pass nothing on."""
+    """Return the clean HTML of a comment's Markdown: no images, no headings, and nofollow links."""
     return markdown.render(source, "comment")

@@ -1,7 +1,7 @@
-"""What is signed: forms, bound to their place, and the cookie by which authors without an account know their comments again.
+"""Signed data: the tokens of forms, and the cookie that identifies comments of authors without an account.
 
-A form's token names one intent. However often the form is sent, one comment comes of it, and its nonce gives the comment's
-slug part; the place (discussion and parent) is read from the token, never from another field.
+A form's token identifies one intent. However often the form is sent, it posts one comment, whose slug part is made
+from the nonce. The place (discussion and parent) is read from the token, never from another field.
 """
 
 import time
@@ -18,21 +18,21 @@ from marginalia.comments.types import Target
 FORM_SALT = "comments.form"
 OWN_SALT = "comments.own"
 OWN_COOKIE = "comments_own"
-# How long a browser is remembered to have written, and how many comments it is remembered for.
+# The lifetime of the cookie, and the maximum number of comments in it.
 OWN_SECONDS = 365 * 24 * 60 * 60
-OWN_MOST = 8
+MAX_SENT = 8
 
 
 class BadToken(Exception):
-    """The token is not one of ours, or was changed."""
+    """The token was not signed by this site, or was changed."""
 
 
 @dataclass(frozen=True)
 class FormToken:
-    """A form before it is sent.
+    """The token of a form, which identifies one intent.
 
-    `begun`: when the first form of this intent was rendered, in seconds since 1970; `user`: for which account, "" for
-    any visitor; `expired`: whether it was rendered too long ago to be taken.
+    `begun` is the time when the first form of this intent was rendered, in seconds since 1970. `user` is the
+    account, "" for any visitor. `expired` is True if the form is too old to be accepted.
     """
 
     discussion: str
@@ -49,11 +49,11 @@ class FormToken:
 
     @property
     def target(self) -> Target:
-        """The target under which the form's comment goes."""
+        """Return the target of the form's comment."""
         return Target.parse(self.discussion)
 
-    def again(self, user: str = "") -> "FormToken":
-        """Return a fresh token for the same text in the same place."""
+    def renew(self, user: str = "") -> "FormToken":
+        """Return a new token for the same text in the same place."""
         return replace(self, nonce=preparation.new_token(), user=user, expired=False)
 
     def signed(self) -> str:
@@ -61,12 +61,12 @@ class FormToken:
         return signing.dumps([self.discussion, self.parent, self.nonce, self.begun, self.user], salt=FORM_SALT)
 
     def age(self) -> int:
-        """Return for how many seconds the text was written."""
+        """Return the seconds since the first form of this intent was rendered."""
         return int(time.time()) - self.begun
 
 
 def read_form(signed: str) -> FormToken:
-    """Return the token of a form that was sent. Raises BadToken; one that is too old is returned as `expired`."""
+    """Return the token of a submitted form. Raises BadToken. A token that is too old is returned as `expired`."""
     try:
         discussion, parent, nonce, begun, user = signing.loads(signed, salt=FORM_SALT)
     except (signing.BadSignature, ValueError, TypeError) as error:
@@ -80,8 +80,8 @@ def read_form(signed: str) -> FormToken:
 
 
 @dataclass(frozen=True)
-class Own:
-    """A comment that this browser sent: `nonce` finds it while it is pending, `slug` when it is public."""
+class SentComment:
+    """A comment that this browser sent. `nonce` finds it while it is pending, `slug` when it is public."""
 
     discussion: str
     slug: str
@@ -89,21 +89,21 @@ class Own:
 
     @property
     def target(self) -> Target:
-        """The target of its discussion."""
+        """Return the target of the comment."""
         return Target.parse(self.discussion)
 
 
-def read_own(cookie: str) -> tuple[Own, ...]:
-    """Return the comments that a browser's cookie names, newest first; none for a cookie that is not ours."""
+def read_sent(cookie: str) -> tuple[SentComment, ...]:
+    """Return the comments in a browser's cookie, newest first, () for a cookie that this site did not sign."""
     if not cookie:
         return ()
     try:
-        return tuple(Own(**entry) for entry in signing.loads(cookie, salt=OWN_SALT, max_age=OWN_SECONDS))
+        return tuple(SentComment(**entry) for entry in signing.loads(cookie, salt=OWN_SALT, max_age=OWN_SECONDS))
     except (signing.BadSignature, TypeError, ValueError):
         return ()
 
 
-def signed_own(own: Iterable[Own]) -> str:
-    """Return the cookie's value for these comments, of which the first OWN_MOST are kept."""
-    entries: list[dict[str, Any]] = [asdict(entry) for entry in own]
-    return signing.dumps(entries[:OWN_MOST], salt=OWN_SALT, compress=True)
+def sign_sent(sent: Iterable[SentComment]) -> str:
+    """Return the value of the cookie for the first MAX_SENT of these comments."""
+    entries: list[dict[str, Any]] = [asdict(entry) for entry in sent]
+    return signing.dumps(entries[:MAX_SENT], salt=OWN_SALT, compress=True)

@@ -1,1 +1,1 @@
-"""Reading comments: selectors, pages of lists, the presenter that templates see."""
+"""Reading comments: selectors, pages of lists, and the presenter for templates."""

@@ -1,4 +1,4 @@
-"""Absolute URLs, for mails and feeds: they begin with what the project calls itself, not with what a request says."""
+"""Absolute URLs for emails and feeds. They begin with the origin that the project sets."""
 
 from django.http import HttpRequest
 
@@ -6,13 +6,13 @@ from marginalia.comments import conf
 
 
 def origin(request: HttpRequest) -> str:
-    """Return "https://example.org", without a slash at its end, as COMMENTS["ORIGIN"] has it."""
-    return str(conf.imported("ORIGIN")(request)).rstrip("/")
+    """Return "https://example.org", without a trailing slash, from COMMENTS["ORIGIN"]."""
+    return str(conf.load("ORIGIN")(request)).rstrip("/")
 
 
 def requested(request: HttpRequest) -> str:
-    """Return scheme and host that were asked: the stock COMMENTS["ORIGIN"], as good as ALLOWED_HOSTS is narrow.
+    """Return the scheme and host of the request: the default of COMMENTS["ORIGIN"], safe if ALLOWED_HOSTS is narrow.
 
-    Raises DisallowedHost (answered with 400) for a host that ALLOWED_HOSTS does not name.
+    Raises DisallowedHost, which becomes a 400 response, for a host that is not in ALLOWED_HOSTS.
     """
     return f"{request.scheme}://{request.get_host()}"

@@ -1,4 +1,4 @@
-"""A page of a discussion, ready for templates: read, shown, folded, linked."""
+"""A page of a discussion for templates: read, presented, folded, with links to other pages."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,29 +13,30 @@ from django.utils.safestring import SafeString
 from marginalia.comments import conf, targets
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.reading import paging
-from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, joined
+from marginalia.comments.reading.presenter import CommentView, Folds, Presenter, comments_html, join_html
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
-# Comments of one thread above which a threaded page folds the rest away, and how many it leaves.
+# A threaded page folds threads with at least FOLD_ABOVE replies. Then it shows FOLD_LEAVES comments of the thread,
+# including its root.
 FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is discussed: a target, and its object where the caller has it."""
+    """The target of a discussion, and its object if the caller has it."""
 
     target: Target
     obj: Model | None = None
 
     @classmethod
-    def of(cls, obj: Model | Target) -> "Subject":
-        """Return the subject that an object or a target is."""
-        return cls(targets.of(obj), obj if isinstance(obj, Model) else None)
+    def from_object(cls, obj: Model | Target) -> "Subject":
+        """Return the subject for an object or a target."""
+        return cls(targets.target_for(obj), obj if isinstance(obj, Model) else None)
 
     @cached_property
     def object(self) -> Model | None:
-        """The object, looked up if need be; None if readers may not see it."""
+        """The object, looked up if necessary, or None if readers cannot see it."""
         if self.obj is not None:
             return self.obj
         try:
@@ -44,18 +45,20 @@ class Subject:
             return None
 
     def is_open(self, discussion: Discussion) -> bool:
-        """Return whether comments are taken now."""
-        return self.object is not None and not conf.imported("POLICY")(self.object).is_closed(discussion)
+        """Return whether the discussion accepts comments now."""
+        return self.object is not None and not conf.load("POLICY")(self.object).is_closed(discussion)
 
     def authors(self) -> Collection[str]:
-        """Return the accounts that wrote the object, as COMMENTS["AUTHORS"] says."""
-        found: Collection[str] = conf.imported("AUTHORS")(self.object) if self.object is not None else ()
-        return found
+        """Return the primary keys of the accounts that wrote the object, from COMMENTS["AUTHORS"]."""
+        authors: Collection[str] = conf.load("AUTHORS")(self.object) if self.object is not None else ()
+        return authors
 
 
-def listing(subject: Subject, page: Page, *, at: str = "", address: str = "") -> dict[str, Any]:
-    """Return what list templates show of a page that was read; `at`: the comment that it was asked for with; `address`: where
-    the list is shown."""
+def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "") -> dict[str, Any]:
+    """Return the context of list templates for a page that was read.
+
+    `slug` is the comment that the reader asked for. `url` is the URL of the page that shows the list.
+    """
     is_open = subject.is_open(page.discussion)
     presenter = Presenter(
         subject.target,
@@ -66,56 +69,58 @@ def listing(subject: Subject, page: Page, *, at: str = "", address: str = "") ->
         authors=subject.authors(),
     )
     return {
-        **described(subject, page),
+        **discussion_context(subject, page),
         "comments": LazyComments(presenter),
-        "rendered": rendered(presenter, at),
+        "rendered": render_list(presenter, slug),
         "is_open": is_open,
-        "links": paging.links(page, address, ANCHOR),
+        "links": paging.links(page, url, ANCHOR),
     }
 
 
-def described(subject: Subject, page: Page) -> dict[str, Any]:
-    """Return what templates show of the discussion itself."""
-    arguments = [subject.target.label, subject.target.pk]
+def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
+    """Return the context of templates for the discussion itself."""
+    args = [subject.target.label, subject.target.pk]
     return {
         "target": subject.target,
         "page": page,
         "count": page.discussion.count,
         "anchor": ANCHOR,
-        "form_url": reverse("comments-form", args=arguments),
-        "feed_url": reverse("comments-feed", args=arguments),
+        "form_url": reverse("comments-form", args=args),
+        "feed_url": reverse("comments-feed", args=args),
     }
 
 
 class LazyComments(Sequence[CommentView]):
-    """The comments of a presenter for templates that loop over them; made when first looked at."""
+    """The comments of a presenter, for templates that loop over them. Created at the first access."""
 
     def __init__(self, presenter: Presenter) -> None:
         self.presenter = presenter
         self._views: list[CommentView] | None = None
 
-    def _made(self) -> list[CommentView]:
+    def _get_views(self) -> list[CommentView]:
         if self._views is None:
             self._views = self.presenter.views()
         return self._views
 
     def __getitem__(self, index: Any) -> Any:
-        return self._made()[index]
+        return self._get_views()[index]
 
     def __len__(self) -> int:
         return len(self.presenter.comments)
 
 
-def rendered(presenter: Presenter, at: str = "") -> SafeString:
-    """Return the list's HTML; in threads replies can be folded, and those beyond the first are, unless the comment `at` is
-    among them."""
+def render_list(presenter: Presenter, slug: str = "") -> SafeString:
+    """Return the HTML of the list.
+
+    In threads, the rest of a long thread is folded away, unless the rest contains the comment `slug`.
+    """
     html = comments_html(presenter)
     if presenter.order is not Order.THREADED:
-        return joined(html)
-    return joined(_folded(presenter, list(zip(presenter.comments, html, strict=True)), at))
+        return join_html(html)
+    return join_html(_fold(presenter, list(zip(presenter.comments, html, strict=True)), slug))
 
 
-def _folded(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], at: str) -> Iterator[str]:
+def _fold(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], slug: str) -> Iterator[str]:
     folds = Folds(presenter.target)
     for _root, thread in groupby(pairs, key=lambda pair: pair[0].slug.partition("/")[0]):
         (_first, html), *replies = thread
@@ -125,17 +130,17 @@ def _folded(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], at: str)
         shown = replies if len(replies) < FOLD_ABOVE else replies[: FOLD_LEAVES - 1]
         inside = [html for _, html in shown]
         if rest := replies[len(shown) :]:
-            is_open = any(comment.slug == at for comment, _ in rest)
+            is_open = any(comment.slug == slug for comment, _ in rest)
             inside.append(folds.html([html for _, html in rest], len(rest), is_open=is_open, is_rest=True))
         yield folds.html(inside, len(replies), is_open=True, is_rest=False)
 
 
-def scattered(found: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
-    """Return comments of several discussions for templates; each has `obj`, what it is about."""
-    return [_alone(comment, obj) for comment, obj in found]
+def present_across(comments: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
+    """Return comments of several discussions for templates. Each has `obj`, the object that it is about."""
+    return [_present_alone(comment, obj) for comment, obj in comments]
 
 
-def _alone(comment: Comment, obj: Model) -> CommentView:
+def _present_alone(comment: Comment, obj: Model) -> CommentView:
     view = Presenter(comment.target, [comment], order=Order.OLDEST, may_reply=False).views()[0]
     view.obj = obj
     return view

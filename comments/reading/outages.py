@@ -1,4 +1,4 @@
-"""A page of a project whose own data is elsewhere: it is shown without comments while their database is away."""
+"""Outages of the comments' database: pages of a project with another database are shown without comments."""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -9,16 +9,20 @@ from django.db import DEFAULT_DB_ALIAS
 from marginalia.comments import conf
 from marginalia.mongo.servers import Outage, outage_after
 
-# Seconds that a page waits for comments.
+# Maximum seconds that a page waits for comments.
 PATIENCE = 2.0
 AWAY = "comments_are_away"
 
 
 @contextmanager
-def noted(shared: MutableMapping[Any, Any]) -> Iterator[None]:
-    """Have what is read in the block wait for PATIENCE at most. Raises Outage: at once where `shared`, a mapping that the tags
-    of a page share, tells of one. Where the project's own data is in the same database, its page fails as it would without
-    comments."""
+def limit_waiting(shared: MutableMapping[Any, Any]) -> Iterator[None]:
+    """Limit the reads in the block to PATIENCE seconds. Raises Outage.
+
+    `shared` is a mapping that all tags of a page share. After the first outage, later blocks of the page raise
+    Outage immediately.
+    If the project's own data is in the same database, the block sets no limit: the page fails as it would without
+    comments.
+    """
     if conf.database_alias() == DEFAULT_DB_ALIAS:
         yield
         return

@@ -1,9 +1,9 @@
-"""Which part of a discussion a reader asks for, in one query parameter, so that a page cache needs to know of only one.
+"""The part of a discussion that a reader asks for, in one query parameter, so that a page cache has to know only one.
 
 ?comments=newest             the first page, newest first
 ?comments=oldest.3           page 3
-?comments=threaded.after.C   what follows the cursor C; also "before"
-?comments=threaded.at.SLUG   the page that holds a comment
+?comments=threaded.after.C   the page after the cursor C; also "before"
+?comments=threaded.at.SLUG   the page that contains a comment
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,17 @@ from django.utils.encoding import escape_uri_path
 from marginalia.comments.types import Order, Page
 
 PARAMETER = "comments"
-MOST_DIGITS = 7
-# Longer than any cursor: eight levels of a time and a part each.
-LONGEST = 600
+MAX_DIGITS = 7
+# Longer than any cursor, which has at most eight levels of a time and a slug part.
+MAX_LENGTH = 600
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """The part of a discussion that a reader asks for; all empty: its beginning, in its own order."""
+    """The part of a discussion that a reader asks for.
+
+    If all fields are empty, it is the first page in the discussion's own order.
+    """
 
     order: str = ""
     number: int = 0
@@ -31,54 +34,57 @@ class PageRequest:
     at: str = ""
 
     @classmethod
-    def of(cls, request: HttpRequest | None) -> "PageRequest":
-        """Return the part of a discussion that a request asks for."""
+    def from_request(cls, request: HttpRequest | None) -> "PageRequest":
+        """Return the part of a discussion that `request` asks for."""
         return cls.parse(request.GET.get(PARAMETER, "")) if request else cls()
 
     @classmethod
     def parse(cls, value: str) -> "PageRequest":
-        """Return what a parameter asks for; what cannot be understood asks for the beginning."""
-        order, _, rest = value[:LONGEST].partition(".")
+        """Return the part of a discussion that the parameter `value` asks for: the first page if it is invalid."""
+        order, _, rest = value[:MAX_LENGTH].partition(".")
         if order not in tuple(Order):
             return cls()
         if rest.isascii() and rest.isdecimal():
-            return cls(order, number=int(rest[:MOST_DIGITS]))
-        how, _, where = rest.partition(".")
+            return cls(order, number=int(rest[:MAX_DIGITS]))
+        kind, _, position = rest.partition(".")
         return cls(
             order,
-            after=where if how == "after" else "",
-            before=where if how == "before" else "",
-            at=where if how == "at" else "",
+            after=position if kind == "after" else "",
+            before=position if kind == "before" else "",
+            at=position if kind == "at" else "",
         )
 
 
 @dataclass(frozen=True)
 class PageLinks:
-    """The URLs of the pages beside one, "" where there is none; `orders` are (order, URL, is this one)."""
+    """The URLs of the previous and the next page, "" if there is none, and of all orders.
+
+    `orders` contains tuples (order, URL, whether it is the order of this page).
+    """
 
     previous: str
     next: str
     orders: tuple[tuple[str, str, bool], ...]
 
 
-def shown_at(request: HttpRequest) -> str:
-    """Return the address of the page that a discussion is shown on, without the part of it that is asked for."""
+def url_without_part(request: HttpRequest) -> str:
+    """Return the URL of the page that shows a discussion, without the parameter for a part of the discussion."""
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     path = escape_uri_path(request.path)
     return f"{path}?{query.urlencode()}" if query else path
 
 
-def part_at(address: str, value: str) -> str:
-    """Return the address of a part of the discussion that is shown at `address`, which may have a query of its own."""
-    return f"{address}{'&' if '?' in address else '?'}{PARAMETER}={quote(value, safe='/:.')}"
+def url_with_part(page_url: str, value: str) -> str:
+    """Return the URL of a part of the discussion that is shown at `page_url`, which can have a query string."""
+    return f"{page_url}{'&' if '?' in page_url else '?'}{PARAMETER}={quote(value, safe='/:.')}"
 
 
-def links(page: Page, address: str, anchor: str) -> PageLinks:
-    """Return the links of a page that is shown at `address`, each leading to the element `anchor`."""
+def links(page: Page, page_url: str, anchor: str) -> PageLinks:
+    """Return the links of a page that is shown at `page_url`. Each link ends with the fragment `anchor`."""
 
     def url(value: str) -> str:
-        return f"{part_at(address, value) if value else address}#{anchor}"
+        return f"{url_with_part(page_url, value) if value else page_url}#{anchor}"
 
     previous, following = (url(value) if value else "" for value in cursors(page))
     orders = tuple((order.value, url(order.value), order is page.order) for order in Order)
@@ -86,18 +92,18 @@ def links(page: Page, address: str, anchor: str) -> PageLinks:
 
 
 def cursors(page: Page) -> tuple[str, str]:
-    """Return the parameter's values under which the pages before and after one are found, "" where there is none."""
+    """Return the values of the parameter for the previous and the next page, "" if there is none."""
 
-    def beside(cursor: str, direction: str) -> str:
+    def parameter(cursor: str, direction: str) -> str:
         if not cursor:
             return ""
         return f"{page.order}.{cursor}" if page.order is not Order.THREADED else f"{page.order}.{direction}.{cursor}"
 
-    return beside(page.previous, "before"), beside(page.next, "after")
+    return parameter(page.previous, "before"), parameter(page.next, "after")
 
 
-def parameter_of(page: Page, slug: str) -> str:
-    """Return the parameter's value under which a page that holds `slug` is found again."""
+def parameter_for(page: Page, slug: str) -> str:
+    """Return the value of the parameter for the page `page`, which contains `slug`."""
     if page.order is Order.THREADED:
         return f"{page.order}.at.{slug}"
     return f"{page.order}.{page.number}"

@@ -1,8 +1,9 @@
-"""Comments as pages show them, and the fast way to make HTML of many.
+"""Comments as pages show them, and fast rendering of many comments.
 
-`comments/comment.html` is an ordinary template. The one shipped here is not rendered for every comment, but once for each
-combination of flags (a reply? edited? removed? …), with marks in place of the values; every comment then fills such a form by
-string formatting. A project's own template may do anything with the values, so it is rendered comment by comment.
+`comments/comment.html` is an ordinary template. The shipped one is not rendered for every comment, but once for
+each combination of flags (a reply? edited? removed? …), with marks instead of values. Such a form is then filled
+for each comment by string formatting.
+A project's own template can do anything with the values, so it is rendered for each comment.
 """
 
 import re
@@ -29,26 +30,26 @@ from marginalia.comments.types import Comment, Kind, Order, Target
 from marginalia.comments.views import template_names
 
 SHIPPED = Path(__file__).resolve().parents[1] / "templates"
-# Stands for a slug while a URL is made; no slug can contain "1".
+# Placeholder for a slug when URLs are reversed. No slug contains "1".
 _SLUG = "1" * 16
 _MARK = re.compile("\x00(\\w+)\x01")
-# What a form may be filled with, each as it stands in HTML.
+# Values that can fill a form, each as HTML.
 VALUES = (
     "anchor", "permalink", "name", "initials", "hue", "url", "html", "posted_iso", "posted_exact", "posted_day",
     "posted_ago", "edited_exact", "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
 )  # fmt: skip
-# The colours of avatars: classes of comments.css.
+# Number of colours of avatars, which are classes in comments.css.
 HUES = 12
 
 
 class Flags(NamedTuple):
-    """What decides how a comment is shown; a template asks for them by name."""
+    """Conditions that decide how a comment is shown. Templates use them by name."""
 
     removed: bool
     edited: bool
     has_url: bool
     answers: bool
-    # It answers one that stands beside it, not above: no thread goes deeper.
+    # The comment replies to a comment at the same level, because threads go no deeper.
     is_beside: bool
     by_author: bool
     by_moderator: bool
@@ -59,7 +60,7 @@ class Flags(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentUrls:
-    """The beginnings of the URLs that a discussion's comments need; each ends in a slug."""
+    """The beginnings of the URLs of comments in one discussion. A slug is appended to each."""
 
     permalink: str
     permalink_tail: str
@@ -68,8 +69,11 @@ class CommentUrls:
     flag: str
 
     @classmethod
-    def of(cls, target: Target, order: str = "") -> "CommentUrls":
-        """Return the URLs of a target's comments; `order` is what permalinks open, "" the discussion's own."""
+    def for_target(cls, target: Target, order: str = "") -> "CommentUrls":
+        """Return the URLs for the comments of `target`.
+
+        Permalinks open in `order`. If it is "", they open in the discussion's own order.
+        """
 
         def before_slug(name: str) -> str:
             return reverse(name, args=[target.label, target.pk, _SLUG]).removesuffix(_SLUG)
@@ -84,14 +88,14 @@ class CommentUrls:
         )
 
 
-# What templates that were written for Django's comments framework call these.
+# The names that templates for Django's comments framework use for these attributes.
 OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
 
 
 class CommentView:
-    """A comment with what a template needs around it. Whatever is not here is the comment's own: see `types.Comment`."""
+    """A comment with the values that templates need. Other attributes are those of the comment: see `types.Comment`."""
 
-    # What it is about, where comments of several discussions are shown together.
+    # The object that the comment is about, if comments of several discussions are shown together.
     obj: Model | None = None
 
     def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
@@ -111,7 +115,7 @@ class CommentView:
 
     @cached_property
     def values(self) -> dict[str, str]:
-        """VALUES as HTML, escaped."""
+        """Return VALUES as escaped HTML."""
         return {name: SafeString(value) for name, value in self.presenter.values(self.comment, self.flags).items()}
 
     def get_absolute_url(self) -> str:
@@ -132,19 +136,22 @@ class Presenter:
         is_own_order: bool = True,
         authors: Collection[str] = (),
     ) -> None:
-        """`authors`: the accounts that wrote what is discussed, as COMMENTS["AUTHORS"] says."""
+        """Accept the comments of a page.
+
+        `authors` contains the accounts that wrote the discussed object, from COMMENTS["AUTHORS"].
+        """
         self.target = target
         self.order = order
         self.may_reply = may_reply
         self.authors = authors
-        self.urls = CommentUrls.of(target, "" if is_own_order else order.value)
+        self.urls = CommentUrls.for_target(target, "" if is_own_order else order.value)
         self.clock = Clock()
         self.by_slug = {comment.slug: comment for comment in comments}
         self.answered = {comment.answers for comment in comments}
         self.comments = [comment for comment in comments if not comment.removed or self._is_needed(comment)]
 
     def _is_needed(self, removed: Comment) -> bool:
-        """Return whether a removed comment keeps its place on the page: one of those shown hangs below it."""
+        """Return whether a removed comment keeps its place on the page, because a shown comment is below it."""
         return removed.slug in self.answered or removed.slug in self._above
 
     @cached_property
@@ -157,10 +164,10 @@ class Presenter:
         return [CommentView(comment, self, self.flags(comment)) for comment in self.comments]
 
     def flags(self, comment: Comment) -> Flags:
-        """Return how a comment is shown."""
+        """Return the flags of a comment."""
         public = not comment.removed
         author = comment.author
-        # A page makes a hundred of these: by position.
+        # Positional arguments, because a page creates a hundred of these.
         return Flags(
             not public,
             public and comment.edited is not None,
@@ -175,7 +182,7 @@ class Presenter:
         )
 
     def values(self, comment: Comment, flags: Flags) -> dict[str, str]:
-        """Return VALUES of one comment, as HTML."""
+        """Return VALUES of a comment as HTML."""
         urls = self.urls
         clock = self.clock
         slug = comment.slug
@@ -213,40 +220,49 @@ class Presenter:
 
 @lru_cache(maxsize=10_000)
 def avatar(name: str) -> tuple[str, str]:
-    """Return what stands for a name in a small circle: the initials of its first and last word, safe in HTML, and the number of
-    a colour, 1 … HUES, which is the same wherever the name stands."""
+    """Return the initials and the colour number of the avatar for `name`.
+
+    The initials are those of the first and last word, safe in HTML. The number, from 1 to HUES, is always the same
+    for a name.
+    """
     letters = [next(filter(str.isalnum, word), "") for word in name.split()]
     words = [letter.upper()[:1] for letter in letters if letter]
     return "".join(words[:1] + words[1:][-1:]) or "?", str(crc32(name.encode()) % HUES + 1)
 
 
 def comments_html(presenter: Presenter) -> list[str]:
-    """Return the HTML of each comment of a presenter, by `comments/comment.html` or what overrides it."""
+    """Return the HTML of each comment of a presenter, from `comments/comment.html` or its override."""
     template = select_template(template_names(presenter.target, "comment"))
-    if shipped := _shipped(template):
-        return _filled(shipped, presenter)
+    if shipped := _shipped_template(template):
+        return _fill_forms(shipped, presenter)
     return [template.render({"comment": view, "target": presenter.target}) for view in presenter.views()]
 
 
-def _shipped(template: Any) -> Template | None:
-    """Return a template that came with the app as what its forms are kept under; None for a project's own."""
+def _shipped_template(template: Any) -> Template | None:
+    """Return the inner template if it was shipped with the app, which is then the key of its cached forms.
+
+    Return None for a template of the project.
+    """
     inner: Template | None = getattr(template, "template", None)
     return inner if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents else None
 
 
 class Folds:
-    """Replies that can be folded away, by `comments/folded.html` or what overrides it; made once for a list."""
+    """Replies that can be folded away, from `comments/folded.html` or its override. Created once per list."""
 
     def __init__(self, target: Target) -> None:
         self._template = select_template(template_names(target, "folded"))
-        shipped = _shipped(self._template)
+        shipped = _shipped_template(self._template)
         self._forms = _folds.setdefault(shipped, {}) if shipped else None
 
     def html(self, replies: Iterable[str], count: int, *, is_open: bool, is_rest: bool) -> str:
-        """Return `count` replies, folded or open; `is_rest`: others of their thread stand before them."""
+        """Return the HTML of `count` replies, folded or open.
+
+        `is_rest` is True if other replies of their thread are shown before them.
+        """
         context = {"count": count, "is_open": is_open, "is_rest": is_rest}
         if self._forms is None:
-            return str(self._template.render({**context, "rendered": joined(replies)}))
+            return str(self._template.render({**context, "rendered": join_html(replies)}))
         key = (get_language() or "", count, is_open, is_rest)
         if key not in self._forms:
             before, _, after = self._template.render({**context, "rendered": "\x00"}).partition("\x00")
@@ -255,11 +271,11 @@ class Folds:
         return f"{before}{''.join(replies)}{after}"
 
 
-# By template: {(language, count, is_open, is_rest): what stands before the replies and after them}.
+# By template: {(language, count, is_open, is_rest): the HTML before the replies and the HTML after them}.
 _folds: WeakKeyDictionary[Template, dict[tuple[str, int, bool, bool], tuple[str, str]]] = WeakKeyDictionary()
 
 
-def _filled(template: Template, presenter: Presenter) -> list[str]:
+def _fill_forms(template: Template, presenter: Presenter) -> list[str]:
     forms = _forms.setdefault(template, {})
     language = get_language() or ""
     html = []
@@ -267,25 +283,29 @@ def _filled(template: Template, presenter: Presenter) -> list[str]:
         flags = presenter.flags(comment)
         form = forms.get((language, flags))
         if form is None:
-            form = forms[language, flags] = _form(template, flags)
-        text, chosen = form
-        html.append(text % chosen(presenter.values(comment, flags)))
+            form = forms[language, flags] = _build_form(template, flags)
+        text, select_values = form
+        html.append(text % select_values(presenter.values(comment, flags)))
     return html
 
 
-# A string to be formatted, and what chooses the values for it.
+# A format string, and the function that selects the values for it.
 Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
-# By template: {(language, flags): a form}. Where templates are reloaded, the forms go with the old one.
+# By template: {(language, flags): form}. If templates are reloaded, the forms disappear with the old template.
 _forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDictionary()
 
 
-def _form(template: Template, flags: Flags) -> Form:
+def _build_form(template: Template, flags: Flags) -> Form:
     marks = {name: SafeString(f"\x00{name}\x01") for name in VALUES}
     form = template.render(Context({"comment": {**marks, **flags._asdict()}})).replace("%", "%%")
-    # By position, which is quicker than by name. Every form shows more than one value: itemgetter makes a tuple.
+    # By position, which is faster than by name. itemgetter returns a tuple because every form has more than one
+    # value.
     return _MARK.sub("%s", form), itemgetter(*_MARK.findall(form))
 
 
-def joined(parts: Iterable[str]) -> SafeString:
-    """Return comments' HTML as one: each part was made of escaped values and of texts cleaned when they were written."""
+def join_html(parts: Iterable[str]) -> SafeString:
+    """Return the HTML of comments as one safe string.
+
+    Each part was made from escaped values and from texts that were cleaned when they were written.
+    """
     return SafeString("".join(parts))

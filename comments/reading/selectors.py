@@ -1,6 +1,6 @@
-"""Reads. `target` is a saved object or a Target; what is returned never changes and holds no e-mail address.
+"""Reads. `target` is a saved object or a Target. Returned values never change and contain no email address.
 
-Two commands show a page (three in threaded buckets), whatever the discussion's length.
+A page takes two commands (three in threaded buckets), whatever the length of the discussion.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,30 +14,32 @@ from marginalia.comments.backends import backend
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.reading import versions
 from marginalia.comments.reading.paging import PageRequest
-from marginalia.comments.types import Comment, Discussion, Held, Order, Page, Replaced, Target, Verdict
+from marginalia.comments.types import Comment, Discussion, HeldComment, Order, Page, ReplacedComment, Target, Verdict
 from marginalia.mongo.engine.read_tracking import tracked_reads
 
 
 @tracked_reads()
 def discussion(target: Model | Target) -> Discussion:
-    """Return a target's discussion; `begun` is False before the first post. Take it before the comments: see
-    `version`."""
-    found = backend().discussion(targets.of(target))
-    versions.note(found)
-    return found
+    """Return the discussion of a target. `begun` is False before the first post.
+
+    Call this before reading the comments: see `Discussion.version`.
+    """
+    result = backend().discussion(targets.target_for(target))
+    versions.note(result)
+    return result
 
 
 @tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
-    """Return the discussions of many targets in one look-up: for lists that show counts."""
-    found = backend().discussions([targets.of(target) for target in wanted])
-    for one in found.values():
-        versions.note(one)
-    return found
+    """Return the discussions of many targets with one look-up, for lists that show counts."""
+    by_target = backend().discussions([targets.target_for(target) for target in wanted])
+    for found in by_target.values():
+        versions.note(found)
+    return by_target
 
 
 def count(target: Model | Target) -> int:
-    """Return how many public comments a target has."""
+    """Return the number of public comments of a target."""
     return discussion(target).count
 
 
@@ -52,13 +54,13 @@ def page(
     before: str = "",
     at: str = "",
 ) -> Page:
-    """Return a page: see `Backend.page`. `size` is cut to 1 … MAX_PAGE_SIZE; without one it is PAGE_SIZE.
+    """Return a page as `Backend.page` does. `size` is limited to 1 … MAX_PAGE_SIZE, with a default of PAGE_SIZE.
 
-    `order` may be a word from a request: one that does not exist means the discussion's own. Raises CommentNotFound
-    for `at`.
+    `order` can be text from a request. An order that does not exist means the discussion's own.
+    Raises CommentNotFound if no comment has the slug `at`.
     """
-    found = backend().page(
-        targets.of(target),
+    result = backend().page(
+        targets.target_for(target),
         order=_order(order),
         size=max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE"))),
         number=max(0, number),
@@ -66,75 +68,77 @@ def page(
         before=before,
         at=at,
     )
-    versions.note(found.discussion)
-    return found
+    versions.note(result.discussion)
+    return result
 
 
-def requested(target: Model | Target, request: PageRequest, *, size: int | None = None) -> Page:
-    """Return the page that a reader asks for; the beginning if the comment that was asked for is not there."""
-    wanted = asdict(request)
+def requested_page(target: Model | Target, request: PageRequest, *, size: int | None = None) -> Page:
+    """Return the page that a reader asks for, or the first page if the requested comment does not exist."""
+    query = asdict(request)
     try:
-        return page(target, size=size, **wanted)
+        return page(target, size=size, **query)
     except CommentNotFound:
         return page(target, size=size, order=request.order)
 
 
-def _order(word: Order | str | None) -> Order | None:
+def _order(name: Order | str | None) -> Order | None:
     try:
-        return Order(word) if word else None
+        return Order(name) if name else None
     except ValueError:
         return None
 
 
 @tracked_reads()
 def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
-    """Return the newest public comments of a discussion, newest first, whatever order it is kept in: for feeds."""
-    found = backend().newest(targets.of(target), limit)
-    versions.note(found.discussion)
-    return found.comments
+    """Return the newest public comments of a discussion, newest first, for feeds."""
+    result = backend().newest(targets.target_for(target), limit)
+    versions.note(result.discussion)
+    return result.comments
 
 
 def get(target: Model | Target, slug: str) -> Comment:
-    """Return one comment, also a tombstone. Raises CommentNotFound."""
-    versions.note_fleeting()
-    return backend().get(targets.of(target), slug)
+    """Return one comment, which can be a tombstone. Raises CommentNotFound."""
+    versions.note_unversioned()
+    return backend().get(targets.target_for(target), slug)
 
 
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
-    """Return the page that holds a comment, in the order the reader uses. Raises CommentNotFound."""
+    """Return the page that contains a comment, in the order that the reader uses. Raises CommentNotFound."""
     return page(target, order=order, size=size, at=slug)
 
 
 @tracked_reads()
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
-    """Return a comment and all that hangs below it, threaded. Raises CommentNotFound."""
-    wanted = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
-    found = backend().subdiscussion(targets.of(target), slug, size=wanted, after=after)
-    versions.note(found.discussion)
-    return found
+    """Return a comment and all its descendants, threaded. Raises CommentNotFound."""
+    page_size = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
+    result = backend().subdiscussion(targets.target_for(target), slug, size=page_size, after=after)
+    versions.note(result.discussion)
+    return result
 
 
 def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-    """Yield all comments of a discussion, tombstones included."""
-    return backend().iterate(targets.of(target), order=order)
+    """Yield all comments of a discussion, including tombstones."""
+    return backend().iterate(targets.target_for(target), order=order)
 
 
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-    """Return the newest public comments of all discussions. Whether readers may see their targets is for
-    `targets.with_objects` to say."""
-    versions.note_fleeting()
+    """Return the newest public comments of all discussions.
+
+    Use `targets.with_objects` to leave out comments on objects that readers cannot see.
+    """
+    versions.note_unversioned()
     return backend().recent(limit, label=label)
 
 
 def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-    """Return a user's public comments, newest first."""
-    versions.note_fleeting()
+    """Return the public comments of a user, newest first."""
+    versions.note_unversioned()
     return backend().by_author(author_id, limit=limit, before=before)
 
 
-def history(target: Model | Target, slug: str) -> tuple[Replaced, ...]:
-    """Return what was replaced in a comment, newest first: for moderators."""
-    return backend().history(targets.of(target), slug)
+def history(target: Model | Target, slug: str) -> tuple[ReplacedComment, ...]:
+    """Return the replaced versions of a comment, newest first, for moderators."""
+    return backend().history(targets.target_for(target), slug)
 
 
 def held(
@@ -145,39 +149,46 @@ def held(
     verdict: Verdict | None = Verdict.WAITING,
     limit: int = 100,
     after: str = "",
-) -> tuple[Held, ...]:
-    """Return queued comments of a verdict, None for any (of one target, by one user, with one slug), the longest waiting first:
-    for moderators and their authors."""
-    subject = targets.of(target) if target else None
+) -> tuple[HeldComment, ...]:
+    """Return queued comments with a verdict, None for any, for moderators and their authors. The longest waiting comes first.
+
+    `target`, `author_id` and `slug` restrict the result.
+    """
+    subject = targets.target_for(target) if target else None
     return backend().held(target=subject, author_id=author_id, slug=slug, verdict=verdict, limit=limit, after=after)
 
 
-def get_held(held_id: str) -> Held:
-    """Return one queued comment: for moderators. Raises CommentNotFound."""
+def get_held(held_id: str) -> HeldComment:
+    """Return one queued comment, for moderators. Raises CommentNotFound."""
     return backend().get_held(held_id)
 
 
-def held_at(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> Held | None:
-    """Return what is queued under a slug, None if nothing is, or nothing of this verdict (None: any): to be shown to its
-    author."""
+def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> HeldComment | None:
+    """Return the queued comment with a slug, to show it to its author.
+
+    Return None if there is none, or if it has another verdict. A `verdict` of None means any.
+    """
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
 
 def email_of(comment: Comment) -> str:
-    """Return the e-mail address that a comment's author left, or "": for notices and moderators, never for a page."""
+    """Return the email address that the author of a comment left, or "". For notices and moderators, never for a page."""
     return backend().email_of(comment.target, comment.slug)
 
 
-def begun(*, label: str = "") -> Iterator[Target]:
-    """Yield the targets (of one label) that were ever discussed."""
+def iterate_targets(*, label: str = "") -> Iterator[Target]:
+    """Yield the targets (of one label) that have a discussion."""
     return backend().targets(label=label)
 
 
-def with_addresses(target: Model | Target) -> Iterator[tuple[Comment, str]]:
-    """Yield all comments, oldest first, each with its author's e-mail address: for exports by an operator, never for a page."""
-    return backend().with_addresses(targets.of(target))
+def iterate_with_emails(target: Model | Target) -> Iterator[tuple[Comment, str]]:
+    """Yield all comments, oldest first, each with the email address of its author.
+
+    Only for exports by an operator, never for a page.
+    """
+    return backend().iterate_with_emails(targets.target_for(target))
 
 
-def written_by(*, id: str = "", email: str = "") -> Iterator[Comment | Held | Replaced]:
-    """Yield all that is kept of a user's key or an e-mail address, wherever it is kept."""
+def written_by(*, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
+    """Yield everything that is stored about a user's key or an email address."""
     return backend().written_by(id=id, email=email)

@@ -1,4 +1,7 @@
-"""Times as readers see them: exact in their zone, and how long ago. Kept by the minute: a page shows a hundred of them."""
+"""Times for readers: exact in their time zone, and how long ago.
+
+Results are cached by the minute, because a page shows a hundred times.
+"""
 
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +20,10 @@ DAY = 24 * 60 * 60
 
 
 class Clock:
-    """Tells times in the language and the zone of the present reader; both are looked up once, for all comments of a page."""
+    """Formats times in the language and time zone of the current reader.
+
+    Both are looked up once for all comments of a page.
+    """
 
     def __init__(self) -> None:
         zone = timezone.get_current_timezone()
@@ -26,7 +32,7 @@ class Clock:
         self._now = now()
 
     def exact(self, moment: datetime) -> str:
-        """Return date and time to the minute."""
+        """Return the date and time to the minute."""
         return _exact(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def day(self, moment: datetime) -> str:
@@ -34,7 +40,7 @@ class Clock:
         return _day(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def ago(self, moment: datetime) -> str:
-        """Return how long ago a moment was, in words, in its largest unit."""
+        """Return how long ago `moment` was, in words, in the largest unit."""
         return _ago(max(0, int((self._now - moment).total_seconds())) // MINUTE, self._language)
 
 

@@ -1,4 +1,7 @@
-"""Which versions of which discussions an answer was made from: what must be checked before it is shown again."""
+"""The versions of the discussions that a response was made from.
+
+A cache compares them before it serves the response again.
+"""
 
 from dataclasses import dataclass, field
 
@@ -8,11 +11,12 @@ from marginalia.mongo.engine.recording import Recorder
 
 @dataclass
 class ReadVersions:
-    """What was read in a `recorded()` block: the version of each discussion, by id, as it was before its comments.
+    """The versions that were read in a `recorded()` block.
 
-    `lasting` is False if something was read that no version stands for, such as the newest comments of all discussions;
-    `writing`: whether one of them was being written to, so that its version says little until it is settled;
-    `readings`: how often a discussion was read.
+    `versions` contains the version of each discussion by its id, read before the comments.
+    `lasting` is False if no version covers something that was read, such as the newest comments of all discussions.
+    `writing` is True if a discussion was being written to, so that its version is not reliable yet.
+    `readings` counts how often a discussion was reads.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
@@ -21,29 +25,32 @@ class ReadVersions:
     readings: int = 0
 
 
-# What is read through marginalia.comments.reading.selectors.
+# Records the reads of marginalia.comments.reading.selectors.
 _recorder = Recorder("discussions", ReadVersions)
 recorded = _recorder.recorded
 
 
-def settled(version: object, *, writing: object) -> str | None:
-    """Return a discussion's version, None while a claim is open (`writing`): a commit that a failing server lost leaves its
-    claim, and the version from before a comment that may have been acknowledged."""
+def reliable_version(version: object, *, writing: object) -> str | None:
+    """Return the version of a discussion, or None while a claim is open (`writing`).
+
+    A failing server can lose a commit. Then the claim stays, and the version is older than a comment that may have
+    been acknowledged.
+    """
     return None if writing else str(version)
 
 
 def note(discussion: Discussion) -> None:
-    """Record that comments were read after this version of their discussion."""
-    if (read := _recorder.current) is None:
+    """Record that comments were read after the version of `discussion` was read."""
+    if (reads := _recorder.current) is None:
         return
-    read.writing |= discussion.writing
-    read.readings += 1
-    if read.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
-        # It was changed between two reads: the answer is of no single version.
-        read.lasting = False
+    reads.writing |= discussion.writing
+    reads.readings += 1
+    if reads.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
+        # The discussion changed between two reads, so that no single version covers the response.
+        reads.lasting = False
 
 
-def note_fleeting() -> None:
-    """Record that something was read which no discussion's version stands for."""
-    if (read := _recorder.current) is not None:
-        read.lasting = False
+def note_unversioned() -> None:
+    """Record a read that no version of a discussion covers."""
+    if (reads := _recorder.current) is not None:
+        reads.lasting = False

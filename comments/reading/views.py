@@ -1,4 +1,4 @@
-"""Reading: permalinks, a discussion on a page of its own, a part of one, a reader's own comments."""
+"""Views for readers: permalinks, a discussion on its own page, a thread, a reader's own comments."""
 
 from urllib.parse import quote
 
@@ -14,16 +14,16 @@ from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.reading import lists, paging, selectors
 from marginalia.comments.reading.lists import Subject
 from marginalia.comments.reading.paging import PageRequest
-from marginalia.comments.reading.presenter import Presenter, comments_html, joined
+from marginalia.comments.reading.presenter import Presenter, comments_html, join_html
 from marginalia.comments.types import Comment, Page, Target
-from marginalia.comments.views import page, personal, target_of
+from marginalia.comments.views import get_target_or_404, page, personal
 
-MINE = 50
+MAX_OWN = 50
 
 
-def comment_of(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
-    """Return a comment, tombstones too, and what it is about. Raises Http404."""
-    target, obj = target_of(label, pk)
+def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
+    """Return a comment, which can be a tombstone, and the object that it is about. Raises Http404."""
+    target, obj = get_target_or_404(label, pk)
     try:
         return selectors.get(target, slug), obj
     except CommentNotFound as error:
@@ -32,21 +32,27 @@ def comment_of(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
 
 @require_safe
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Redirect to the page that holds a comment, in the order ?order= or the discussion's own; to the answers to one that was
-    removed, and without any say that it is gone."""
-    target, obj = target_of(label, pk)
-    found = _page_with(target, slug, request.GET.get("order", ""))
-    if not any(comment.slug == slug and comment.removed for comment in found.comments):
-        return HttpResponseRedirect(_address(obj, found, slug))
+    """Redirect to the page that contains a comment, in the order ?order= or the discussion's own.
+
+    For a removed comment with replies, redirect to its thread, without a message that it was removed. For one
+    without public replies, return 410.
+    """
+    target, obj = get_target_or_404(label, pk)
+    result = _page_with(target, slug, request.GET.get("order", ""))
+    if not any(comment.slug == slug and comment.removed for comment in result.comments):
+        return HttpResponseRedirect(_page_url(obj, result, slug))
     if all(comment.removed for comment in selectors.subdiscussion(target, slug).comments):
         return page(request, target, "gone", {"obj": obj}, status=410)
     return HttpResponseRedirect(reverse("comments-thread", args=[label, pk, slug]))
 
 
-def whereabouts(target: Target, obj: Model, slug: str) -> str:
-    """Return the address of the page that holds a comment, at the comment; its permalink where that cannot be told now."""
+def comment_url(target: Target, obj: Model, slug: str) -> str:
+    """Return the URL of the page that contains a comment, at the comment.
+
+    If the page cannot be determined now, return the permalink.
+    """
     try:
-        return _address(obj, selectors.permalink(target, slug), slug)
+        return _page_url(obj, selectors.permalink(target, slug), slug)
     except CommentError:
         return reverse("comments-url-redirect", args=[target.label, target.pk, slug])
 
@@ -58,39 +64,41 @@ def _page_with(target: Target, slug: str, order: str) -> Page:
         raise Http404(_("This comment is not here.")) from error
 
 
-def _address(obj: Model, found: Page, slug: str) -> str:
-    address = paging.part_at(obj.get_absolute_url(), paging.parameter_of(found, slug))
-    return f"{address}#c-{slug.rpartition('/')[2]}"
+def _page_url(obj: Model, result: Page, slug: str) -> str:
+    url = paging.url_with_part(obj.get_absolute_url(), paging.parameter_for(result, slug))
+    return f"{url}#c-{slug.rpartition('/')[2]}"
 
 
 @require_safe
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Show a discussion on a page of its own."""
-    target, obj = target_of(label, pk)
-    wanted = PageRequest.of(request)
-    found = selectors.requested(target, wanted)
-    shown = lists.listing(Subject(target, obj), found, at=wanted.at, address=paging.shown_at(request))
-    return page(request, target, "discussion", {**shown, "obj": obj})
+    """Show a discussion on its own page."""
+    target, obj = get_target_or_404(label, pk)
+    page_request = PageRequest.from_request(request)
+    result = selectors.requested_page(target, page_request)
+    context = lists.list_context(
+        Subject(target, obj), result, slug=page_request.at, url=paging.url_without_part(request)
+    )
+    return page(request, target, "discussion", {**context, "obj": obj})
 
 
 @require_safe
 def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Show a comment with all that hangs below it."""
-    target, obj = target_of(label, pk)
+    """Show a comment with all its descendants."""
+    target, obj = get_target_or_404(label, pk)
     try:
-        found = selectors.subdiscussion(target, slug, after=request.GET.get("after", ""))
+        result = selectors.subdiscussion(target, slug, after=request.GET.get("after", ""))
         top = selectors.get(target, slug)
     except CommentNotFound as error:
         raise Http404(_("This comment is not here.")) from error
     subject = Subject(target, obj)
-    is_open = subject.is_open(found.discussion)
-    presenter = Presenter(target, found.comments, order=found.order, may_reply=is_open, authors=subject.authors())
+    is_open = subject.is_open(result.discussion)
+    presenter = Presenter(target, result.comments, order=result.order, may_reply=is_open, authors=subject.authors())
     context = {
-        **lists.described(subject, found),
+        **lists.discussion_context(subject, result),
         "obj": obj,
         "top": top,
-        "rendered": joined(comments_html(presenter)),
-        "next": f"?after={quote(found.next, safe='/:.')}" if found.next else "",
+        "rendered": join_html(comments_html(presenter)),
+        "next": f"?after={quote(result.next, safe='/:.')}" if result.next else "",
     }
     return page(request, target, "thread", context)
 
@@ -98,6 +106,6 @@ def thread(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
 @login_required
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
-    """Show logged-in readers what they wrote."""
-    found = targets.with_objects(selectors.by_author(str(request.user.pk), limit=MINE))
-    return personal(page(request, None, "mine", {"comments": lists.scattered(found)}))
+    """Show logged-in readers their own comments."""
+    comments = targets.with_objects(selectors.by_author(str(request.user.pk), limit=MAX_OWN))
+    return personal(page(request, None, "mine", {"comments": lists.present_across(comments)}))

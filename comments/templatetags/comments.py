@@ -1,6 +1,6 @@
 """The tags of `{% load comments %}`; docs/reference/template-tags.md shows each.
 
-Every "for" takes an object or `app.model pk`, and then options: order, page, page_size, using.
+Each tag with "for" accepts an object or `app.model pk`, and then options: order, page, page_size, using.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,15 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 
 
 class ForNode(template.Node):
-    """A tag with "for": what it is about, its options, the variable it fills, if any, and what it gives `without` an object."""
+    """A tag with "for".
+
+    It has an object or a label and key, options, and perhaps a variable to fill. Without an object, it returns
+    `without`.
+    """
 
     def __init__(
         self,
-        work: Callable[..., Any],
+        function: Callable[..., Any],
         obj: FilterExpression | None,
         label: str,
         pk: FilterExpression | None,
@@ -48,7 +52,7 @@ class ForNode(template.Node):
         as_var: str,
         without: Any,
     ) -> None:
-        self.work = work
+        self.function = function
         self.obj = obj
         self.label = label
         self.pk = pk
@@ -61,15 +65,18 @@ class ForNode(template.Node):
         options = {name: value.resolve(context) for name, value in self.options.items()}
         result = self.without
         if subject:
-            found = partial(self.work, context, subject, **options)
-            result = _read(context, found, "" if self.as_var else _AWAY)
+            read = partial(self.function, context, subject, **options)
+            result = _read(context, read, "" if self.as_var else _AWAY)
         if self.as_var:
             context[self.as_var] = result
             return ""
         return str(result)
 
     def subject(self, context: Context) -> Subject | None:
-        """Return what the tag is about; None for an object that is not there, as Django's own tags render nothing then."""
+        """Return the subject of the tag, None if the object does not exist.
+
+        Then the tag renders nothing, like Django's own tags.
+        """
         if self.obj is None:
             pk = self.pk.resolve(context) if self.pk else None
             return Subject(Target(self.label, str(pk))) if pk not in (None, "") else None
@@ -77,36 +84,45 @@ class ForNode(template.Node):
         if not isinstance(obj, Model | Target):
             return None
         try:
-            subject = Subject.of(obj)
+            subject = Subject.from_object(obj)
         except TargetNotFound:
             return None
         targets.check_registered(subject.target.label)
         return subject
 
 
-def for_tag(name: str, *, gives: bool, options: frozenset[str] = frozenset(), without: Any = "") -> Callable[..., Any]:
-    """Register a function as a tag `{% name for … [option=…] [as variable] %}`; `gives`: it must fill a variable, with
-    `without` where the object is not there."""
+def for_tag(
+    name: str, *, fills_variable: bool, options: frozenset[str] = frozenset(), without: Any = ""
+) -> Callable[..., Any]:
+    """Register a function as a tag `{% name for … [option=…] [as variable] %}`.
 
-    def registered(work: Callable[..., Any]) -> Callable[..., Any]:
-        def compiled(parser: Parser, token: Token) -> ForNode:
-            return _compile(parser, token, work, gives, options, without)
+    With `fills_variable`, the tag must have a variable. It gets `without` if the object does not exist.
+    """
 
-        register.tag(name, compiled)
-        return work
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_tag(parser: Parser, token: Token) -> ForNode:
+            return _compile(parser, token, function, fills_variable, options, without)
 
-    return registered
+        register.tag(name, compile_tag)
+        return function
+
+    return decorate
 
 
 def _compile(
-    parser: Parser, token: Token, work: Callable[..., Any], gives: bool, allowed: frozenset[str], without: Any
+    parser: Parser,
+    token: Token,
+    function: Callable[..., Any],
+    fills_variable: bool,
+    allowed: frozenset[str],
+    without: Any,
 ) -> ForNode:
     name, *bits = token.split_contents()
     if len(bits) < 2 or bits[0] != "for":
         raise template.TemplateSyntaxError(
             f"{{% {name} %}} begins with “for” and an object, or with “for app.model pk”."
         )
-    bits, as_var = _without_as(name, bits[1:], gives)
+    bits, as_var = _split_variable(name, bits[1:], fills_variable)
     positional = []
     while bits and not token_kwargs(bits[:1], parser):
         positional.append(bits.pop(0))
@@ -116,127 +132,134 @@ def _compile(
     if unknown := set(options) - allowed:
         raise template.TemplateSyntaxError(f"{{% {name} %}} has no option {', '.join(sorted(unknown))}.")
     if len(positional) == 1:
-        return ForNode(work, parser.compile_filter(positional[0]), "", None, options, as_var, without)
+        return ForNode(function, parser.compile_filter(positional[0]), "", None, options, as_var, without)
     pk = parser.compile_filter(positional[1])
-    return ForNode(work, None, _label(name, positional[0]), pk, options, as_var, without)
+    return ForNode(function, None, _label(name, positional[0]), pk, options, as_var, without)
 
 
-def _without_as(name: str, bits: list[str], gives: bool) -> tuple[list[str], str]:
+def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[list[str], str]:
     """Return the bits before "as", and the variable after it."""
-    if gives != (len(bits) > 2 and bits[-2] == "as"):
-        raise template.TemplateSyntaxError(f"{{% {name} %}} {'ends in “as variable”' if gives else 'takes no “as”'}.")
-    return (bits[:-2], bits[-1]) if gives else (bits, "")
+    if fills_variable != (len(bits) > 2 and bits[-2] == "as"):
+        raise template.TemplateSyntaxError(
+            f"{{% {name} %}} {'ends in “as variable”' if fills_variable else 'takes no “as”'}."
+        )
+    return (bits[:-2], bits[-1]) if fills_variable else (bits, "")
 
 
 def _label(name: str, text: str) -> str:
-    """Return the label of a model that a template names in any letters, as Django's own settings do."""
+    """Return the label of a model. Templates can use any case, like Django's own settings."""
     try:
-        label = targets.model_of(text.lower())._meta.label_lower
+        label = targets.get_model(text.lower())._meta.label_lower
         targets.check_registered(label)
         return label
     except (TargetNotFound, ImproperlyConfigured) as error:
         raise template.TemplateSyntaxError(f"{{% {name} %}}: {error}") from error
 
 
-@for_tag("get_comment_count", gives=True, without=0)
+@for_tag("get_comment_count", fills_variable=True, without=0)
 def get_comment_count(context: Context, subject: Subject) -> int:
-    """How many public comments."""
+    """Return the number of public comments."""
     return selectors.count(subject.target)
 
 
-@for_tag("get_comment_list", gives=True, options=LIST_OPTIONS, without=())
+@for_tag("get_comment_list", fills_variable=True, options=LIST_OPTIONS, without=())
 def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequence[CommentView]:
-    """One page of comments, to loop over."""
+    """Return one page of comments to loop over."""
     return _listing(context, subject, **options)["comments"]
 
 
-@for_tag("render_comment_list", gives=False, options=LIST_OPTIONS | {"using"})
+@for_tag("render_comment_list", fills_variable=False, options=LIST_OPTIONS | {"using"})
 def render_comment_list(context: Context, subject: Subject, using: str = "", **options: Any) -> SafeString:
-    """One page of comments with links to the others, through `comments/list.html`."""
+    """Render one page of comments, with links to the others, through `comments/list.html`."""
     return _render(context, subject, "list", using, _listing(context, subject, **options))
 
 
-@for_tag("get_comment_form", gives=True)
+@for_tag("get_comment_form", fills_variable=True)
 def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
-    """A form for a new comment."""
-    return forms.blank(subject.target, _user(context))
+    """Return a form for a new comment."""
+    return forms.blank_form(subject.target, _user(context))
 
 
-@for_tag("render_comment_form", gives=False, options=frozenset({"using"}))
+@for_tag("render_comment_form", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """A form for a new comment, inline, while any are taken. The page is then one reader's own: a cache must not keep it for
-    others."""
+    """Render a form for a new comment if the discussion accepts any.
+
+    The page is then private to one reader, so caches must not store it.
+    """
     if not _is_open(context, subject):
         return SafeString()
-    form = forms.blank(subject.target, _user(context))
+    form = forms.blank_form(subject.target, _user(context))
     return _render(context, subject, "form", using, {"form": form, "target": subject.target})
 
 
-@for_tag("render_comment_form_link", gives=False, options=frozenset({"using"}))
+@for_tag("render_comment_form_link", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """A link to the form's own page; a script, where there is one, fetches the form into its place. Where a discussion takes
-    no comments there is no link, only the place: authors may still change what they wrote."""
+    """Render a link to the page of the form. The script, if loaded, inserts the form instead.
+
+    If a discussion accepts no comments, there is no link, only the place, because authors can still change their
+    comments.
+    """
     url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
-    more = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
-    return _render(context, subject, "form_link", using, more)
+    extra = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
+    return _render(context, subject, "form_link", using, extra)
 
 
 @register.simple_tag
 def get_comment_permalink(comment: Any, order: str = "") -> str:
-    """Return the address that opens the page with a comment, also in another order than the discussion's own."""
-    _check(order)
-    urls = CommentUrls.of(comment.target, order)
+    """Return the URL that opens the page with a comment, optionally in another order than the discussion's own."""
+    _check_order(order)
+    urls = CommentUrls.for_target(comment.target, order)
     return urls.permalink + comment.slug + urls.permalink_tail
 
 
 @register.simple_tag
 def comment_form_target() -> str:
-    """Return the address that forms are sent to."""
+    """Return the URL that forms are posted to."""
     return reverse("comments-post-comment")
 
 
 @register.simple_tag(takes_context=True)
 def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[CommentView]:
-    """Return the newest comments on whatever readers may see; each has `obj`, what it is about."""
+    """Return the newest comments on objects that readers can see. Each has `obj`, the object that it is about."""
     if label:
         targets.check_registered(label.lower())
     return _read(context, partial(_recent, int(limit), label.lower()), [])
 
 
 def _recent(limit: int, label: str) -> list[CommentView]:
-    # Some may be on what is not public: a few more are asked for, never all.
-    found = targets.with_objects(selectors.recent(limit * 2, label=label))
-    return lists.scattered(found[:limit])
+    # Some may be on objects that are not public, so a few more are read, but never all.
+    comments = targets.with_objects(selectors.recent(limit * 2, label=label))
+    return lists.present_across(comments[:limit])
 
 
 @register.simple_tag(takes_context=True)
 def render_recent_comments(context: Context, limit: int = 10, label: str = "") -> str:
-    """Show the newest comments through `comments/recent.html`."""
-    more = {"comments": get_recent_comments(context, limit, label)}
-    return select_template(["comments/recent.html"]).render(context.flatten() | more, context.get("request"))
+    """Render the newest comments through `comments/recent.html`."""
+    extra = {"comments": get_recent_comments(context, limit, label)}
+    return select_template(["comments/recent.html"]).render(context.flatten() | extra, context.get("request"))
 
 
 @register.simple_tag(takes_context=True)
 def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[CommentView]:
-    """Return a user's comments, newest first, on whatever readers may see; each has `obj`."""
+    """Return the comments of a user, newest first, on objects that readers can see. Each has `obj`."""
     if not getattr(user, "pk", None):
         return []
     return _read(context, partial(_written_by, str(user.pk), int(limit)), [])
 
 
 def _written_by(user: str, limit: int) -> list[CommentView]:
-    return lists.scattered(targets.with_objects(selectors.by_author(user, limit=limit)))
+    return lists.present_across(targets.with_objects(selectors.by_author(user, limit=limit)))
 
 
-def _read(context: Context, work: Callable[[], Any], away: Any) -> Any:
-    """Return what `work` reads; where it cannot be read now, what is given in its place: _AWAY stands for a template."""
+def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
+    """Return what `read` returns. If the comments cannot be read now, return `away`. _AWAY stands for the template."""
     request = context.get("request")
     try:
-        with outages.noted(vars(request) if request else context.render_context):
-            return work()
+        with outages.limit_waiting(vars(request) if request else context.render_context):
+            return read()
     except (Outage, DiscussionBusy, DiscussionDamaged):
-        # No version of a discussion stands for this.
-        versions.note_fleeting()
+        # No version of a discussion covers this response.
+        versions.note_unversioned()
         return select_template([_AWAY]).render() if away is _AWAY else away
 
 
@@ -244,18 +267,20 @@ def _listing(
     context: Context, subject: Subject, order: Any = "", page: Any = 0, page_size: Any = None
 ) -> dict[str, Any]:
     request: HttpRequest | None = context.get("request")
-    wanted = PageRequest.of(request)
-    _check(order)
-    if not wanted.order:
-        wanted = PageRequest(order=str(order), number=int(page or 0))
-    found = selectors.requested(subject.target, wanted, size=int(page_size) if page_size else None)
-    listing = lists.listing(subject, found, at=wanted.at, address=paging.shown_at(request) if request else "")
+    page_request = PageRequest.from_request(request)
+    _check_order(order)
+    if not page_request.order:
+        page_request = PageRequest(order=str(order), number=int(page or 0))
+    result = selectors.requested_page(subject.target, page_request, size=int(page_size) if page_size else None)
+    listing = lists.list_context(
+        subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
+    )
     # For a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
 
 
-def _check(order: Any) -> None:
+def _check_order(order: Any) -> None:
     if order and order not in tuple(Order):
         raise template.TemplateSyntaxError(f"There is no order “{order}”: give {', '.join(Order)}.")
 
@@ -265,14 +290,14 @@ def _is_open(context: Context, subject: Subject) -> bool:
     return subject.is_open(selectors.discussion(subject.target)) if known is None else known
 
 
-def _render(context: Context, subject: Subject, name: str, using: str, more: dict[str, Any]) -> SafeString:
+def _render(context: Context, subject: Subject, name: str, using: str, extra: dict[str, Any]) -> SafeString:
     names = [using] if using else template_names(subject.target, name)
-    found = select_template(names)
-    inner: Template | None = getattr(found, "template", None)
+    chosen = select_template(names)
+    inner: Template | None = getattr(chosen, "template", None)
     if not isinstance(inner, Template) or not isinstance(context, RequestContext):
-        return found.render(context.flatten() | more, context.get("request"))
-    # As {% include %} does: in the page's own context, whose processors have run already.
-    with context.push(**more):
+        return chosen.render(context.flatten() | extra, context.get("request"))
+    # Like {% include %}: use the context of the page, whose processors have already run.
+    with context.push(**extra):
         return inner.render(context)
 
 

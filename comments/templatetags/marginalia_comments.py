@@ -1,4 +1,4 @@
-"""The tags of `{% load comments %}`, for projects in which another app, such as django_comments, has that name."""
+"""The tags of `{% load comments %}`, for projects in which another app, such as django_comments, uses that name."""
 
 from marginalia.comments.templatetags.comments import register
 

@@ -139,7 +139,7 @@ class Entry:
         if len(self.discussions) != 1 or DISCUSSION_START not in content or not is_shipped:
             return None
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
-            node = stored_nodes.live_by_id(tree.current(), Target.of_id(*self.discussions).pk, now())
+            node = stored_nodes.live_by_id(tree.current(), Target.from_id(*self.discussions).pk, now())
             if node is None:
                 return None
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
@@ -217,12 +217,13 @@ def read_state(node: Expected | None, discussions: Collection[str]) -> StoredSta
     metadata = by_id.pop(node.id)["metadata"] if node and node.id in by_id else None
     if in_same_database:
         settled = {
-            id: versions.settled(document["version"], writing=document["claims"]) for id, document in by_id.items()
+            id: versions.reliable_version(document["version"], writing=document["claims"])
+            for id, document in by_id.items()
         }
     else:
-        by_target = selectors.discussions(map(Target.of_id, discussions)) if discussions else {}
+        by_target = selectors.discussions(map(Target.from_id, discussions)) if discussions else {}
         settled = {
-            target.id: versions.settled(discussion.version, writing=discussion.writing)
+            target.id: versions.reliable_version(discussion.version, writing=discussion.writing)
             for target, discussion in by_target.items()
         }
     nonce_and_tags = (metadata["nonce"], tuple(metadata.get("tags") or ())) if metadata else None

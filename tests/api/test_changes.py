@@ -13,7 +13,7 @@ from api.changes.change_log import COMMENTS, NODE, PHOTO, RESET, SETTINGS, SUBTR
 from api.changes.relay import GRACE, relay
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import indexes
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -328,7 +328,7 @@ def test_comments_are_told_once_for_their_discussion(mongo, rules):
     target = discussed.entry()
     relay()
     for number in range(3):
-        comments.post(target, author=Author("Ann"), source=f"No. {number}", token=f"{number}")
+        comments.post(target, author=CommentAuthor("Ann"), source=f"No. {number}", token=f"{number}")
     assert news() == [(COMMENTS, str(target), True)]
     assert news() == []
     key = target.pk

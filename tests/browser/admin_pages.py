@@ -14,7 +14,7 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.operations import converting
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Order, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Order, Target, Verdict
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue
 from nodes.collections import NODES
@@ -33,11 +33,13 @@ def prepare(site: Site) -> None:
     database()["jobs"].update_many({"kind": "unheard-of"}, {"$set": {"state": queue.FAILED, "error": "no such kind"}})
     for verdict in (Verdict.SPAM, Verdict.REJECTED):
         reasons = ["links", "policy: hold-first"]
-        held = services.hold(site.target, author=Author("A"), source="No", token=verdict.value, reasons=reasons).held
+        held = services.hold(
+            site.target, author=CommentAuthor("A"), source="No", token=verdict.value, reasons=reasons
+        ).held
         pending.reject(held.id, verdict=verdict)
     flags.flag(selectors.recent(1)[0], "ip_hash:x")
     other = Target("nodes.node", str(site.folder_page))
-    services.post(other, author=Author("A"), source="In a bucket", token="bucket")
+    services.post(other, author=CommentAuthor("A"), source="In a bucket", token="bucket")
     converting.convert(other, "buckets", Order.OLDEST)
     node("chapter", "first", parent=node("handbook", "handbook", title="Handbook"), title="First")
     drafts.save_draft(EDITOR, site.post, nonce(site.post), {"detail.text": "A [link](/nowhere)."}, TagChange())

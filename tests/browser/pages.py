@@ -13,7 +13,7 @@ from bson import ObjectId
 from playwright.sync_api import Page, Response, expect
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, node, nonce
@@ -88,11 +88,11 @@ def build() -> Site:
     target = Target("nodes.node", str(post))
     parent = ""
     for depth in range(9):
-        name = Author(f"Reader {depth}", url="https://example.org/" if depth == 2 else "")
+        name = CommentAuthor(f"Reader {depth}", url="https://example.org/" if depth == 2 else "")
         source = f"A comment at depth {depth} with `code`, a [link](https://example.org/) and\n\n> a quotation."
         parent = services.post(target, author=name, source=source, token=f"depth-{depth}", parent=parent).comment.slug
-    services.post(target, author=Author("Bea"), source="Another thread", token="other")
-    services.hold(target, author=Author("Newcomer"), source="May I?", token="held")
+    services.post(target, author=CommentAuthor("Bea"), source="Another thread", token="other")
+    services.hold(target, author=CommentAuthor("Newcomer"), source="May I?", token="held")
     return Site(post, folder_page, shown[0], target, parent)
 
 

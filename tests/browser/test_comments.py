@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Order, Target
+from marginalia.comments.types import CommentAuthor, Order, Target
 from tests.browser.people import PHONE
 from tests.support.comments import site
 
@@ -34,7 +34,7 @@ SELDOM_WITHOUT = pytest.mark.parametrize(
 
 
 def say(target, source, token, parent="", author="Bea"):
-    return services.post(target, author=Author(author), source=source, token=token, parent=parent).comment
+    return services.post(target, author=CommentAuthor(author), source=source, token=token, parent=parent).comment
 
 
 def write(page: Page | Locator, text: str, name: str | None = "Ann") -> None:

@@ -24,7 +24,7 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from nodes.models import tree
@@ -117,7 +117,7 @@ class Typed:
             tags=("common", *possible_tags([word])), author={"_id": user.pk, "name": word},
         )  # fmt: skip
         target = Target("nodes.node", str(made))
-        author = Author(
+        author = CommentAuthor(
             word, str(user.pk), payload if payload.startswith("javascript") else 'https://example.org/"><script>'
         )
         posted = services.post(target, author=author, source=payload or "x", token=f"t{number}".ljust(24, "x")).comment
@@ -126,12 +126,17 @@ class Typed:
         if not number:
             for other, text in enumerate(self.payloads[1:]):
                 services.post(
-                    target, author=Author(self.words[other]), source=text or "x", token=f"o{other}".ljust(24, "x")
+                    target,
+                    author=CommentAuthor(self.words[other]),
+                    source=text or "x",
+                    token=f"o{other}".ljust(24, "x"),
                 )
         services.post(
-            target, author=Author(word), source=payload, token=f"r{number}".ljust(24, "x"), parent=posted.slug
+            target, author=CommentAuthor(word), source=payload, token=f"r{number}".ljust(24, "x"), parent=posted.slug
         )
-        services.hold(target, author=Author(word), source=payload, token=f"h{number}".ljust(24, "x"), reasons=(word,))
+        services.hold(
+            target, author=CommentAuthor(word), source=payload, token=f"h{number}".ljust(24, "x"), reasons=(word,)
+        )
         page, slug = f"/admin/nodes/node/{made}", posted.slug
         old = database()["cms.nodes"].find_one({"_id": made})["metadata"]["nonce"]
         changed = editing.save(build.EDITOR, made, old, {"title": word[::-1], "detail.text": payload + "!"})
@@ -302,7 +307,7 @@ def test_links_of_readers_pass_nothing_on(mongo, browsing, account):
     blog = build.node("blog", "news")
     target = Target("nodes.node", str(build.node("blog-entry", "hello", parent=blog)))
     text = "[a](https://example.org/a) https://example.org/b <a href='https://example.org/c' rel='opener' target=_blank>c</a>"
-    services.post(target, author=Author("Ann", url="https://example.org/d"), source=text, token="t" * 24)
+    services.post(target, author=CommentAuthor("Ann", url="https://example.org/d"), source=text, token="t" * 24)
     page = browsing()
     page.goto("/news/hello")
     links = page.locator("#comments a[href^='https://example.org/']")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Target, Verdict
 from tests.support.comments import site
 
 
@@ -21,7 +21,7 @@ def target(mongo, rules) -> Target:
 def moderator_of_two_hundred(account, target):
     """A user who may moderate and nothing else, with two hundred comments that wait."""
     for n in range(200):
-        services.hold(target, author=Author(f"A{n}"), source=f"Held {n}", token=f"h{n}")
+        services.hold(target, author=CommentAuthor(f"A{n}"), source=f"Held {n}", token=f"h{n}")
     mona = account("mona", groups=["nobody"])
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     return mona
@@ -74,7 +74,7 @@ def test_queue_of_two_hundred_is_moderated_by_keyboard_without_script(browsing, 
 
 
 def test_key_after_a_skipped_comment_decides_the_next_one(browsing, account, target):
-    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    held = [services.hold(target, author=CommentAuthor("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     page = browsing(account("mona", groups=[]))
     page.goto(f"/admin/marginalia_comments/moderation/#held-{held[1].id}")
     for n in (1, 2, 3):
@@ -93,7 +93,7 @@ def test_key_after_a_skipped_comment_decides_the_next_one(browsing, account, tar
 
 
 def test_moderator_decides_by_keyboard_and_undoes(browsing, account, target):
-    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    held = [services.hold(target, author=CommentAuthor("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     mona = account("mona", groups=["nobody"])
     mona.user_permissions.add(Permission.objects.get(codename="can_moderate"))
     page = browsing(mona)

@@ -7,7 +7,7 @@ from api.rights import tokens
 from api.rights.scopes import Scope
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Verdict
+from marginalia.comments.types import CommentAuthor, Verdict
 from marginalia.mongo.connection import database
 from tests.browser import admin_pages, pages
 from tests.support.nodes.content import Chapter, Handbook, registered
@@ -29,7 +29,7 @@ def lengthen(site: pages.Site, ann) -> None:
     for name in ("cms.nodes", "cms.revisions", "cms.trash", "cms.assets.files"):
         database()[name].update_many({}, {"$set": {"metadata.title": WORD, "metadata.tags": [WORD]}})
     database()["jobs"].update_many({}, {"$set": {"error": WORD}})
-    written = {"author": Author(WORD[:80]), "source": f"{WORD} and\n\n```\n{WORD}\n```"}
+    written = {"author": CommentAuthor(WORD[:80]), "source": f"{WORD} and\n\n```\n{WORD}\n```"}
     for verdict in Verdict:
         held = services.hold(site.target, **written, token=f"long-{verdict.value}", reasons=[WORD]).held
         database()["comments.pending"].update_one({"_id": held.id}, {"$set": {"verdict": verdict.value}})

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.markup import markdown
 from nodes.models import Node
 from nodes.selectors import editable_nodes
@@ -269,7 +269,7 @@ def test_without_scripts_one_writes_uploads_and_moderates(browsing, account):
     page.get_by_role("button", name="Upload").click()
     expect(page.locator(".messagelist")).to_contain_text("is there")
     target = Target("nodes.node", str(node_id))
-    services.hold(target, author=Author("Newcomer"), source="May I?", token="held", reasons=["first"])
+    services.hold(target, author=CommentAuthor("Newcomer"), source="May I?", token="held", reasons=["first"])
     page.goto("/admin/")
     page.get_by_role("link", name="1 Pending comments").click()
     page.get_by_role("button", name="Approve", exact=True).click()

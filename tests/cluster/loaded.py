@@ -12,9 +12,9 @@ from pymongo.database import Database
 
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import new_document
-from marginalia.comments.backends.stored import body, placed
+from marginalia.comments.backends.stored import comment_document, content_document
 from marginalia.comments.posting import ip_hash
-from marginalia.comments.types import Author, NewComment, Order, Target
+from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from marginalia.mongo.connection import batched, database
 from photos.assets import contents, renditions
 from photos.assets.renditions import Spec
@@ -74,7 +74,7 @@ def _small() -> ObjectId:
             target = Target("nodes.node", str(post))
             for n in range(3):
                 said = backend().post(target, new(f"{n}")).comment
-                ip_hash.note(target, said.slug, "h")
+                ip_hash.record(target, said.slug, "h")
             backend().hold(target, new("held"))
     return photo
 
@@ -84,8 +84,8 @@ def _comments(discussion: Stored) -> Iterator[Stored]:
     posted = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(1, EACH + 1):
         posted += timedelta(minutes=1)
-        said = NewComment(Author(f"Reader {number}"), "Said before", "<p>Said before</p>", f"{number}")
-        own = placed(body(said), f"{number:016}", number, posted)
+        said = NewComment(CommentAuthor(f"Reader {number}"), "Said before", "<p>Said before</p>", f"{number}")
+        own = comment_document(content_document(said), f"{number:016}", number, posted)
         yield {"_id": ObjectId(), "discussion_id": discussion["_id"], "epoch": discussion["epoch"], **own}
     discussion |= {"count": EACH, "last_number": Int64(EACH), "last_posted": posted, "newest": posted}
 

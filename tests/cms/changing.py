@@ -7,7 +7,7 @@ from datetime import timedelta
 from bson import ObjectId
 
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.models import Node
@@ -151,4 +151,4 @@ CHANGES: list[tuple[str, Scope | None, Change]] = [
 
 
 def comment(node_id: ObjectId) -> None:
-    comments.post(Node.objects.get(pk=node_id), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=node_id), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)

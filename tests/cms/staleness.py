@@ -52,7 +52,7 @@ def write(
     from bson import ObjectId
 
     from marginalia.comments.posting import services as comments
-    from marginalia.comments.types import Author
+    from marginalia.comments.types import CommentAuthor
     from nodes.models import Node
     from nodes.selectors import stored_nodes
     from nodes.services import editing
@@ -69,7 +69,7 @@ def write(
             nonce = editing.save(Actor(None, "Ann"), node.pk, nonce, changes).nonce
         else:
             token = "".join("abcdefghijklmnopqrstuvwxyz234567"[(written >> (5 * i)) & 31] for i in range(16))
-            comments.post(node, author=Author("Bea"), source=text, token=token)
+            comments.post(node, author=CommentAuthor("Bea"), source=text, token=token)
         acknowledged[n] = written
         found.wait(random.uniform(0, 2 * PACE))
     with counts.get_lock():

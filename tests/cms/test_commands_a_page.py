@@ -3,7 +3,7 @@
 import pytest
 
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from nodes import rendering
 from nodes.models import Node, tree, version_cache
@@ -39,7 +39,7 @@ def site(mongo):
     node("basic-page", "page", parent=folder)
     photo_build.upload(photo_build.gallery(), name="lake.jpg", title="Lake")
     for number in range(3):
-        comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Yes", token=f"{number}" * 16)
+        comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Yes", token=f"{number}" * 16)
 
 
 @pytest.mark.parametrize("path", COMMANDS)

@@ -13,7 +13,7 @@ from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance, privacy
 from marginalia.comments.posting import policy, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Fault, Order, Target
+from marginalia.comments.types import CommentAuthor, Fault, Order, Target
 from marginalia.mongo.clock import now
 from nodes.models import stored_site
 from nodes.selectors import stored_nodes
@@ -34,7 +34,7 @@ def change_site(**changes) -> None:
 
 
 def policy_of(node_id) -> policy.Policy:
-    return policy.of(stored_nodes.get(node_id))
+    return policy.policy_for(stored_nodes.get(node_id))
 
 
 def test_live_node_in_live_sections_is_a_target():
@@ -76,7 +76,7 @@ def test_a_page_shows_its_discussion_where_its_editor_says_so(client):
 
     assert shown() == ["/asked", "/ann"]
     for node_id in (plain, asked, shut):
-        services.post(target_of(node_id), author=Author("Bea"), source="Hello", token=str(node_id))
+        services.post(target_of(node_id), author=CommentAuthor("Bea"), source="Hello", token=str(node_id))
     assert shown() == ["/asked", "/ann", "/shut"]
     assert "Hello" in client.get("/asked").content.decode()
     assert "This discussion is closed." in client.get("/shut").content.decode()
@@ -93,7 +93,7 @@ def test_discussions_close_after_the_days_that_the_site_sets():
 
 def test_discussion_goes_with_its_node():
     target = target_of(build.node("basic-page", "page"))
-    services.post(target, author=Author("Ann"), source="Hello", token="t")
+    services.post(target, author=CommentAuthor("Ann"), source="Hello", token="t")
     node = stored_nodes.get(target.pk)
     node_deleted.send(object, node_id=node.pk, type=node.metadata.type)
     assert selectors.count(target) == 0
@@ -105,7 +105,7 @@ def test_discussion_of_another_kind_of_thing_with_the_same_id_stays(deleted, oth
     """Two documents of two collections may have one id, however they came by it."""
     node_id = ObjectId()
     for label in ("nodes.node", "nodes.photo"):
-        services.post(Target(label, str(node_id)), author=Author("Ann"), source="Hello", token=label)
+        services.post(Target(label, str(node_id)), author=CommentAuthor("Ann"), source="Hello", token=label)
     node_deleted.send(object, node_id=node_id, type=deleted)
     left = {label: selectors.count(Target(label, str(node_id))) for label in ("nodes.node", "nodes.photo")}
     assert left == {"nodes.node": 0, "nodes.photo": 0} | {other: 1}
@@ -115,8 +115,8 @@ def test_discussion_of_another_kind_of_thing_with_the_same_id_stays(deleted, oth
 def embedded() -> Target:
     """A post with a discussion that was converted into its document."""
     target = target_of(build.node("blog-entry", "post", parent=build.node("blog", "news"), title="Post", text="Text"))
-    first = services.post(target, author=Author("Ann", id="1"), source="First", token="1").comment
-    services.post(target, author=Author("Bob", id="2"), source="Answer", token="2", parent=first.slug)
+    first = services.post(target, author=CommentAuthor("Ann", id="1"), source="First", token="1").comment
+    services.post(target, author=CommentAuthor("Bob", id="2"), source="Answer", token="2", parent=first.slug)
     assert selectors.discussion(target).layout == "documents"
     maintenance.convert(target, "embedded", Order.THREADED)
     assert selectors.discussion(target).layout == "embedded"
@@ -128,7 +128,7 @@ def said(target: Target) -> list[str]:
 
 
 def faults(target: Target) -> tuple[Fault, ...]:
-    (found,) = maintenance.wanted(discussion=str(target))
+    (found,) = maintenance.select_targets(discussion=str(target))
     return maintenance.faults(found)
 
 
@@ -138,7 +138,7 @@ def test_what_editors_do_leaves_the_comments_inside_alone(mongo, client, embedde
     drafts.save_draft(build.EDITOR, node_id, build.nonce(node_id), {"title": "Drafted"})
     drafts.publish_draft(build.EDITOR, node_id, mongo["cms.nodes"].find_one(node_id)["draft"]["nonce"])
     editing.save(build.EDITOR, node_id, build.nonce(node_id), {"parent_id": other, "slug": "elsewhere"})
-    services.post(embedded, author=Author("Ann"), source="Last", token="3")
+    services.post(embedded, author=CommentAuthor("Ann"), source="Last", token="3")
     assert said(embedded) == ["First", "Answer", "Last"]
     assert faults(embedded) == ()
     page = client.get("/other/elsewhere").content.decode()
@@ -151,7 +151,7 @@ def test_comments_inside_go_to_the_trash_and_come_back(mongo, embedded):
     trash.trash(build.EDITOR, node_id, build.nonce(node_id))
     assert said(embedded) == ["First", "Answer"]
     assert faults(embedded) == ()
-    services.post(embedded, author=Author("Cid"), source="Late", token="4")
+    services.post(embedded, author=CommentAuthor("Cid"), source="Late", token="4")
     assert len(mongo["cms.trash"].find_one(node_id)["comments"]) == 3
     trash.restore(build.EDITOR, node_id)
     assert said(embedded) == ["First", "Answer", "Late"]

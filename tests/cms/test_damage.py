@@ -81,7 +81,7 @@ def test_no_page_fails_for_documents_damaged_in_500_ways(site, monkeypatch):
     assert failing(site) == []
     monkeypatch.setattr("marginalia.mongo.doctor.shapes._MAX_REPORTED", 10_000)
     monkeypatch.setattr("nodes.doctor.NAMED", 10_000)
-    monkeypatch.setattr("marginalia.comments.doctor.AUDITED", 10_000)
+    monkeypatch.setattr("marginalia.comments.doctor.MAX_AUDITED_DISCUSSIONS", 10_000)
     healthy = {finding.name for finding in doctor.examine()}
     done = []
     for collection, query in VICTIMS:

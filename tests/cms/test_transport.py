@@ -18,7 +18,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import tokens
-from marginalia.comments.posting.tokens import FormToken, Own
+from marginalia.comments.posting.tokens import FormToken, SentComment
 from marginalia.comments.types import Target
 from marginalia.tasks import worker
 from reader import page_cache
@@ -232,12 +232,12 @@ TARGET = Target("nodes.node", "0" * 24)
 
 def signed():
     """Return {what: (a signed value, its payload)}."""
-    subscription = subscriptions.id_of(TARGET, "ann@example.org")
+    subscription = subscriptions.id_for(TARGET, "ann@example.org")
     form = FormToken.new(TARGET, "", "42")
     return {
         "preview": (previews.link(Preview(made := node(), nonce(made))).removeprefix("/preview/"), previews.SALT),
         "form": (form.signed(), tokens.FORM_SALT),
-        "own": (tokens.signed_own([Own(TARGET.id, "a" * 16, "n")]), tokens.OWN_SALT),
+        "own": (tokens.sign_sent([SentComment(TARGET.id, "a" * 16, "n")]), tokens.OWN_SALT),
         **{
             purpose: (subscriptions.token(subscription, purpose), f"{subscriptions.SALT}.{purpose}")
             for purpose in subscriptions.DAYS
@@ -256,7 +256,7 @@ def opens(name, value):
             except tokens.BadToken:
                 return False
         case "own":
-            return tokens.read_own(value) != ()
+            return tokens.read_sent(value) != ()
     try:
         subscriptions.read(value, name)
     except subscriptions.NoSubscription:
@@ -266,7 +266,7 @@ def opens(name, value):
 
 @pytest.fixture
 def values(mongo):
-    subscriptions.ask(TARGET, "a" * 16, "ann@example.org")
+    subscriptions.add(TARGET, "a" * 16, "ann@example.org")
     return signed()
 
 

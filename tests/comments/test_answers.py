@@ -15,7 +15,7 @@ from marginalia.comments.notices import subscriptions
 from marginalia.comments.posting import services
 from marginalia.comments.posting.tokens import read_form
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from tests.support.comments import site
 from tests.support.comments.site import change_url, post_directly
 
@@ -106,7 +106,9 @@ def known(client, post_page, moderator):
     client.force_login(moderator)
     comment = post_directly(post_page, "First", "first", email="bea@example.org")
     post_directly(post_page, "Answer", "answer", parent=comment.slug)
-    held = services.hold(post_page, author=Author("Carl"), source="Waits", token="waits", parent=comment.slug).held
+    held = services.hold(
+        post_page, author=CommentAuthor("Carl"), source="Waits", token="waits", parent=comment.slug
+    ).held
     return requests(client, post_page, comment, held)
 
 

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from marginalia.comments import conf
 from marginalia.comments.posting import services
 from marginalia.comments.templatetags.comments import register
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from nodes.models import Node, Photo
 from nodes.selectors import stored_nodes
 from tests.support.comments import site
@@ -32,8 +32,8 @@ def post(request, rules) -> Node | Photo:
 
 @pytest.mark.parametrize(("name", "source", "expected"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
 def test_example_gives_what_stands_under_it(post, ann: User, name, source, expected):
-    first = services.post(post, author=Author("Ann", id=str(ann.pk)), source="First!", token="a").comment
-    services.post(post, author=Author("Bob"), source="I *agree*.", token="b", parent=first.slug)
+    first = services.post(post, author=CommentAuthor("Ann", id=str(ann.pk)), source="First!", token="a").comment
+    services.post(post, author=CommentAuthor("Bob"), source="I *agree*.", token="b", parent=first.slug)
     context = {"post": post, "pk": str(post.pk), "user": ann, "comment": first}
     context["request"] = RequestFactory().get(post.get_absolute_url())
     label = post._meta.label_lower

@@ -9,7 +9,7 @@ from bson import ObjectId
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import ABANDONED, Intent
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Order, Target
+from marginalia.comments.types import CommentAuthor, Order, Target
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import ADVICE, ERROR, WARNING
@@ -24,7 +24,7 @@ def findings(name: str) -> list[doctor.Finding]:
 
 def begun(target: Target, comments: int = 3) -> Target:
     for n in range(comments):
-        services.post(target, author=Author("Ann"), source=f"Text {n}", token=f"token {n}")
+        services.post(target, author=CommentAuthor("Ann"), source=f"Text {n}", token=f"token {n}")
     return target
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 
 ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary"
 
@@ -14,9 +14,11 @@ ENTRY = "{http://www.w3.org/2005/Atom}entry/{http://www.w3.org/2005/Atom}summary
 @pytest.mark.parametrize(("layout", "order"), [("documents", "oldest"), ("buckets", "oldest"), ("buckets", "threaded")])
 def test_feed_of_a_discussion_above_the_cap_has_the_newest(client, post_page, rules, layout, order):
     rules(TARGETS={"nodes.node": {"LAYOUT": layout, "ORDER": order, "OPTIONS": {"CAP": 5}}})
-    first = services.post(post_page, author=Author("Ann"), source="0", token="0").comment
+    first = services.post(post_page, author=CommentAuthor("Ann"), source="0", token="0").comment
     for n in range(1, 60):
-        services.post(post_page, author=Author("Ann"), source=str(n), token=str(n), parent=first.slug if n % 2 else "")
+        services.post(
+            post_page, author=CommentAuthor("Ann"), source=str(n), token=str(n), parent=first.slug if n % 2 else ""
+        )
     services.remove(post_page, first.slug)
     answer = client.get(reverse("comments-feed", args=[post_page.label, post_page.pk]))
     assert answer.status_code == 200

@@ -48,7 +48,7 @@ TESTS = """
 from django.test import TransactionTestCase
 from marginalia.comments.reading import selectors
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from shop.models import Item
 
 
@@ -57,7 +57,7 @@ class ItemTest(TransactionTestCase):
 
     def test_comment(self):
         item = Item.objects.create(name="Cup")
-        services.post(item, author=Author("Ann"), source="Mine", token="1")
+        services.post(item, author=CommentAuthor("Ann"), source="Mine", token="1")
         self.assertEqual(selectors.count(item), 1)
 """
 CONTRIB = {
@@ -94,7 +94,7 @@ from django.test import Client
 from django.contrib.staticfiles import finders
 from marginalia.comments.reading import selectors
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from shop.models import Item
 
 def sees(page, sheet):
@@ -116,8 +116,8 @@ token = page.partition('name="token" value="')[2].partition('"')[0]
 sent = client.post("/comments/post", {"token": token, "name": "Dee", "text": "Held at first"})
 assert sent.status_code == 302, sent.content.decode()
 assert [held.source for held in selectors.held()] == ["Held at first"]
-first = services.post(item, author=Author("Ann"), source="A *fine* pot", token="1").comment
-services.post(item, author=Author("Bob"), source="Indeed", token="2", parent=first.slug)
+first = services.post(item, author=CommentAuthor("Ann"), source="A *fine* pot", token="1").comment
+services.post(item, author=CommentAuthor("Bob"), source="Indeed", token="2", parent=first.slug)
 page = client.get(item.get_absolute_url()).content.decode()
 assert "A <em>fine</em> pot" in page and "Bob" in page and "2 comments" in page, page
 assert 'data-depth="1"' in page or "in reply to Ann" in page, page
@@ -126,7 +126,7 @@ def render(source):
     user = type("User", (), {"pk": "7"})()
     return Template("{% load comments %}" + source).render(Context({"item": item, "pk": item.pk, "first": first, "user": user}))
 
-mine = services.post(item, author=Author("Cy", id="7"), source="Mine", token="3").comment
+mine = services.post(item, author=CommentAuthor("Cy", id="7"), source="Mine", token="3").comment
 names = "{% for c in list %}{{ c.author.name }}@{{ c.depth }} {% endfor %}"
 both = "{% get_comment_count for item as n %}{{ n }} {% get_comment_count for shop.item pk as m %}{{ m }}"
 assert render(both) == "3 3"

@@ -7,7 +7,7 @@ from django.urls import reverse
 from marginalia.comments import signals
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from tests.support.comments import site
 from tests.support.comments.site import received
 
@@ -57,7 +57,7 @@ def test_held_comment_is_told_as_such_and_its_approval_by_either_way(client, pos
 
 
 def test_flags_and_removals_are_told(client, post_page, moderator):
-    comment = services.post(post_page, author=Author("Bea"), source="Rude", token="t").comment
+    comment = services.post(post_page, author=CommentAuthor("Bea"), source="Rude", token="t").comment
     arguments = [post_page.label, post_page.pk, comment.slug]
     with received(signals.comment_was_flagged) as told:
         for _ in range(2):

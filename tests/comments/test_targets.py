@@ -76,9 +76,9 @@ def test_what_is_visible_is_shown_and_nothing_else_of_what_visible_returns(mongo
 
 
 def test_a_key_that_its_column_cannot_hold_is_none():
-    assert targets.key_of(Target("sessions.session", "x" * 40)) == "x" * 40
+    assert targets.parse_key(Target("sessions.session", "x" * 40)) == "x" * 40
     with pytest.raises(TargetNotFound):
-        targets.key_of(Target("sessions.session", "x" * 41))
+        targets.parse_key(Target("sessions.session", "x" * 41))
 
 
 def test_tags_say_what_is_to_be_done_for_a_model_that_is_not_registered(post_page, nodes_shown_by):

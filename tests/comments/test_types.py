@@ -11,7 +11,7 @@ def test_id_begins_with_a_hash_of_the_name_and_leads_back_to_it():
     assert str(target) == "shop.item:a:b"
     assert target.id[:5] == "543a:"
     assert target.id[5:] == str(target)
-    assert Target.of_id(target.id) == Target.parse(str(target)) == target
+    assert Target.from_id(target.id) == Target.parse(str(target)) == target
 
 
 def test_discussions_of_years_fall_evenly_on_ranges():

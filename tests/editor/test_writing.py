@@ -11,7 +11,7 @@ from django.test import Client
 
 from editor import writing
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.markup.markdown import limits
 from marginalia.mongo.clock import now
 from reader.views import previews
@@ -86,7 +86,7 @@ def test_a_preview_asks_for_no_comments(editor, published):
         html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
         assert "data-comments-form" not in html
     assert "Comments appear here on the published page" in html
-    services.post(Target("nodes.node", str(post)), author=Author("A"), source="Said", token="x" * 24)
+    services.post(Target("nodes.node", str(post)), author=CommentAuthor("A"), source="Said", token="x" * 24)
     html = client.get(f"/admin/nodes/node/{post}/preview/").content.decode()
     assert "1 comment stands here on the published page." in html
     assert "data-comments-form" not in html

@@ -4,7 +4,7 @@ import pytest
 
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from nodes.services import editing
 from nodes.types import Actor, TagChange
 from tests.faults.harness.auditor import Audit
@@ -32,11 +32,13 @@ def audited(mongo):
     ledger.tags[str(page)] = [("there", True), ("gone", True), ("gone", False)]
     target = Target("nodes.node", str(discussed))
     for text in TEXTS:
-        posted = comments.post(target, author=Author("Ann"), source=text, token=text * 4)
+        posted = comments.post(target, author=CommentAuthor("Ann"), source=text, token=text * 4)
         ledger.posted[text] = (str(discussed), {posted.comment.slug})
         ledger.written.add(text)
     waiting = [
-        comments.hold(Target("nodes.node", str(moderated)), author=Author("Bob"), source=text, token=text * 4).held.id
+        comments.hold(
+            Target("nodes.node", str(moderated)), author=CommentAuthor("Bob"), source=text, token=text * 4
+        ).held.id
         for text in ("yes", "no")
     ]
     ledger.written |= {"yes", "no"}
@@ -66,7 +68,7 @@ def short(audited, mongo, settings):
     node = build.node(slug="short")
     target = Target("nodes.node", str(node))
     for text in ("brief", "terse", "curt"):
-        posted = comments.post(target, author=Author("Ann"), source=text, token=text * 5)
+        posted = comments.post(target, author=CommentAuthor("Ann"), source=text, token=text * 5)
         audited.ledger.posted[text] = (str(node), {posted.comment.slug})
         audited.ledger.written.add(text)
     audited.ledger.short[str(node)] = False

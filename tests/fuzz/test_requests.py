@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from marginalia.comments.posting import services
 from marginalia.comments.posting.tokens import FormToken
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from reader.views import previews
@@ -64,8 +64,8 @@ class Fuzzed:
         photo = photo_build.upload(gallery)
         content = photo_build.document(photo)["metadata"]["content_id"]
         target = Target("nodes.node", str(nodes[0]))
-        posted = services.post(target, author=Author("A"), source="Said", token="t" * 24).comment
-        held = services.hold(target, author=Author("B"), source="Held", token="u" * 24).held
+        posted = services.post(target, author=CommentAuthor("A"), source="Said", token="t" * 24).comment
+        held = services.hold(target, author=CommentAuthor("B"), source="Held", token="u" * 24).held
         revision = database()["cms.revisions"].find_one({"node_id": nodes[0]})["_id"]
         ids = [str(one) for one in (*nodes, gallery, photo, content, revision, self.user.pk)]
         self.known = Known(

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import doctor, indexes, reading
 from marginalia.mongo.clock import now
 from photos.services import sweeping
@@ -166,7 +166,7 @@ def test_sweep_keeps_the_contents_of_a_damaged_photo(mongo):
 
 
 def test_one_damaged_discussion_does_not_keep_the_site_from_starting(mongo, post_page):
-    services.post(post_page, author=Author("Bea"), source="First", token="t1")
+    services.post(post_page, author=CommentAuthor("Bea"), source="First", token="t1")
     copy = {**mongo["discussions"].find_one(), "_id": "nodes.node:damaged"}
     del copy["label"]
     mongo.command("insert", "discussions", documents=[copy], bypassDocumentValidation=True)

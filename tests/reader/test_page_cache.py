@@ -11,7 +11,7 @@ from django.test import Client
 
 from marginalia.comments.backends.discussions import Discussions
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from nodes.models import Node
 from nodes.services import drafts, editing
@@ -47,7 +47,7 @@ def test_second_reader_costs_one_command(post, client, commands):
 def test_after_a_comment_only_the_discussion_is_made_anew(post, client, commands):
     save(post, TagChange(added=frozenset({"ink"})))
     client.get("/blog/post")
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     with commands.recorded():
         renewed = client.get("/blog/post")
     assert commands.names == ["aggregate", "find", "find", "find"]  # all versions, node, discussion, comments
@@ -77,7 +77,7 @@ def test_a_theme_that_shows_its_page_beside_the_discussion_shows_it_after_a_comm
     templates[0]["OPTIONS"]["loaders"] = [own, *templates[0]["OPTIONS"]["loaders"]]
     settings.TEMPLATES = templates
     client.get("/blog/post")
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     anew = client.get("/blog/post").content
     assert b"Words of the text<section" in anew
     assert b"Hello there" in anew
@@ -94,7 +94,7 @@ def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client
             compressed=page_cache.entries.compress(entry.content.replace(b"<h1>", b"<h1>0 ")),
         ),
     )
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     page = client.get("/blog/post").content
     assert b"<h1>0 " not in page
     assert b"Hello there" in page
@@ -102,7 +102,7 @@ def test_a_page_that_tells_of_its_discussion_elsewhere_is_made_anew(post, client
 
 def test_a_comment_and_a_save_make_the_whole_page_anew(post, client):
     client.get("/blog/post")
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     save(post, title="Another title")
     page = client.get("/blog/post").content
     assert b"Hello there" in page
@@ -137,7 +137,7 @@ def test_comments_in_another_database_are_compared_too(post, client, commands, m
     with commands.recorded():
         assert client.get("/blog/post").content == first.content
     assert commands.names == ["aggregate", "find"]
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     assert b"Hello there" in client.get("/blog/post").content
 
 
@@ -188,7 +188,7 @@ def test_a_save_shows_at_once(post, client):
 
 def test_a_comment_shows_at_once(post, client):
     client.get("/blog/post")
-    comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello there", token="t" * 16)
+    comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello there", token="t" * 16)
     assert b"Hello there" in client.get("/blog/post").content
 
 
@@ -281,7 +281,7 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
         monkeypatch.setattr(page_cache.entries, "DEFAULT_DB_ALIAS", "another")
     target = Node.objects.get(pk=post)
     if not is_first:
-        comments.post(target, author=Author("Bea"), source="First comment", token="t" * 16)
+        comments.post(target, author=CommentAuthor("Bea"), source="First comment", token="t" * 16)
     assert (b"First comment" not in client.get("/blog/post").content) == is_first
     before, commit = [], Discussions.commit
 
@@ -290,7 +290,7 @@ def test_a_comment_shows_though_a_failing_server_lost_its_commit(post, client, m
         return commit(*args, **kwargs)
 
     monkeypatch.setattr(Discussions, "commit", lost)
-    comments.post(target, author=Author("Bea"), source="Second comment", token="u" * 16)
+    comments.post(target, author=CommentAuthor("Bea"), source="Second comment", token="u" * 16)
     mongo.discussions.replace_one({"_id": before[0]["_id"]}, before[0])
     assert b"Second comment" in client.get("/blog/post").content
 
@@ -382,7 +382,7 @@ def test_readers_between_any_two_commands_of_a_save_leave_nothing_stale(post, wh
                 save(blog, title="Second text")
             case "comment":
                 node_ = Node.objects.get(pk=post)
-                comments.post(node_, author=Author("Bea"), source="Second text", token="t" * 16)
+                comments.post(node_, author=CommentAuthor("Bea"), source="Second text", token="t" * 16)
     finally:
         commands.stop_listening(log)
     assert reading.times >= 3

@@ -20,7 +20,7 @@ from pymongo.server_description import ServerDescription
 from pymongo.write_concern import WriteConcern
 
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo import doctor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
@@ -114,7 +114,7 @@ def test_a_cache_hears_of_each_change_twice(cache):
         save(post, nonce(post), detail__text=LONG + "End.")
         until(lambda: cache.times(f"node-{post}") == cache.times(purging.TEXTS) == 2)
         assert not cache.times(purging.LISTS)
-        posted = comments.post(Node.objects.get(pk=post), author=Author("Bea"), source="Hello", token="t" * 16)
+        posted = comments.post(Node.objects.get(pk=post), author=CommentAuthor("Bea"), source="Hello", token="t" * 16)
         until(lambda: cache.times(f"discussion-{posted.comment.target.id}") >= 2)
         assert not cache.times(purging.LISTS)
         save(post, nonce(post), title="Another")

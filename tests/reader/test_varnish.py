@@ -15,7 +15,7 @@ from django.conf import settings as site_settings
 from django.db import connection
 
 from marginalia.comments.posting import services as comments
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from nodes.models import Node
 from tests.cms.serving import readers
@@ -93,7 +93,7 @@ def raced(post, cache: Varnish, seconds: float) -> tuple[float, float, int, floa
     while any(process.is_alive() for process in processes):
         number += 1
         token = "".join("abcdefghijklmnopqrstuvwxyz234567"[(number >> (5 * place)) & 31] for place in range(16))
-        comments.post(target, author=Author("Bea"), source=f"said-{number}-", token=token)
+        comments.post(target, author=CommentAuthor("Bea"), source=f"said-{number}-", token=token)
         said[number] = time.monotonic()
         if number % 10 == 0:
             seen = save(post, seen, title=f"saved-{number // 10}-").nonce

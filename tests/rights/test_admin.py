@@ -12,7 +12,7 @@ from django.urls import URLResolver
 from marginalia.comments.models import StoredBucket, StoredComment, StoredDiscussion
 from marginalia.comments.operations import converting
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Order, Target
+from marginalia.comments.types import CommentAuthor, Order, Target
 from tests.rights.world import LETTERS, NOT_TOLD, Thing, World, body, is_refused, stored, table, word
 
 # Who is answered (people by letters as in `world`), by GET and by a POST that changes nothing. What redirects to another page
@@ -154,7 +154,9 @@ class Samples:
         self.photo, self.gallery = world.photo("private"), world.gallery
         for layout in ("documents", "buckets"):
             target = Target("nodes.node", str(world.thing("live", marker="plain").id))
-            slug = services.post(target, author=Author("A"), source="Said", token=layout.ljust(24, "x")).comment.slug
+            slug = services.post(
+                target, author=CommentAuthor("A"), source="Said", token=layout.ljust(24, "x")
+            ).comment.slug
             converting.convert(target, layout, Order.OLDEST)
         user = world.users["reader"].pk
         self.objects = {

@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from marginalia.comments.admin import SHOWN
+from marginalia.comments.admin import PAGE_SIZE
 from marginalia.comments.errors import CommentNotFound
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Target, Verdict
 from marginalia.mongo.connection import database
 from nodes.services import editing
 from tests.rights.world import World, body, is_refused, remark, rows
@@ -56,7 +56,7 @@ class Said:
     def __init__(self, world: World, state: str) -> None:
         self.state, self.thing = state, world.thing("live", marker="plain")
         self.target, user = Target("nodes.node", str(self.thing.id)), world.users["owner"]
-        what = {"author": Author("Owner", str(user.pk)), "source": remark(state), "token": f"{self.thing.id}"}
+        what = {"author": CommentAuthor("Owner", str(user.pk)), "source": remark(state), "token": f"{self.thing.id}"}
         if state in ("held", "spam"):
             held = services.hold(self.target, reasons=("test",), **what).held
             self.slug, self.held_id = held.slug, held.id
@@ -89,7 +89,7 @@ class Said:
             stored = (found.state.value, found.source)
         except CommentNotFound:
             stored = ("", "")
-        flagged = sum(f.count for f in flags.flagged(1_000) if f.target == self.target)
+        flagged = sum(f.count for f in flags.list_flagged(1_000) if f.target == self.target)
         try:
             held = selectors.get_held(self.held_id)
             return stored[0], stored[1] or held.source, flagged, held.verdict.value
@@ -135,7 +135,7 @@ def said(world: World) -> dict[str, Said]:
 def shows_it(world, said, action, state, kind, shows):
     one = said[state]
     if is_moderator := kind in ("moderator", "administrator"):
-        pending.take(str(world.users[kind].pk), SHOWN)
+        pending.lease(str(world.users[kind].pk), PAGE_SIZE)
     answer = world.ask(kind, PATHS[action](one))
     if is_moderator:
         pending.release(str(world.users[kind].pk))

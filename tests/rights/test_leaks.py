@@ -6,7 +6,7 @@ import pytest
 from django.template import Context, Template
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.services import drafts, editing, trash
@@ -52,7 +52,7 @@ HOW = ("unpublished", "expired", "trashed", "its section unpublished", "its sect
 def test_what_a_client_kept_is_not_confirmed_once_it_is_hidden(site, client, how):
     """No 304 for what is not public any more, by entity tag or by time, from any page that showed it."""
     thing = site.thing("live")
-    services.post(Target("nodes.node", str(thing.id)), author=Author("A"), source="Zqcomment", token="t" * 24)
+    services.post(Target("nodes.node", str(thing.id)), author=CommentAuthor("A"), source="Zqcomment", token="t" * 24)
     paths = ["/", "/news", thing.path, "/tag/shared", f"/tag/{'tag'}live", "/news/archive", "/search?q=zqlivezq"]
     paths += [f"{at}/feed/{form}" for at in ("", "/news", "/tag/shared") for form in ("atom", "rss", "json")]
     paths += [f"/comments/{page}/nodes.node/{thing.id}" for page in ("on", "feed")] + ["/sitemap-blog-entry-1.xml"]
@@ -100,7 +100,9 @@ def test_counts_leave_out_what_is_hidden(site, client, how):
 def test_newest_comments_leave_out_those_of_what_is_hidden(site):
     things = {state: site.thing(state) for state in ("live", "draft", "scheduled", "expired", "private")}
     for state, thing in things.items():
-        services.post(Target("nodes.node", str(thing.id)), author=Author(state), source="x", token=state.ljust(24, "x"))
+        services.post(
+            Target("nodes.node", str(thing.id)), author=CommentAuthor(state), source="x", token=state.ljust(24, "x")
+        )
     each = "{% for comment in list %}{{ comment.author.name }} {% endfor %}"
     shown = Template("{% load comments %}{% get_recent_comments 10 as list %}" + each)
     assert shown.render(Context()).split() == ["live"]

@@ -9,7 +9,7 @@ from bson import ObjectId
 
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from reader.views import previews
@@ -122,7 +122,7 @@ def things(world: World) -> dict[str, Thing]:
             database()["cms.nodes"].insert_one(database()["cms.trash"].find_one({"_id": thing.id}))
         for kind in ("anonymous", *world.users):
             user = world.users.get(kind)
-            author = Author(kind, str(user.pk) if user else None)
+            author = CommentAuthor(kind, str(user.pk) if user else None)
             services.post(
                 target, author=author, source=f"Comment {remark(state)}", token=f"{state}-{kind}".ljust(24, "x")
             )

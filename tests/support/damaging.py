@@ -15,7 +15,7 @@ from pymongo.database import Database
 from api.rights import tokens
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.tasks import worker
 from nodes.services import drafts, editing, trash
@@ -80,11 +80,11 @@ def build(db: Database[Any]) -> Site:
     trashed = node("basic-page", "gone", parent=folder)
     trash.trash(actor, trashed, nonce(trashed))
     target = Target("nodes.node", str(first_post))
-    first = services.post(target, author=Author("Bea"), source="First", token="t1").comment
-    services.post(target, author=Author("Cy"), source="Answer", token="t2", parent=first.slug)
-    services.post(Target("nodes.node", str(second_post)), author=Author("Di"), source="Alone", token="t3")
-    services.hold(target, author=Author("Ed"), source="Held", token="t4")
-    services.hold(target, author=Author("Fay"), source="Held too", token="t5")
+    first = services.post(target, author=CommentAuthor("Bea"), source="First", token="t1").comment
+    services.post(target, author=CommentAuthor("Cy"), source="Answer", token="t2", parent=first.slug)
+    services.post(Target("nodes.node", str(second_post)), author=CommentAuthor("Di"), source="Alone", token="t3")
+    services.hold(target, author=CommentAuthor("Ed"), source="Held", token="t4")
+    services.hold(target, author=CommentAuthor("Fay"), source="Held too", token="t5")
     site = Site(db, secret=tokens.create(admin, "test", list(Scope))[1])
     worker.tend()
     worker.follow()

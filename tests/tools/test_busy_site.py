@@ -28,7 +28,7 @@ def key(post):
 
 
 def test_what_is_loaded_is_sound_and_of_the_size_that_is_said(mongo, posts):
-    found = [maintenance.examine(target) for target in maintenance.wanted()]
+    found = [maintenance.examine(target) for target in maintenance.select_targets()]
     assert [fault for one in found for fault in one.faults] == []
     counts = [mongo.discussions.find_one({"_id": key(post)})["count"] for post in posts]
     assert counts == sorted(counts, reverse=True)
@@ -41,7 +41,7 @@ def test_what_writers_do_is_sound(mongo, posts):
     for what in (busy_site.comment, busy_site.save, busy_site.tag):
         what(dice, posts[0])
     assert nonce(posts[0]) != seen
-    assert [fault for target in maintenance.wanted() for fault in maintenance.faults(target)] == []
+    assert [fault for target in maintenance.select_targets() for fault in maintenance.faults(target)] == []
     assert (
         mongo.discussions.find_one({"_id": key(posts[0])})["count"]
         == Counter(one["discussion_id"] for one in mongo.comments.find())[key(posts[0])]

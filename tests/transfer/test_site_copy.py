@@ -16,7 +16,7 @@ from marginalia.comments.backends import backend
 from marginalia.comments.errors import DiscussionBusy
 from marginalia.comments.operations import transfer
 from marginalia.comments.posting import ip_hash
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import client, database
 from marginalia.mongo.management.base import COULD_NOT_RUN, FOUND_PROBLEMS
@@ -88,8 +88,8 @@ def test_an_export_holds_no_password_token_session_or_address(tmp_path, client):
     _token, secret = tokens.create(ann, "reader", [Scope.READ])
     hashes = database()["api.tokens"].distinct("hash")
     page = build.node(text="kept")
-    backend().post(target(page), new("Hello", author=Author("Ann", id=str(ann.pk)), email=ADDRESS))
-    ip_hash.note(target(page), "x", "hash-of-an-address")
+    backend().post(target(page), new("Hello", author=CommentAuthor("Ann", id=str(ann.pk)), email=ADDRESS))
+    ip_hash.record(target(page), "x", "hash-of-an-address")
     written = exported(tmp_path / "export")
     said = "".join(file.read_text() for file in written.iterdir() if file.is_file())
     for hidden in (ann.email, ann.password, secret, ADDRESS, client.session.session_key, "hash-of-an-address", *hashes):
@@ -241,7 +241,7 @@ def test_a_discussion_that_is_converted_all_the_time_is_left_and_told_by_both(tm
     for page in pages:
         backend().post(target(page), new("Hello"))
     path, rows = exported(tmp_path / "export.zip"), transfer.rows
-    backend().forget(target(pages[1]))
+    backend().delete_discussion(target(pages[1]))
 
     def busy(discussion, **options):
         if discussion == target(pages[0]):

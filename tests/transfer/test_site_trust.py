@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from marginalia.comments.backends import backend
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.connection import database
 from marginalia.mongo.management.base import FOUND_PROBLEMS
 from nodes.services.site import save_settings
@@ -69,8 +69,8 @@ def test_the_mark_of_a_moderator_stays_only_where_the_account_is_one_here(tmp_pa
     keys = [*(str(user.pk) for user in accounts), str(ObjectId()), "nobody"]
     page = build.node(slug="page")
     for number, key in enumerate(keys):
-        backend().post(target(page), new(str(number), author=Author("Editor", key, is_moderator=True)))
-        backend().hold(target(page), new(f"waits {number}", author=Author("Editor", key, is_moderator=True)))
+        backend().post(target(page), new(str(number), author=CommentAuthor("Editor", key, is_moderator=True)))
+        backend().hold(target(page), new(f"waits {number}", author=CommentAuthor("Editor", key, is_moderator=True)))
     path = tmp_path / "export"
     assert run("export_site", path)[0] == 0
     empty()

@@ -9,7 +9,7 @@ from marginalia.comments.errors import InvalidComment
 from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Kind, NewComment, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Kind, NewComment, Target, Verdict
 from wordpress.discussions.threads import PreparedComment, approved_comments, pending_comments
 from wordpress.export.records import Item
 from wordpress.export.scan import Entry
@@ -60,7 +60,7 @@ class Discussions:
     def _comment(self, prepared: PreparedComment, item: Item, stored: dict[int, str]) -> NewComment | None:
         name = preparation.one_line(prepared.author) or _("Anonymous")
         comment = NewComment(
-            author=Author(name=name, url=prepared.url),
+            author=CommentAuthor(name=name, url=prepared.url),
             source=prepared.source,
             html=preparation.render(prepared.source),
             token=f"wordpress:{self.site_key}:{item.id}:{prepared.comment.id}",
@@ -70,7 +70,7 @@ class Discussions:
             posted=prepared.posted,
         )
         try:
-            return preparation.checked(comment)
+            return preparation.clean(comment)
         except InvalidComment as error:
             self.report.note("Comments left out", f"comment {prepared.comment.id} on {item.type} {item.id}: {error}")
             return None

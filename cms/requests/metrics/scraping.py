@@ -45,7 +45,7 @@ def _is_from_allowed_network(request: HttpRequest) -> bool:
     if not settings.BEHIND_PROXY and "X-Forwarded-For" in request.headers:
         return False
     try:
-        address = ipaddress.ip_address(conf.imported("ADDRESS")(request))
+        address = ipaddress.ip_address(conf.load("ADDRESS")(request))
     except ValueError:
         return False
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:

@@ -1,4 +1,7 @@
-"""The storage layouts: a class each, registered under its name. What a layout can do is an attribute of its class."""
+"""The storage layouts: a class each, registered under its name.
+
+Attributes of the class describe what a layout can do.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,23 +22,23 @@ _registered: dict[tuple[str, Order], type[Layout]] = {}
 
 
 def register(layout: type[Layout]) -> type[Layout]:
-    """Take a layout into use, for discussions of the orders that it keeps."""
-    _registered.update({(layout.name, order): layout for order in layout.keeps})
+    """Register a layout for discussions of the orders that it supports."""
+    _registered.update({(layout.name, order): layout for order in layout.supported_orders})
     return layout
 
 
 def unregister(layout: type[Layout]) -> None:
-    """Take a layout out of use: for tests."""
-    for order in layout.keeps:
+    """Remove a layout, for tests."""
+    for order in layout.supported_orders:
         del _registered[layout.name, order]
 
 
 def layout_classes() -> Mapping[str, type[Layout]]:
-    """Return a layout for each name: those of one name have their options in common."""
-    found: dict[str, type[Layout]] = {}
+    """Return a layout for each name. Layouts with the same name have the same options."""
+    by_name: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
-        found.setdefault(name, layout)
-    return found
+        by_name.setdefault(name, layout)
+    return by_name
 
 
 for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
@@ -43,57 +46,56 @@ for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
 
 
 def storage(label: str) -> Storage:
-    """Return how new discussions of `label` are kept, as COMMENTS says. Raises ImproperlyConfigured."""
+    """Return how new discussions of `label` are stored, from COMMENTS. Raises ImproperlyConfigured."""
     entry = conf.entry(label)
     try:
         order = Order(entry["ORDER"])
     except ValueError as error:
         raise ImproperlyConfigured(f"COMMENTS: {label} has an ORDER that does not exist.") from error
-    return Storage(_known(entry["LAYOUT"], label), order.native, order, bucket_size(label))
+    return Storage(_check_name(entry["LAYOUT"], label), order.native, order, bucket_size(label))
 
 
 def storage_of(target: Target) -> Storage:
-    """Return the storage of a new discussion of this target.
+    """Return how a new discussion of `target` is stored.
 
-    COMMENTS["CHOOSE_LAYOUT"] chooses its layout; "" leaves it to the storage of the target's label.
-    Raises ImproperlyConfigured.
+    Its layout is the result of COMMENTS["CHOOSE_LAYOUT"], or else that of its label. Raises ImproperlyConfigured.
     """
-    kept = storage(target.label)
-    wanted = conf.imported("CHOOSE_LAYOUT")(target)
-    is_used = wanted and may_keep(_known(wanted, str(target)), target.label)
-    return replace(kept, layout=wanted) if is_used else kept
+    default = storage(target.label)
+    layout = conf.load("CHOOSE_LAYOUT")(target)
+    is_used = layout and can_store(_check_name(layout, str(target)), target.label)
+    return replace(default, layout=layout) if is_used else default
 
 
-def _known(layout: str, whose: str) -> str:
-    """Return the name of a layout. Raises ImproperlyConfigured where there is none of this name."""
+def _check_name(layout: str, owner: str) -> str:
+    """Return the name of a layout. Raises ImproperlyConfigured if there is no layout with this name."""
     if layout not in layout_classes():
-        raise ImproperlyConfigured(f"COMMENTS: {layout!r}, for {whose}, is none of {', '.join(layout_classes())}.")
+        raise ImproperlyConfigured(f"COMMENTS: {layout!r}, for {owner}, is none of {', '.join(layout_classes())}.")
     return layout
 
 
-def may_keep(layout: str, label: str) -> bool:
-    """Return whether discussions of `label` may be kept in the layout of a name: only some documents may hold theirs."""
-    chosen = layout_classes()[layout]
-    return not chosen.in_target or chosen.is_named_for(label)
+def can_store(layout: str, label: str) -> bool:
+    """Return whether discussions of `label` can be stored in a layout: only some documents can contain comments."""
+    layout_class = layout_classes()[layout]
+    return not layout_class.in_target or layout_class.is_configured_for(label)
 
 
 def stock(target: Target) -> str:
-    """Return "", so that the entry's LAYOUT applies. The default of COMMENTS["CHOOSE_LAYOUT"]."""
+    """Return "", so that the entry's LAYOUT applies: the default of COMMENTS["CHOOSE_LAYOUT"]."""
     return ""
 
 
 def bucket_size(label: str) -> int:
-    """Return how many comments a bucket of a new discussion has: the option SIZE of buckets."""
+    """Return the number of comments per bucket of a new discussion: the option SIZE of buckets."""
     return int(Buckets.options_of(label)["SIZE"])
 
 
 def may_embed(label: str) -> bool:
-    """Return whether documents of `label` may hold their comments: new discussions do, or any may be converted to it."""
-    return any(layout.in_target and layout.is_named_for(label) for layout in layout_classes().values())
+    """Return whether documents of `label` can contain their comments, for new discussions or after a conversion."""
+    return any(layout.in_target and layout.is_configured_for(label) for layout in layout_classes().values())
 
 
 class Layouts:
-    """The layouts on one database, each made when it is first asked for."""
+    """The layouts on one database, each created when it is first needed."""
 
     def __init__(self, db: Database[Document]) -> None:
         self._db = db
@@ -101,7 +103,7 @@ class Layouts:
 
     @property
     def all(self) -> tuple[Layout, ...]:
-        """One layout of each name: what is found by author, or cleared, does not depend on the order."""
+        """Return one layout per name. Look-ups by author, and deletions, do not depend on the order."""
         return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:

@@ -1,7 +1,7 @@
-"""Buckets of about 100 comments, in `comment_pages`: what both layouts of this name share, and the one by number.
+"""Buckets of about 100 comments, in `comment_pages`: the base class of both bucket layouts, and the one by number.
 
-A page of 100 comments is one document to read. In `Buckets` a comment's number says which bucket it belongs to, for
-ever; threads are in `threaded_buckets`.
+A page of 100 comments is one document to read. In `Buckets`, the number of a comment determines its bucket forever.
+Threads are in `threaded_buckets`.
 """
 
 from abc import abstractmethod
@@ -14,8 +14,8 @@ from pymongo import ASCENDING, DESCENDING, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from marginalia.comments.backends.layouts.base import (
-    Found,
     Layout,
+    Lookup,
     elements,
     only,
     public,
@@ -27,40 +27,40 @@ from marginalia.comments.backends.stored import Document, Place
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import non_duplicate_errors
 
-# Buckets read at once.
+# Buckets per query.
 BATCH = 20
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
 class InBuckets(Layout):
-    """Look-ups by slug and author, which do not depend on how comments are shared out among buckets."""
+    """Look-ups by slug and author, which do not depend on how comments are distributed among buckets."""
 
     name = "buckets"
     collection = "comment_pages"
-    # SIZE: comments a bucket; each discussion keeps the one it began with.
+    # SIZE: comments per bucket. Each discussion keeps the size it began with.
     options = {**Layout.options, "SIZE": 100}
-    dropped_at_once = 500
+    delete_batch = 500
 
-    def look(self, place: Place, wanted: Sequence[str]) -> Found:
+    def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
         cursor = self.stored.find(
             {**self.of(place), "comments.slug": {"$in": list(wanted)}},
             {"page": 1, "comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})},
         )
-        found: dict[str, Document] = {}
+        comments: dict[str, Document] = {}
         hint: dict[str, Any] = {}
         for bucket in cursor:
             for document in readable_in(self.collection, bucket):
-                found[document["slug"]] = document
+                comments[document["slug"]] = document
                 hint[document["slug"]] = bucket["page"]
-        return Found(found, hint)
+        return Lookup(comments, hint)
 
     def change(
-        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        if slug not in found.hint:
+        if slug not in lookup.hint:
             return False
         changed = self.stored.update_one(
-            {**self.of(place), "page": found.hint[slug], "comments": {"$elemMatch": {"slug": slug, "rev": revs}}},
+            {**self.of(place), "page": lookup.hint[slug], "comments": {"$elemMatch": {"slug": slug, "rev": revs}}},
             {"$set": {f"comments.$.{name}": value for name, value in fields.items()}},
         )
         return bool(changed.modified_count)
@@ -68,27 +68,27 @@ class InBuckets(Layout):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Buckets are not sorted by an author's times: all that hold something of the author are read."""
+        """Read all buckets with comments by the author, because buckets are not sorted by an author's times."""
         ((key, value),) = query.items()
         own = only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})
         cursor = self.stored.find({f"comments.author.{key}": value}, {"discussion_id": 1, "epoch": 1, "comments": own})
-        found = (
+        entries = (
             (bucket["discussion_id"], int(bucket["epoch"]), item)
             for bucket in cursor
             for item in (readable_in(self.collection, bucket) if limit else elements(bucket))
         )
-        matching = (entry for entry in found if before is None or entry[2]["posted"] < before)
+        matching = (entry for entry in entries if before is None or entry[2]["posted"] < before)
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
     def within(self, place: Place, path: str, low: Any, high: Any, order: Order) -> list[Document]:
-        """Return the comments with low < `path` < high in an order, through an index: only buckets that hold one are read."""
+        """Return the comments with low < `path` < high in an order. An index finds the buckets that contain one."""
         inside = {
             "$and": [{"$gt": [f"$$this.{path}", {"$literal": low}]}, {"$lt": [f"$$this.{path}", {"$literal": high}]}]
         }
-        holding = {**self.of(place), "comments": {"$elemMatch": {path: {"$gt": low, "$lt": high}}}}
-        cursor = self.stored.find(holding, {"comments": only(inside)})
-        found = [item for bucket in cursor for item in readable_in(self.collection, bucket)]
-        return sorted(found, key=lambda item: sort_key(item, order))
+        query = {**self.of(place), "comments": {"$elemMatch": {path: {"$gt": low, "$lt": high}}}}
+        cursor = self.stored.find(query, {"comments": only(inside)})
+        comments = [item for bucket in cursor for item in readable_in(self.collection, bucket)]
+        return sorted(comments, key=lambda item: sort_key(item, order))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
         while documents and not self.copy_some(place, documents):
@@ -99,16 +99,18 @@ class InBuckets(Layout):
 
     @abstractmethod
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        """Store as many of these comments as can be stored at once, none twice; return whether all are known to be stored. They
-        come in the order that the layout is written in."""
+        """Store as many of these comments as possible with one command, none twice. Return True if all are stored.
+
+        They come in the order `copy_order`.
+        """
 
 
 class Buckets(InBuckets):
-    """By number: `page` = ⌈number / bucket size⌉."""
+    """Buckets by number: `page` = ⌈number / bucket size⌉."""
 
-    keeps = orders = (Order.OLDEST,)
+    supported_orders = orders = (Order.OLDEST,)
 
-    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+    def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         page = page_of(document["number"], place.bucket)
         slug = document["slug"]
         ways = pushes(document, BY_NUMBER)
@@ -120,7 +122,7 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            except DuplicateKeyError:  # it has higher ones, or the slug, or another writer made it
+            except DuplicateKeyError:  # it has higher numbers or the slug, or another writer created it
                 if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored
             else:
@@ -133,11 +135,12 @@ class Buckets(InBuckets):
         return [item for item in comments if low <= item["number"] <= high]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
-        found = self.within(place, "slug", top["slug"] + "/", top["slug"] + "0", Order.THREADED)
-        return [item for item in found if item["full_slug"] > after][:limit]
+        descendants = self.within(place, "slug", top["slug"] + "/", top["slug"] + "0", Order.THREADED)
+        return [item for item in descendants if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Find after find: a time limit of the connection counts all that the server does for one cursor.
+        # One query after another, because a time limit of the connection counts all the time that the server spends
+        # on one cursor.
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:
@@ -145,12 +148,12 @@ class Buckets(InBuckets):
             page = batch[-1]["page"]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
-        found: list[Document] = []
+        comments: list[Document] = []
         for bucket in self.stored.find(self.of(place), {"comments": 1}, batch_size=2).sort("page", DESCENDING):
-            found += public(reversed(readable_in(self.collection, bucket)))
-            if len(found) >= limit:
+            comments += public(reversed(readable_in(self.collection, bucket)))
+            if len(comments) >= limit:
                 break
-        return found[:limit]
+        return comments[:limit]
 
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         by_page = defaultdict(list)
@@ -187,5 +190,5 @@ class Buckets(InBuckets):
 
 
 def page_of(number: int, size: int) -> int:
-    """Return the bucket (or page) of `size` numbers in which a number lies, from 1."""
+    """Return the bucket (or page) of `size` numbers that contains a number, counted from 1."""
     return (int(number) - 1) // size + 1

@@ -1,4 +1,4 @@
-"""One document a comment, in `comments`: no bound, every order by an index."""
+"""One document per comment, in `comments`: no size limit, and an index for every order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -8,8 +8,8 @@ from typing import Any
 from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from marginalia.comments.backends.layouts.base import Found, Layout
-from marginalia.comments.backends.stored import FIELDS, Document, Place, whole
+from marginalia.comments.backends.layouts.base import Layout, Lookup
+from marginalia.comments.backends.stored import FIELDS, Document, Place, readable_comments
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import insert_new
 from marginalia.mongo.reading import read_with_hint
@@ -25,14 +25,14 @@ PROJECTION = {"_id": 0, **dict.fromkeys(FIELDS, 1)}
 class Documents(Layout):
     name = "documents"
     collection = "comments"
-    guards_discussion = True
-    written_in = None
+    put_checks_slug = True
+    copy_order = None
 
-    def look(self, place: Place, wanted: Sequence[str]) -> Found:
+    def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
         cursor = self.stored.find({**self.of(place), "slug": {"$in": list(wanted)}}, PROJECTION)
-        return Found({document["slug"]: document for document in whole(self.collection, cursor)})
+        return Lookup({document["slug"]: document for document in readable_comments(self.collection, cursor)})
 
-    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+    def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         try:
             self.stored.insert_one({**self.of(place), **document})
         except DuplicateKeyError:
@@ -40,7 +40,7 @@ class Documents(Layout):
         return None
 
     def change(
-        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
         changed = self.stored.update_one({**self.of(place), "slug": slug, "rev": revs}, {"$set": dict(fields)})
         return bool(changed.modified_count)
@@ -49,27 +49,28 @@ class Documents(Layout):
         return self._in_order(Order.OLDEST, {**self.of(place), "number": {"$gte": low, "$lte": high}})
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        if not limit:  # which MongoDB takes for none
+        if not limit:  # MongoDB interprets 0 as no limit
             return []
         query = {**self.of(place), "full_slug": {"$gt": low, "$lt": high}}
         return self._in_order(Order.THREADED, query, limit, DESCENDING if backwards else ASCENDING)
 
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
-        """Return comments of one copy by the index that has them in this order.
+        """Return comments of one copy with the index that has this order.
 
-        Left to itself the server tries all indexes anew for whatever takes ten times as long as what it has in mind:
-        where short and long discussions are read in turns, every long page costs half as much again.
+        Without the hint, the server plans again whenever a query takes ten times as long as the cached plan
+        expects. If short and long discussions are read in turns, every long page would take 1.5 times as long.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
         find = partial(self.stored.find, query, PROJECTION, sort=sort, limit=limit)
-        return whole(self.collection, read_with_hint(index, find))
+        return readable_comments(self.collection, read_with_hint(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # Find after find: a time limit of the connection counts all that the server does for one cursor.
+        # One query after another, because a time limit of the connection counts all the time that the server spends
+        # on one cursor.
         query = self.of(place)
         while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
-            readable = whole(self.collection, batch)
+            readable = readable_comments(self.collection, batch)
             yield from readable
             if len(batch) < BATCH or not readable:
                 return
@@ -78,15 +79,15 @@ class Documents(Layout):
     def newest(self, place: Place, limit: int) -> list[Document]:
         query = {**self.of(place), "state": "public"}
         descending = [(path, DESCENDING) for path, _ in SORT[Order.OLDEST]]
-        return whole(self.collection, self.stored.find(query, PROJECTION).sort(descending).limit(limit))
+        return readable_comments(self.collection, self.stored.find(query, PROJECTION).sort(descending).limit(limit))
 
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        wanted: Document = {f"author.{key}": value for key, value in query.items()}
+        filter: Document = {f"author.{key}": value for key, value in query.items()}
         if before:
-            wanted["posted"] = {"$lt": before}
-        cursor = self.stored.find(wanted, {**PROJECTION, "discussion_id": 1, "epoch": 1})
+            filter["posted"] = {"$lt": before}
+        cursor = self.stored.find(filter, {**PROJECTION, "discussion_id": 1, "epoch": 1})
         if limit:
             cursor = cursor.sort([("posted", DESCENDING)]).batch_size(limit)
         for document in cursor:
@@ -101,7 +102,7 @@ class Documents(Layout):
 
 
 def _beyond(last: Document, order: Order) -> Document:
-    """Return the query for what comes after a comment. Any number of them may share its number."""
+    """Return the query for the comments after `last`. Any number of comments can share its number."""
     if order is Order.THREADED:
         return {"full_slug": {"$gt": last["full_slug"]}}
     number = last["number"]

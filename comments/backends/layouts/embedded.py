@@ -1,9 +1,10 @@
-"""Comments inside the document of their target: nothing is faster to show, nothing else so soon too long.
+"""Comments inside the document of their target: the fastest layout to show, and the first to become too long.
 
-The array `comments` belongs to the copy that `comments_epoch` names. Writes name the whole shard key of the target's
-collection, as the look found it: by `_id` alone they would be sent to every shard. A target that moved in between is
-looked up again. One that was thrown away took its comments along: they are read and changed where it waits, so that
-nothing that is said of them, or is to be erased, depends on whether it is in the trash.
+The array `comments` belongs to the copy with the epoch `comments_epoch`. Writes include the whole shard key of the
+target's collection, as the look found it, because writes by `_id` alone would go to every shard. A target that
+moved meanwhile is looked up again.
+A target in the trash takes its comments along. They are read and changed in the trash, so that what is reported
+about them, or must be erased, does not depend on where the target is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +20,8 @@ from pymongo.collection import Collection
 from marginalia.comments import conf, targets
 from marginalia.comments.backends.layouts.base import (
     PRESENT,
-    Found,
     Layout,
+    Lookup,
     elements,
     only,
     pushes,
@@ -34,44 +35,46 @@ from marginalia.mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
-# Bytes of comments at which a target takes no more until it is promoted: far from the server's 16 MB.
+# Bytes of comments at which a target accepts no more until it is promoted: far below the server's 16 MB.
 FULL = 4_000_000
 
 
 class Embedded(Layout):
     name = "embedded"
-    # COLLECTION "": the model's own. TRASH: where its documents wait, with all that they hold, while they are thrown away.
-    # BOUND (comments) and BOUND_BYTES: above either it becomes PROMOTE_TO.
+    # COLLECTION "": the model's own. TRASH: the collection of its documents, with their comments, while they are in
+    # the trash. BOUND (comments) and BOUND_BYTES: above either, the discussion is promoted to PROMOTE_TO.
     options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
     setting = "EMBEDDED"
     in_target = True
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the targets' own collection, and the one where they wait while they are in the trash, if there is any."""
+        """Return the collection of the targets, and the collection of their trash, if there is one."""
         own = str(cls.options_of(label)["COLLECTION"])
         trash = str(cls.options_of(label)["TRASH"])
         try:
-            own = own or targets.model_of(label)._meta.db_table
+            own = own or targets.get_model(label)._meta.db_table
         except TargetNotFound as error:
             raise ImproperlyConfigured(f"COMMENTS: the target label {label!r} names no model.") from error
         return (own, trash) if trash else (own,)
 
     def _homes(self, label: str) -> list[Collection[Document]]:
-        """Return where targets are to be looked for: their own collection, the trash, and their own again for one that came
-        out of the trash between the first two looks."""
+        """Return the collections to search for a target: its own, the trash, and its own again.
+
+        The last search finds a target that left the trash between the first two.
+        """
         homes = [self.db[name] for name in self.collections_of(label)]
         return [*homes, *homes[: len(homes) - 1]]
 
     def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[Collection[Document], Document] | None:
-        """Return the target's document and its collection; None if it is in none."""
+        """Return the collection and the document of the target, None if no collection contains it."""
         for home in self._homes(place.target.label):
-            document = home.find_one({"_id": targets.key_of(place.target)}, {"comments_epoch": 1, **projection})
+            document = home.find_one({"_id": targets.parse_key(place.target)}, {"comments_epoch": 1, **projection})
             if document is not None:
                 return home, document
         return None
 
-    def look(self, place: Place, wanted: Sequence[str]) -> Found:
+    def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
         keys = shard_key_of(self.collections_of(place.target.label)[0])
         read = self._read(
             place,
@@ -83,28 +86,28 @@ class Embedded(Layout):
             },
         )
         if read is None:
-            return Found()
+            return Lookup()
         home, document = read
-        where = {"_id": document["_id"], **{key: reduce(getitem, key.split("."), document) for key in keys}}
-        hint = {"home": home, "where": where}
+        shard_filter = {"_id": document["_id"], **{key: reduce(getitem, key.split("."), document) for key in keys}}
+        hint = {"home": home, "where": shard_filter}
         if (epoch := document.get("comments_epoch")) != place.epoch:
-            return Found({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
-        found = {item["slug"]: item for item in readable_in(home.name, document)}
-        return Found(found, {**hint, "held": document["held"], "bytes": document["bytes"]})
+            return Lookup({}, {**hint, "held": 0, "bytes": 0, "stale": epoch})
+        comments = {item["slug"]: item for item in readable_in(home.name, document)}
+        return Lookup(comments, {**hint, "held": document["held"], "bytes": document["bytes"]})
 
-    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+    def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         slug = document["slug"]
         for _ in range(LOOK_AGAIN):
-            if "where" not in found.hint:
+            if "where" not in lookup.hint:
                 raise TargetNotFound(str(place.target))
-            if found.hint["bytes"] > FULL:
+            if lookup.hint["bytes"] > FULL:
                 raise DiscussionFull(str(place.target))
-            if (found.hint.get("stale") or place.epoch) < place.epoch:
-                self.begin_copy(place)  # epochs only rise: what is left of an earlier copy is not read any more
+            if (lookup.hint.get("stale") or place.epoch) < place.epoch:
+                self.begin_copy(place)  # epochs only rise: an earlier copy is no longer read
             for condition, pushed in pushes(document, BY_NUMBER):
-                written = found.hint["home"].update_one(
+                written = lookup.hint["home"].update_one(
                     {
-                        **found.hint["where"],
+                        **lookup.hint["where"],
                         "comments_epoch": {"$in": [place.epoch, None]},
                         "comments.slug": {"$ne": slug},
                         **condition,
@@ -113,29 +116,29 @@ class Embedded(Layout):
                 )
                 if written.matched_count:
                     return None
-            found = self.look(place, [slug])
-            if stored := found.comments.get(slug):
+            lookup = self.look(place, [slug])
+            if stored := lookup.comments.get(slug):
                 return stored
         raise DiscussionBusy(str(place.target))
 
     def change(
-        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], found: Found
+        self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        if "where" not in found.hint:
+        if "where" not in lookup.hint:
             raise TargetNotFound(str(place.target))
-        wanted = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
+        query = {"comments_epoch": place.epoch, "comments": {"$elemMatch": {"slug": slug, "rev": revs}}}
         changes = {"$set": {f"comments.$.{name}": value for name, value in fields.items()}}
-        return bool(found.hint["home"].update_one({**found.hint["where"], **wanted}, changes).modified_count)
+        return bool(lookup.hint["home"].update_one({**lookup.hint["where"], **query}, changes).modified_count)
 
-    def outgrown(self, place: Place, found: Found, *documents: Document) -> str:
-        held = found.hint.get("held", 0)
-        size = found.hint.get("bytes", 0)
+    def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
+        count = lookup.hint.get("held", 0)
+        size = lookup.hint.get("bytes", 0)
         for document in documents:
-            before = found.comments.get(document["slug"])
-            held += before is None
+            before = lookup.comments.get(document["slug"])
+            count += before is None
             size += len(bson.encode(document)) - (len(bson.encode(before)) if before else 0)
         label = place.target.label
-        is_too_long = held >= self.options_of(label)["BOUND"] or size >= self.options_of(label)["BOUND_BYTES"]
+        is_too_long = count >= self.options_of(label)["BOUND"] or size >= self.options_of(label)["BOUND_BYTES"]
         return str(self.options_of(label)["PROMOTE_TO"]) if is_too_long else ""
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
@@ -152,23 +155,25 @@ class Embedded(Layout):
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
         ((key, value),) = query.items()
-        chosen = {"comments_epoch": 1, "comments": only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})}
-        found = [
+        projection = {"comments_epoch": 1, "comments": only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})}
+        entries = [
             (Target(label, str(document["_id"])).id, int(document.get("comments_epoch") or 0), item)
             for label in (_configured() if limit else self._labels())
-            # What is shown of an author stands in no trash; what is to be erased may.
+            # Comments in the trash are not shown, but they must be found for erasing.
             for home in self._homes(label)[: 1 if limit else None]
-            for document in home.find({f"comments.author.{key}": value}, chosen)
+            for document in home.find({f"comments.author.{key}": value}, projection)
             for item in (readable_in(home.name, document) if limit else elements(document))
             if before is None or item["posted"] < before
         ]
-        yield from sorted(found, key=lambda entry: entry[2]["posted"], reverse=True) if limit else found
+        yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return the labels of which any discussion is, becomes or was embedded, whatever the setting says now: no author who
-        is to be erased is overlooked."""
-        either: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
-        used = set(self.db.discussions.distinct("label", either))
+        """Return the labels with any discussion that is, becomes or was embedded, whatever the setting is now.
+
+        So no author who is to be erased is overlooked.
+        """
+        query: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
+        used = set(self.db.discussions.distinct("label", query))
         return sorted(used | set(_configured()))
 
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
@@ -177,19 +182,19 @@ class Embedded(Layout):
                 self.put(place, document, self.look(place, [document["slug"]]))
 
     def begin_copy(self, place: Place, documents: Sequence[Document] = ()) -> bool:
-        """Begin the copy in the place of an earlier one; False if it was begun before (or a later one was)."""
+        """Begin the copy, replacing an earlier one. Return False if this copy or a later one was begun before."""
         earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
-        begun = {"$set": {"comments": list(documents), "comments_epoch": place.epoch}}
-        wanted = {"_id": targets.key_of(place.target), **earlier}
-        return any(home.update_one(wanted, begun).matched_count for home in self._homes(place.target.label))
+        update = {"$set": {"comments": list(documents), "comments_epoch": place.epoch}}
+        query = {"_id": targets.parse_key(place.target), **earlier}
+        return any(home.update_one(query, update).matched_count for home in self._homes(place.target.label))
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
         try:
-            own = {"_id": targets.key_of(place.target), "comments_epoch": dict(epochs)}
+            query = {"_id": targets.parse_key(place.target), "comments_epoch": dict(epochs)}
         except TargetNotFound:
             return 0
-        nothing = {"$unset": {"comments": "", "comments_epoch": ""}}
-        return sum(home.update_one(own, nothing).modified_count for home in self._homes(place.target.label))
+        update = {"$unset": {"comments": "", "comments_epoch": ""}}
+        return sum(home.update_one(query, update).modified_count for home in self._homes(place.target.label))
 
     def epochs(self, place: Place) -> set[int]:
         try:
@@ -212,5 +217,5 @@ class Embedded(Layout):
 
 
 def _configured() -> list[str]:
-    """Return the target labels whose documents may hold their comments: the setting names each."""
-    return [label for label in conf.get("TARGETS") if Embedded.is_named_for(label)]
+    """Return the target labels that the setting allows to be embedded."""
+    return [label for label in conf.get("TARGETS") if Embedded.is_configured_for(label)]

@@ -1,7 +1,7 @@
-"""Threaded buckets: each holds the comments whose full slug lies in [page, until); one that is too full is split.
+"""Threaded buckets. Each contains the comments with a full slug in [page, until). One that is too full is split.
 
-A reader finds the bucket of any cursor by its end, so that every page costs the same whatever root its replies hang
-from.
+A reader finds the bucket of any cursor by its end, so that every page costs the same, whatever root its replies
+belong to.
 """
 
 import contextlib
@@ -13,31 +13,31 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.comments import conf
-from marginalia.comments.backends.layouts.base import Found, elements, public, pushes, readable_in
+from marginalia.comments.backends.layouts.base import Lookup, elements, public, pushes, readable_in
 from marginalia.comments.backends.layouts.buckets import InBuckets
 from marginalia.comments.backends.stored import Document, Place
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import transaction
 
 FIRST = ""
-# Above every full slug, which begin with a digit.
+# Above every full slug, because they begin with a digit.
 LAST = "~"
-# A bucket may hold so many times its size while it waits to be split.
+# A bucket can contain this many times its size while it waits to be split.
 SLACK = 2
 BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
 
 
 class ThreadedBuckets(InBuckets):
-    """Threaded: `page` is the lowest full slug that a bucket may hold, `until` where the next begins."""
+    """Threaded: `page` is the lowest full slug that a bucket can contain, `until` where the next bucket begins."""
 
-    keeps = orders = (Order.THREADED,)
-    written_in = Order.THREADED
+    supported_orders = orders = (Order.THREADED,)
+    copy_order = Order.THREADED
 
-    def put(self, place: Place, document: Document, found: Found) -> Document | None:
+    def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         key = document["full_slug"]
         slug = document["slug"]
-        # A reply mostly has comments after it.
+        # A reply usually has comments after it.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
             if (leaf := self._leaf_of(place, key)) is None:
@@ -61,29 +61,32 @@ class ThreadedBuckets(InBuckets):
                     return None
             if stored := self.look(place, [slug]).comments.get(slug):
                 return stored
-            # It was split after it was found, or waits to be.
+            # The bucket was split after it was found, or waits to be split.
             self.split(place, leaf["page"])
 
     def _leaf_of(self, place: Place, key: str) -> Document | None:
-        """Return {page, until} of the leaf in whose range a key lies; None if there are no leaves yet."""
+        """Return {page, until} of the leaf whose range contains a key, None if there are no leaves yet."""
         query = {**self.of(place), "until": {"$gt": key}}
         return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
-        """Share a bucket out between itself and new ones after it, if it has more comments than it should hold, with those of
-        `more` that it has not; return whether it had the range of all these."""
+        """Split a bucket into itself and new ones after it, if it is too full. Add those of `more` that it lacks.
 
-        def work(session: ClientSession) -> bool:
+        Return whether its range contains all of `more`.
+        """
+
+        def split_leaf(session: ClientSession) -> bool:
             leaf = self.stored.find_one({**self.of(place), "page": page}, session=session)
             if leaf is None or any(not page <= item["full_slug"] < leaf["until"] for item in more):
                 return False
             comments = leaf["comments"]
             known = {item["slug"] for item in leaf["comments"]}
-            if lacking := [item for item in more if item["slug"] not in known]:
-                comments = sorted([*comments, *lacking], key=lambda item: str(item["full_slug"]))
+            if missing := [item for item in more if item["slug"] not in known]:
+                comments = sorted([*comments, *missing], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
                 return True
-            # What is appended at the end leaves full buckets behind, what is put in between emptier ones.
+            # Growth at the end leaves full buckets behind. Elsewhere the comments are distributed evenly, which
+            # leaves room.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
             starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
@@ -91,40 +94,40 @@ class ThreadedBuckets(InBuckets):
                 {"page": low, "until": high, "count": len(part), "comments": part}
                 for part, (low, high) in zip(parts, pairwise(starts), strict=True)
             )
-            for one in rest:
-                self.stored.insert_one({**self.of(place), **one}, session=session)
+            for bucket in rest:
+                self.stored.insert_one({**self.of(place), **bucket}, session=session)
             self.stored.update_one({**self.of(place), "page": page}, {"$set": first}, session=session)
             return True
 
         try:
-            return transaction(work, conf.database_alias())
-        except DuplicateKeyError:  # two splitters of one leaf make the same new one: the first did it for both
+            return transaction(split_leaf, conf.database_alias())
+        except DuplicateKeyError:  # two splitters of a leaf create the same new one: the first has done it for both
             return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # Enough if they are full, which those that only grew at the end are; half full ones cost a second command.
+        # Enough leaves if they are full, as after growth at the end only. Half-full leaves cost a second query.
         leaves = limit // place.bucket + 1
-        found: list[Document] = []
+        comments: list[Document] = []
         bound = high if backwards else low
         while True:
             chain = self._chain(place, bound, leaves, backwards, {"$gt": low, "$lt": high})
             for leaf in chain:
-                comments = readable_in(self.collection, leaf)
-                found += reversed(comments) if backwards else comments
+                leaf_comments = readable_in(self.collection, leaf)
+                comments += reversed(leaf_comments) if backwards else leaf_comments
             bound = (chain[-1]["page"] if backwards else chain[-1]["until"]) if chain else LAST
-            if len(found) >= limit or not chain or (bound <= low if backwards else bound >= min(high, LAST)):
-                return found[:limit]
+            if len(comments) >= limit or not chain or (bound <= low if backwards else bound >= min(high, LAST)):
+                return comments[:limit]
 
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
-        """Return neighbouring leaves: upwards from the one that holds `bound`, or downwards from the one just below it.
+        """Return adjacent leaves: upwards from the one that contains `bound`, or downwards from the one just below it.
 
-        A split between two batches of one cursor may show one half of a leaf and not the other: what does not join up
-        is read again.
+        If a split happens between two batches of one cursor, the result may contain only one half of a leaf. Leaves
+        that are not adjacent are read again.
         """
         query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
         path, direction = ("page", DESCENDING) if backwards else ("until", ASCENDING)
-        wanted = [{operator: ["$$this.full_slug", {"$literal": key}]} for operator, key in inside.items()]
-        fields = {"page": 1, "until": 1, "comments": {"$filter": {"input": "$comments", "cond": {"$and": wanted}}}}
+        conditions = [{operator: ["$$this.full_slug", {"$literal": key}]} for operator, key in inside.items()]
+        fields = {"page": 1, "until": 1, "comments": {"$filter": {"input": "$comments", "cond": {"$and": conditions}}}}
         chain: list[Document] = []
         for _ in range(READ_AGAIN):
             cursor = self.stored.find({**self.of(place), **query}, fields)
@@ -138,13 +141,13 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        return chain  # broken by more than a split: `check_comments` names it
+        return chain  # damaged by more than a split: `check_comments` reports it
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         after = FIRST
-        while found := self.by_path(place, after, LAST, 1_000):
-            yield from found
-            after = found[-1]["full_slug"]
+        while comments := self.by_path(place, after, LAST, 1_000):
+            yield from comments
+            after = comments[-1]["full_slug"]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
         last = self.stored.find_one(self.of(place), {"comments.number": 1}, sort=[("comments.number", DESCENDING)])
@@ -152,20 +155,20 @@ class ThreadedBuckets(InBuckets):
             return []
         numbers = (item.get("number") for item in elements(last) if isinstance(item, dict))
         high = max((number for number in numbers if isinstance(number, int)), default=0)
-        found: list[Document] = []
-        while high > 0 and len(found) < limit:
+        comments: list[Document] = []
+        while high > 0 and len(comments) < limit:
             low = high - 2 * limit
-            among = self.within(place, "number", low, high + 1, Order.OLDEST)
-            found += public(reversed(among))
+            matches = self.within(place, "number", low, high + 1, Order.OLDEST)
+            comments += public(reversed(matches))
             high = low
-        return found[:limit]
+        return comments[:limit]
 
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
         leaves: list[tuple[str, str, list[Document]]] = []
         for item in documents:
             if not leaves or item["full_slug"] >= leaves[-1][1]:
                 if (leaf := self._leaf_of(place, item["full_slug"])) is None:
-                    self.put(place, item, Found())
+                    self.put(place, item, Lookup())
                     return False
                 leaves.append((leaf["page"], leaf["until"], []))
             leaves[-1][2].append(item)

@@ -1,1 +1,1 @@
-"""Reads: pages of one discussion, and what is read of all of them."""
+"""Reads of one discussion, and reads across all discussions."""

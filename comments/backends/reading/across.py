@@ -1,4 +1,4 @@
-"""Reads over all discussions, whatever layout each is kept in."""
+"""Reads across all discussions, whatever the layout of each."""
 
 import heapq
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from itertools import islice
 from django.core.exceptions import ImproperlyConfigured
 from pymongo import DESCENDING
 
-from marginalia.comments.backends.discussions import BRIEF, of_label
+from marginalia.comments.backends.discussions import BRIEF_PROJECTION, label_filter
 from marginalia.comments.backends.layouts.base import Layout
-from marginalia.comments.backends.stored import Document, Place, comment, discussion, place
+from marginalia.comments.backends.stored import Document, Place, read_comment, read_discussion, read_place
 from marginalia.comments.backends.writing.erasing import Erasing
 from marginalia.comments.types import Comment, Discussion, State, Target
 from marginalia.mongo.connection import sample_stages
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Discussions read at once.
+# Discussions read per query.
 BATCH = 100
 
 
@@ -24,47 +24,48 @@ class Across(Erasing):
     """Reads of many discussions."""
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        # `newest` of a discussion is never below the time of its newest public comment: discussions are opened in its order
-        # until no unopened one can hold anything newer than what was found (threshold algorithm, Fagin 2001).
+        # `newest` of a discussion is never earlier than its newest public comment. Discussions are opened in this
+        # order until no other one can contain a newer comment than those already found (threshold algorithm, Fagin
+        # 2001).
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
-        cursor = self.store.discussions.collection.find(of_label(label), fields, batch_size=limit)
-        known = read_documents("discussions", cursor.sort([("newest", DESCENDING)]), self._placed)
-        for latest, where, layout in known:
+        cursor = self.store.discussions.collection.find(label_filter(label), fields, batch_size=limit)
+        discussions = read_documents("discussions", cursor.sort([("newest", DESCENDING)]), self._locate)
+        for latest, place, layout in discussions:
             if len(newest) == limit and latest <= newest[-1].posted:
                 break
-            found = (comment(where.target, item) for item in layout.newest(where, limit))
-            newest = heapq.nlargest(limit, (*newest, *found), key=lambda c: (c.posted, c.slug))
+            comments = (read_comment(place.target, item) for item in layout.newest(place, limit))
+            newest = heapq.nlargest(limit, (*newest, *comments), key=lambda c: (c.posted, c.slug))
         return tuple(newest)
 
-    def _placed(self, document: Document) -> tuple[datetime, Place, Layout]:
-        """Return when a discussion got its newest comment, and where it is. Raises Malformed."""
+    def _locate(self, document: Document) -> tuple[datetime, Place, Layout]:
+        """Return the time of the newest comment of a discussion, its place and its layout. Raises Malformed."""
         try:
-            where = place(document)
-            layout = self.store.layouts.of(where)
+            place = read_place(document)
+            layout = self.store.layouts.of(place)
         except ImproperlyConfigured as error:
             raise Malformed(str(error)) from error
         if not isinstance(document.get("newest"), datetime):
             raise Malformed("newest is missing or no date")
-        return document["newest"], where, layout
+        return document["newest"], place, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        # By where it is: a discussion that switches in between may be met in two layouts.
-        found: dict[tuple[str, str], Comment] = {}
+        # Keyed by target and slug, because a discussion that is converted meanwhile may be found in two layouts.
+        by_slug: dict[tuple[str, str], Comment] = {}
         for layout in self.store.layouts.all:
             current = self.current(layout, {"id": author_id}, limit=limit, before=before)
             public = (entry for entry in current if entry[1]["state"] == State.PUBLIC.value)
             for target, document in islice(public, limit):
-                found[target.id, document["slug"]] = comment(target, document)
-        return tuple(heapq.nlargest(limit, found.values(), key=lambda c: (c.posted, c.slug)))
+                by_slug[target.id, document["slug"]] = read_comment(target, document)
+        return tuple(heapq.nlargest(limit, by_slug.values(), key=lambda c: (c.posted, c.slug)))
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
-        found = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
-        return list(read_documents("discussions", found.limit(limit), _target))
+        documents = self.store.discussions.collection.find({"claims.at": {"$lt": moment}}, {"_id": 1})
+        return list(read_documents("discussions", documents.limit(limit), _target))
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
-        found = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF)
-        return list(read_documents("discussions", found.limit(limit), discussion))
+        documents = self.store.discussions.collection.find({"moving.beat": {"$lt": moment}}, BRIEF_PROJECTION)
+        return list(read_documents("discussions", documents.limit(limit), read_discussion))
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
         collection = self.store.discussions.collection
@@ -82,19 +83,19 @@ class Across(Erasing):
         for stored in (layout.stored for layout in self.store.layouts.all if layout.collection):
             pipeline = [*sample_stages(stored, sample), {"$group": {"_id": "$discussion_id"}}]
             ids = [group["_id"] for group in stored.aggregate(pipeline)]
-            there = set(self.store.discussions.collection.distinct("_id", {"_id": {"$in": ids}}))
-            if gone := sorted(str(Target.of_id(str(id))) for id in ids if id not in there):
-                missing[stored.name] = gone
+            existing = set(self.store.discussions.collection.distinct("_id", {"_id": {"$in": ids}}))
+            if orphans := sorted(str(Target.from_id(str(id))) for id in ids if id not in existing):
+                missing[stored.name] = orphans
         return missing
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        query = of_label(label)
-        known = self.store.discussions.collection
-        # However long each is worked on: no cursor is kept open.
-        while ids := [found["_id"] for found in known.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
-            yield from read_documents("discussions", ids, Target.of_id)
-            query = {**of_label(label), "_id": {"$gt": ids[-1]}}
+        query = label_filter(label)
+        collection = self.store.discussions.collection
+        # No cursor is kept open, however long the caller works on each target.
+        while ids := [document["_id"] for document in collection.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
+            yield from read_documents("discussions", ids, Target.from_id)
+            query = {**label_filter(label), "_id": {"$gt": ids[-1]}}
 
 
 def _target(document: Document) -> Target:
-    return Target.of_id(document["_id"])
+    return Target.from_id(document["_id"])

@@ -1,8 +1,8 @@
-"""Pages: by number, by cursor, around one comment; two commands each, whatever the discussion's length.
+"""Pages by number, by cursor, or around one comment: two commands each, whatever the length of the discussion.
 
-A reader takes the discussion first, then its present copy. What a conversion replaces is kept for an hour: a reader that finds
-something has found all there was. One that finds nothing looks whether the copy is another one by now, and reads again: a
-reader is refused only if conversions follow each other for longer than PATIENCE.
+A reader reads the discussion first, then its present copy. A conversion keeps the old copy for an hour, so a reader
+that finds anything has found everything. A reader that finds nothing checks whether the copy was replaced
+meanwhile, and reads again. It only gives up if conversions follow each other for longer than PATIENCE.
 """
 
 import time
@@ -12,18 +12,18 @@ from dataclasses import replace
 from typing import TypeVar, Unpack
 
 from marginalia.comments import slugs
-from marginalia.comments.backends.discussions import BRIEF, PATIENCE
+from marginalia.comments.backends.discussions import BRIEF_PROJECTION, PATIENCE
 from marginalia.comments.backends.layouts import storage
 from marginalia.comments.backends.layouts.base import Layout
 from marginalia.comments.backends.layouts.buckets import page_of
 from marginalia.comments.backends.store import Part
-from marginalia.comments.backends.stored import Document, Place, comment, discussion, place
+from marginalia.comments.backends.stored import Document, Place, read_comment, read_discussion, read_place
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
 from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuery, Target
 
-# Above every full slug, which begin with a digit.
+# Above every full slug, because they begin with a digit.
 LAST = "~"
-# Pages without comments, at the most, that are passed over at once.
+# Maximum number of pages without comments that are skipped at once.
 PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]
@@ -33,42 +33,47 @@ class Reading(Part):
     """Reads of one discussion."""
 
     def discussion(self, target: Target) -> Discussion:
-        return self._found(target)[0]
+        return self._find(target)[0]
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
-        wanted = list(dict.fromkeys(targets))
-        cursor = self.store.discussions.collection.find({"_id": {"$in": [target.id for target in wanted]}}, BRIEF)
-        found = {}
+        unique_targets = list(dict.fromkeys(targets))
+        cursor = self.store.discussions.collection.find(
+            {"_id": {"$in": [target.id for target in unique_targets]}}, BRIEF_PROJECTION
+        )
+        by_id = {}
         for document in cursor:
-            with suppress(DiscussionDamaged):  # a list of many shows it as empty; its own page, and audits, say so
-                found[document["_id"]] = discussion(document)
-        return {target: found.get(target.id) or _unbegun(target) for target in wanted}
+            # Lists show a damaged discussion as empty. Its own page and audits report it.
+            with suppress(DiscussionDamaged):
+                by_id[document["_id"]] = read_discussion(document)
+        return {target: by_id.get(target.id) or _empty_discussion(target) for target in unique_targets}
 
-    def _found(self, target: Target) -> tuple[Discussion, Place, Layout]:
+    def _find(self, target: Target) -> tuple[Discussion, Place, Layout]:
         document = self.store.discussions.find(target)
         if document is None:
-            missing = _unbegun(target)
-            where = Place(target, missing.layout, missing.order, 0, 1)
-            return missing, where, self.store.layouts.of(where)
-        where = place(document)
-        return discussion(document), where, self.store.layouts.of(where)
+            discussion = _empty_discussion(target)
+            place = Place(target, discussion.layout, discussion.order, 0, 1)
+            return discussion, place, self.store.layouts.of(place)
+        place = read_place(document)
+        return read_discussion(document), place, self.store.layouts.of(place)
 
-    def _read(self, target: Target, read: Read[T]) -> T:
-        """Return what `read` makes of a discussion and its present copy; again, if it finds nothing because that copy was
-        replaced. Raises CommentNotFound, DiscussionBusy."""
+    def _read_present(self, target: Target, read: Read[T]) -> T:
+        """Return the result of `read` for a discussion and its present copy.
+
+        If it finds nothing because the copy was replaced, read again. Raises CommentNotFound, DiscussionBusy.
+        """
         patience = time.monotonic() + PATIENCE
         while True:
-            present = self._found(target)
-            missing = None
+            present = self._find(target)
+            not_found = None
             try:
                 result = read(*present)
                 if not present[0].last_number or (result.comments if isinstance(result, Page) else result):
                     return result
             except CommentNotFound as error:
-                missing = error
-            if self._found(target)[0].epoch == present[0].epoch:
-                if missing:
-                    raise missing
+                not_found = error
+            if self._find(target)[0].epoch == present[0].epoch:
+                if not_found:
+                    raise not_found
                 return result
             if time.monotonic() > patience:
                 raise DiscussionBusy(str(target))
@@ -77,143 +82,155 @@ class Reading(Part):
         size = wanted.get("size", 50)
         at = wanted.get("at", "")
 
-        def read(found: Discussion, where: Place, layout: Layout) -> Page:
-            asked = wanted.get("order") or _shown(found)
-            around = _stored(at, found, where, layout) if at else None
-            if not found.begun:
-                return Page(found, (), asked, asked, size, pages=1, number=1)
-            used = asked if _is_affordable(layout, found, asked) else found.order
-            if used is not Order.THREADED:
-                number = page_of(around["number"], size) if around else wanted.get("number", 0)
-                page = _by_number(layout, found, where, used, size, number)
-            elif around:
-                page = _around(layout, found, where, size, around)
+        def read(discussion: Discussion, place: Place, layout: Layout) -> Page:
+            requested = wanted.get("order") or _default_order(discussion)
+            center = _find_comment(at, discussion, place, layout) if at else None
+            if not discussion.begun:
+                return Page(discussion, (), requested, requested, size, pages=1, number=1)
+            order = requested if _is_affordable(layout, discussion, requested) else discussion.order
+            if order is not Order.THREADED:
+                number = page_of(center["number"], size) if center else wanted.get("number", 0)
+                page = _page_by_number(layout, discussion, place, order, size, number)
+            elif center:
+                page = _page_around(layout, discussion, place, size, center)
             else:
-                page = _threaded(layout, found, where, size, wanted.get("after", ""), wanted.get("before", ""))
-            return replace(page, asked=asked)
+                page = _threaded_page(
+                    layout, discussion, place, size, wanted.get("after", ""), wanted.get("before", "")
+                )
+            return replace(page, requested_order=requested)
 
-        return self._read(target, read)
+        return self._read_present(target, read)
 
     def newest(self, target: Target, limit: int = 50) -> Page:
-        def read(found: Discussion, where: Place, layout: Layout) -> Page:
-            newest = layout.newest(where, limit) if found.begun else []
-            return Page(found, _comments(where, newest), Order.NEWEST, Order.NEWEST, limit)
+        def read(discussion: Discussion, place: Place, layout: Layout) -> Page:
+            newest = layout.newest(place, limit) if discussion.begun else []
+            return Page(discussion, _comments(place, newest), Order.NEWEST, Order.NEWEST, limit)
 
-        return self._read(target, read)
+        return self._read_present(target, read)
 
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
-        def read(found: Discussion, where: Place, layout: Layout) -> Page:
-            top = _stored(slug, found, where, layout)
+        def read(discussion: Discussion, place: Place, layout: Layout) -> Page:
+            top = _find_comment(slug, discussion, place, layout)
             room = size if after else size - 1
-            below = layout.below(where, top, after, room + 1)
-            shown = below[:room] if after else [top, *below[:room]]
-            return _cut(found, where, shown, size, more_before=False, more_after=len(below) > room)
+            descendants = layout.below(place, top, after, room + 1)
+            documents = descendants[:room] if after else [top, *descendants[:room]]
+            return _build_threaded_page(
+                discussion, place, documents, size, more_before=False, more_after=len(descendants) > room
+            )
 
-        return self._read(target, read)
+        return self._read_present(target, read)
 
     def get(self, target: Target, slug: str) -> Comment:
-        return comment(target, self._read(target, lambda *present: _stored(slug, *present)))
+        return read_comment(target, self._read_present(target, lambda *present: _find_comment(slug, *present)))
 
     def email_of(self, target: Target, slug: str) -> str:
-        return str(self._read(target, lambda *present: _stored(slug, *present))["author"].get("email", ""))
+        return str(
+            self._read_present(target, lambda *present: _find_comment(slug, *present))["author"].get("email", "")
+        )
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        return (found for found, _ in self.with_addresses(target, order=order))
+        return (comment for comment, _ in self.iterate_with_emails(target, order=order))
 
-    def with_addresses(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
+    def iterate_with_emails(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
         patience = time.monotonic() + PATIENCE
         while True:
-            found, where, layout = self._found(target)
+            discussion, place, layout = self._find(target)
             is_empty = True
-            for document in layout.sorted(where, order.native):
+            for document in layout.sorted(place, order.native):
                 is_empty = False
-                yield comment(target, document), str(document["author"].get("email", ""))
+                yield read_comment(target, document), str(document["author"].get("email", ""))
             if layout.in_target and not is_empty:
-                return  # read whole, by one command
-            now = self.store.discussions.find(target) if found.begun else None
-            if now is None or where.epoch in (now["epoch"], *(old["epoch"] for old in now["leftovers"])):
+                return  # one command has read everything
+            present = self.store.discussions.find(target) if discussion.begun else None
+            if present is None or place.epoch in (present["epoch"], *(old["epoch"] for old in present["leftovers"])):
                 return
             if not is_empty or time.monotonic() > patience:
                 raise DiscussionBusy(str(target))
 
 
-def _stored(slug: str, found: Discussion, where: Place, layout: Layout) -> Document:
-    document = layout.look(where, [slug]).comments.get(slug) if found.begun and slugs.is_slug(slug) else None
+def _find_comment(slug: str, discussion: Discussion, place: Place, layout: Layout) -> Document:
+    document = layout.look(place, [slug]).comments.get(slug) if discussion.begun and slugs.is_slug(slug) else None
     if document is None:
         raise CommentNotFound(slug)
     return document
 
 
-def _unbegun(target: Target) -> Discussion:
-    """Return what a target has before its first comment is posted: which layout that will be in is not asked for readers."""
-    kept = storage(target.label)
-    return Discussion(target, kept.layout, kept.order)
+def _empty_discussion(target: Target) -> Discussion:
+    """Return the discussion of a target before its first post.
+
+    Readers don't need the layout that COMMENTS["CHOOSE_LAYOUT"] will choose for it.
+    """
+    default = storage(target.label)
+    return Discussion(target, default.layout, default.order)
 
 
-def _shown(found: Discussion) -> Order:
-    """Return the order in which a discussion is shown without being asked for one: its own, or newest first if settings say
-    so."""
-    configured = storage(found.target.label).shown
-    return configured if configured.native is found.order else found.order
+def _default_order(discussion: Discussion) -> Order:
+    """Return the order in which a discussion is shown by default: its own, or newest first if the settings say so."""
+    configured = storage(discussion.target.label).shown
+    return configured if configured.native is discussion.order else discussion.order
 
 
-def _is_affordable(layout: Layout, found: Discussion, asked: Order) -> bool:
-    """Return whether a discussion is stored in that order, or short enough to be sorted."""
-    if asked.native in layout.orders:
+def _is_affordable(layout: Layout, discussion: Discussion, order: Order) -> bool:
+    """Return whether a discussion is stored in this order, or is short enough to be sorted."""
+    if order.native in layout.orders:
         return True
-    return max(found.last_number, found.count) <= layout.options_of(found.target.label)["CAP"]
+    return max(discussion.last_number, discussion.count) <= layout.options_of(discussion.target.label)["CAP"]
 
 
-def _by_number(layout: Layout, found: Discussion, where: Place, order: Order, size: int, number: int) -> Page:
-    """Return the page of `number`, 0 for the first in reading direction, or the next that has comments."""
+def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order: Order, size: int, number: int) -> Page:
+    """Return the page `number`, or the next one that has comments. 0 is the first in reading direction."""
     backwards = order is Order.NEWEST
-    pages = max(1, -(-found.last_number // size))
+    pages = max(1, -(-discussion.last_number // size))
     number = min(number, pages) or (pages if backwards else 1)
-    ahead = range(number, 0, -1) if backwards else range(number, pages + 1)
+    candidates = range(number, 0, -1) if backwards else range(number, pages + 1)
     documents: list[Document] = []
-    for number in ahead[:PASSED_OVER]:
-        if documents := layout.by_number(where, size * (number - 1) + 1, size * number):
+    for number in candidates[:PASSED_OVER]:
+        if documents := layout.by_number(place, size * (number - 1) + 1, size * number):
             break
     if backwards:
         documents.reverse()
     ends = [str(number - 1) if number > 1 else "", str(number + 1) if number < pages else ""]
     previous, later = reversed(ends) if backwards else ends
-    shown = _comments(where, documents)
-    return Page(found, shown, order, order, size, previous=previous, next=later, number=number, pages=pages)
+    comments = _comments(place, documents)
+    return Page(discussion, comments, order, order, size, previous=previous, next=later, number=number, pages=pages)
 
 
-def _threaded(layout: Layout, found: Discussion, where: Place, size: int, after: str, before: str) -> Page:
+def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: int, after: str, before: str) -> Page:
     """Return a threaded page after or before a cursor."""
     if before:
-        documents = layout.by_path(where, "", before, size + 1, backwards=True)
+        documents = layout.by_path(place, "", before, size + 1, backwards=True)
         more_before = len(documents) > size
         documents = documents[:size][::-1]
-        return _cut(found, where, documents, size, more_before=more_before, more_after=True)
-    documents = layout.by_path(where, after, LAST, size + 1)
-    return _cut(found, where, documents[:size], size, more_before=bool(after), more_after=len(documents) > size)
+        return _build_threaded_page(discussion, place, documents, size, more_before=more_before, more_after=True)
+    documents = layout.by_path(place, after, LAST, size + 1)
+    return _build_threaded_page(
+        discussion, place, documents[:size], size, more_before=bool(after), more_after=len(documents) > size
+    )
 
 
-def _around(layout: Layout, found: Discussion, where: Place, size: int, wanted: Document) -> Page:
-    """Return a threaded page in which a comment is read below its ancestors."""
-    root = wanted["full_slug"].partition("/")[0]
-    documents = layout.by_path(where, _just_below(root), LAST, size + 1)
-    if not any(document["slug"] == wanted["slug"] for document in documents[:size]):
-        lead = layout.by_path(where, "", wanted["full_slug"], size // 2, backwards=True)
-        documents = layout.by_path(where, _just_below(wanted["full_slug"]), LAST, size - len(lead) + 1)
-        documents = lead[::-1] + documents
-    if not documents:  # dropped while it was read
-        raise CommentNotFound(wanted["slug"])
-    more_before = bool(layout.by_path(where, "", documents[0]["full_slug"], 1, backwards=True))
-    return _cut(found, where, documents[:size], size, more_before=more_before, more_after=len(documents) > size)
+def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int, center: Document) -> Page:
+    """Return a threaded page that shows a comment below its ancestors."""
+    root = center["full_slug"].partition("/")[0]
+    documents = layout.by_path(place, _just_below(root), LAST, size + 1)
+    if not any(document["slug"] == center["slug"] for document in documents[:size]):
+        before = layout.by_path(place, "", center["full_slug"], size // 2, backwards=True)
+        documents = layout.by_path(place, _just_below(center["full_slug"]), LAST, size - len(before) + 1)
+        documents = before[::-1] + documents
+    if not documents:  # the copy was dropped while it was read
+        raise CommentNotFound(center["slug"])
+    more_before = bool(layout.by_path(place, "", documents[0]["full_slug"], 1, backwards=True))
+    return _build_threaded_page(
+        discussion, place, documents[:size], size, more_before=more_before, more_after=len(documents) > size
+    )
 
 
-def _cut(
-    found: Discussion, where: Place, documents: list[Document], size: int, *, more_before: bool, more_after: bool
+def _build_threaded_page(
+    discussion: Discussion, place: Place, documents: list[Document], size: int, *, more_before: bool, more_after: bool
 ) -> Page:
-    """Return a threaded page of what was found, with cursors where there is more."""
+    """Return a threaded page, with cursors if there are more comments."""
     return Page(
-        found,
-        _comments(where, documents),
+        discussion,
+        _comments(place, documents),
         Order.THREADED,
         Order.THREADED,
         size,
@@ -222,10 +239,10 @@ def _cut(
     )
 
 
-def _comments(where: Place, documents: list[Document]) -> tuple[Comment, ...]:
-    return tuple(comment(where.target, document) for document in documents)
+def _comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
+    return tuple(read_comment(place.target, document) for document in documents)
 
 
 def _just_below(full_slug: str) -> str:
-    """Return a key below a full slug and above all that come before it: nothing lies between it and the slug."""
+    """Return a key below a full slug and above all comments before it."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

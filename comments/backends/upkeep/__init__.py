@@ -1,1 +1,1 @@
-"""Upkeep: conversions while a discussion is in use, audits, and repairs of what crashes leave behind."""
+"""Upkeep: conversions of discussions in use, audits, and repairs after crashes."""

@@ -1,4 +1,4 @@
-"""Conversions of discussions to another layout, order or numbering, while they are in use."""
+"""Conversions of discussions in use to another layout, order or numbering."""
 
 from typing import Unpack
 
@@ -7,57 +7,63 @@ from bson import ObjectId
 from marginalia.comments.backends.discussions import is_dead
 from marginalia.comments.backends.layouts.documents import Documents
 from marginalia.comments.backends.store import Part
-from marginalia.comments.backends.stored import Document, Place, place
+from marginalia.comments.backends.stored import Document, Place, read_place
 from marginalia.comments.backends.upkeep.live import LiveConversion
 from marginalia.comments.errors import ConversionFailed
-from marginalia.comments.types import Converting, Order, Target
+from marginalia.comments.types import ConversionOptions, Order, Target
 
-# How many comments are sorted in memory; longer discussions go by way of one document each, which has every order.
+# Maximum number of comments that are sorted in memory. Longer discussions are converted to one document per comment
+# first, which has an index for every order.
 SORTED_IN_MEMORY = 20_000
 
 
 class Conversions(Part):
-    """Which way a discussion goes: by one live conversion, by way of one document each, or by naming another order."""
+    """Chooses how to convert a discussion.
 
-    def convert(self, target: Target, layout: str, order: Order, **how: Unpack[Converting]) -> int | None:
-        found = self.store.discussions.find(target)
-        if found is None:
+    There are three ways: one live conversion, two by way of documents, or only a change of the order.
+    """
+
+    def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
+        document = self.store.discussions.find(target)
+        if document is None:
             return None
-        source = place(found)
+        source = read_place(document)
         to = Place(target, layout, order, 0, source.bucket)
-        here = self.store.layouts.of(source)
-        there = self.store.layouts.of(to)
+        source_layout = self.store.layouts.of(source)
+        target_layout = self.store.layouts.of(to)
         renumber = how.get("renumber", False)
-        if here is there and not renumber:
+        if source_layout is target_layout and not renumber:
             return self._reorder(source, order)
-        is_sorted = max(len(here.orders), len(there.orders)) > 1 or (here.orders == there.orders and not renumber)
-        is_too_long = not is_sorted and found["last_number"] > SORTED_IN_MEMORY
-        if is_too_long or (here is there and here.in_target):  # there is only one array to be in
+        is_sorted = max(len(source_layout.orders), len(target_layout.orders)) > 1 or (
+            source_layout.orders == target_layout.orders and not renumber
+        )
+        is_too_long = not is_sorted and document["last_number"] > SORTED_IN_MEMORY
+        if is_too_long or (source_layout is target_layout and source_layout.in_target):  # a target has only one array
             self.convert(target, Documents.name, order, **how)
             how["renumber"] = False
             return self.convert(target, layout, order, **how)
         return LiveConversion(self.store, source, to, **how).run()
 
     def _reorder(self, source: Place, order: Order) -> int | None:
-        """Change the order of a layout that has them all, and end a move whose converter died."""
+        """Change the order of a layout that supports all orders. Also end a conversion whose process died."""
         change: Document = {"moving": None, "touched": []}
         if source.order is not order:
             change |= {"order": order.value, "version": ObjectId()}
         query = {"_id": source.target.id, "epoch": source.epoch, "$expr": is_dead()}
-        done = self.store.discussions.collection.update_one(query, {"$set": change}).matched_count
+        is_matched = self.store.discussions.collection.update_one(query, {"$set": change}).matched_count
         if source.order is order:
             return None
-        if not done:
+        if not is_matched:
             raise ConversionFailed(f"{source.target} is being converted.")
         return 0
 
     def drop_old_copies(self, target: Target) -> int:
         query = {"_id": target.id}
-        found = self.store.discussions.collection.find_one(query, {"leftovers": 1, "now": "$$NOW"})
-        due = [old for old in found["leftovers"] if old["due"] <= found["now"]] if found else []
+        document = self.store.discussions.collection.find_one(query, {"leftovers": 1, "now": "$$NOW"})
+        due = [old for old in document["leftovers"] if old["due"] <= document["now"]] if document else []
         for old in due:
-            where = Place(target, old["schema"], Order(old["order"]), old["epoch"], 1)
-            self.store.layouts.of(where).clear(where, {"$lte": old["epoch"]})
+            place = Place(target, old["schema"], Order(old["order"]), old["epoch"], 1)
+            self.store.layouts.of(place).clear(place, {"$lte": old["epoch"]})
             dropped = {"$pull": {"leftovers": {"epoch": old["epoch"]}}}
             self.store.discussions.collection.update_one(query, dropped)
-        return len(found["leftovers"]) - len(due) if found else 0
+        return len(document["leftovers"]) - len(due) if document else 0

@@ -1,11 +1,11 @@
-"""Moving a discussion to another layout, order or numbering, while people post to it and change it.
+"""Converting a discussion to another layout, order or numbering, while people post to it and change it.
 
-Every writer is in `claims` from before its write until its commit; a commit made while `moving` is set also says in
-`touched` which comment it was. So: copy everything, compare, copy again what was touched since, and switch in one update
-whose filter wants both lists empty. The filter makes it right; the gate, which keeps new claims out for a second, and the
-bound of `touched`, at which writers wait for the converter, only make it end.
-
-Each conversion has an epoch of its own: what a dead or stalled one writes lies in a copy that is never read.
+Every writer is in `claims` from before its write until its commit. A commit while `moving` is set also adds its
+comment to `touched`. So: copy everything, compare, copy again what was touched since, and switch with one update
+whose filter requires both lists to be empty.
+The filter makes the conversion correct. The gate, which stops new claims for a second, and the limit of `touched`,
+at which writers wait for the converter, only make it finish.
+Each conversion has its own epoch. A dead or stalled one writes only to a copy that is never read.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from marginalia.comments import conf
-from marginalia.comments.backends.discussions import MOST_TOUCHED, PACE, is_dead
+from marginalia.comments.backends.discussions import MAX_TOUCHED, POLL_SECONDS, is_dead
 from marginalia.comments.backends.layouts.base import sort_key
 from marginalia.comments.backends.store import Store
 from marginalia.comments.backends.stored import CHANGING, Document, Place
@@ -33,19 +33,19 @@ from marginalia.mongo.connection import no_time_limit
 
 BATCH = 1_000
 GATE_MS = 1_000
-SHUT = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
-OPEN = {"moving.gate": None}
-NOTHING: Mapping[str, Any] = {}
-FEW = 5
-# How many touched comments are copied again at once: for no longer than a gate that is shut now stays so.
+SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
+OPEN_GATE = {"moving.gate": None}
+NO_CHANGES: Mapping[str, Any] = {}
+FEW_TOUCHED = 5
+# Touched comments per copy command, few enough to finish while a gate that is shut now stays shut.
 CHUNK = 50
-# Seconds that the gate is kept shut at the most while what was touched is copied again.
+# Maximum seconds that the gate stays shut while touched comments are copied again.
 LONGEST_GATE = 10
 
 
 @dataclass
 class LiveConversion:
-    """One conversion of one discussion; the rest as `Backend.convert` says."""
+    """One conversion of one discussion. The options are those of `Backend.convert`."""
 
     store: Store
     source: Place
@@ -57,46 +57,52 @@ class LiveConversion:
 
     def __post_init__(self) -> None:
         self.collection = self.store.discussions.collection
-        self.me = ObjectId()
-        self.here, self.there = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
+        self.conversion_id = ObjectId()
+        self.source_layout, self.target_layout = self.store.layouts.of(self.source), self.store.layouts.of(self.to)
 
     def run(self) -> int:
-        """Convert; return how many comments were copied. Raises ConversionFailed: another converter is at work, the target
-        cannot hold the comments, some are malformed, writers do not end, or the copies differ."""
-        # Readers' lists leave out malformed comments, and so would the copy.
+        """Convert the discussion. Return the number of copied comments.
+
+        Raises ConversionFailed if another process converts the discussion, the target cannot store the comments,
+        some are malformed, writers do not finish, or the copies differ.
+        """
+        # Malformed comments stop the conversion, because reads leave them out, so the copy would lack them.
         with no_time_limit():
-            if bad := next(self.here.malformed(self.source), None):
+            if bad := next(self.source_layout.malformed(self.source), None):
                 raise ConversionFailed(f"{self.source.target}: {bad}.")
         drop_orphans(self.store, self.source.target)
-        self.to = replace(self.to, epoch=self.take())
+        self.to = replace(self.to, epoch=self.acquire())
         try:
             self.copy()
             self.compare()
-            before = MOST_TOUCHED
-            # Where no less is touched than can be copied again, the gate ends it.
-            while FEW < (touched := self.drain()[0]) < before:
+            before = MAX_TOUCHED
+            # If comments are touched as fast as they are copied, only the gate ends it.
+            while FEW_TOUCHED < (touched := self.recopy_touched()[0]) < before:
                 before = touched
             self.switch()
         except BaseException:
             with contextlib.suppress(PyMongoError, CommentError):
-                self._end()
+                self._abort()
             raise
         return self.copied
 
-    def _end(self) -> None:
-        """End this conversion, and drop its copy unless that is the one that is read: a switch may fail after it was made."""
-        self.collection.update_one(self._mine(), {"$set": {"moving": None, "touched": []}})
-        found = self.store.discussions.find(self.to.target)
-        if found is None or found["epoch"] != self.to.epoch:
-            self.there.clear(self.to, {"$eq": self.to.epoch})
+    def _abort(self) -> None:
+        """End this conversion and drop its copy.
 
-    def _mine(self) -> Document:
-        return {"_id": self.source.target.id, "moving.id": self.me}
+        If the copy is already the present one, keep it: the switch may fail after it was made.
+        """
+        self.collection.update_one(self._own_filter(), {"$set": {"moving": None, "touched": []}})
+        document = self.store.discussions.find(self.to.target)
+        if document is None or document["epoch"] != self.to.epoch:
+            self.target_layout.clear(self.to, {"$eq": self.to.epoch})
 
-    def take(self) -> int:
-        """Take the discussion, also from a converter that died; return the epoch of the copy."""
+    def _own_filter(self) -> Document:
+        return {"_id": self.source.target.id, "moving.id": self.conversion_id}
+
+    def acquire(self) -> int:
+        """Start the conversion, even if a dead converter left one. Return the epoch of the copy."""
         moving = {
-            "id": self.me,
+            "id": self.conversion_id,
             "to": self.to.layout,
             "order": self.to.order.value,
             "renumber": self.renumber,
@@ -105,132 +111,152 @@ class LiveConversion:
             "epoch": {"$add": ["$last_epoch", 1]},
             "done": 0,
         }
-        # There is one array to be in: what it was before is gone.
-        kept = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
-        found = self.collection.find_one_and_update(
+        # A target has only one array, so the earlier embedded copy no longer exists.
+        remaining = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
+        document = self.collection.find_one_and_update(
             {"_id": self.source.target.id, "epoch": self.source.epoch, "$expr": is_dead()},
             [
-                {"$set": {"moving": moving, "touched": [], **({"leftovers": kept} if self.there.in_target else {})}},
+                {
+                    "$set": {
+                        "moving": moving,
+                        "touched": [],
+                        **({"leftovers": remaining} if self.target_layout.in_target else {}),
+                    }
+                },
                 {"$set": {"last_epoch": "$moving.epoch"}},
             ],
             return_document=ReturnDocument.AFTER,
         )
-        if found is None:
+        if document is None:
             raise ConversionFailed(f"{self.source.target} is being converted by another process.")
-        return int(found["moving"]["epoch"])
+        return int(document["moving"]["epoch"])
 
-    def _beat(self, changes: Mapping[str, Any] = NOTHING) -> None:
-        """Say that this converter is alive. Raises ConversionFailed if its conversion was ended."""
-        if not self.collection.update_one(self._mine(), [{"$set": {"moving.beat": "$$NOW", **changes}}]).matched_count:
+    def _beat(self, changes: Mapping[str, Any] = NO_CHANGES) -> None:
+        """Record that this converter is alive. Raises ConversionFailed if its conversion was ended."""
+        if not self.collection.update_one(
+            self._own_filter(), [{"$set": {"moving.beat": "$$NOW", **changes}}]
+        ).matched_count:
             raise ConversionFailed(f"The conversion of {self.source.target} was ended: it was not heard of.")
 
     def copy(self) -> None:
-        """Copy all comments, in the order in which the copy is kept, so that it is written front to back. What is touched until
-        the comparison begins is left to that."""
+        """Copy all comments, in the order of the copy, so that it is written front to back.
+
+        The comparison finds the comments that were touched until it begins.
+        """
         if self.renumber:
-            documents = self.here.iterate(self.source, self.here.orders[0])
-            self.numbers = Numbers(self._pulsed(documents, self._forget_touched))
-        wanted = self.there.written_in or self.here.orders[0]
-        documents = map(self._numbered, self._pulsed(self.here.sorted(self.source, wanted), self._forget_touched))
-        if self.renumber and self.there.written_in is Order.OLDEST:
-            documents = iter(sorted(documents, key=lambda item: sort_key(item, wanted)))
-        most = self.there.options_of(self.to.target.label).get("BOUND")
+            documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
+            self.numbers = Numbers(self._with_heartbeat(documents, self._forget_touched))
+        order = self.target_layout.copy_order or self.source_layout.orders[0]
+        documents = map(
+            self._renumbered, self._with_heartbeat(self.source_layout.sorted(self.source, order), self._forget_touched)
+        )
+        if self.renumber and self.target_layout.copy_order is Order.OLDEST:
+            documents = iter(sorted(documents, key=lambda item: sort_key(item, order)))
+        limit = self.target_layout.options_of(self.to.target.label).get("BOUND")
         while batch := list(islice(documents, BATCH)):
-            if most is not None and self.copied + len(batch) > most:
+            if limit is not None and self.copied + len(batch) > limit:
                 raise ConversionFailed(f"{self.source.target} has more comments than its target can hold.")
-            self.there.copy(self.to, batch)
+            self.target_layout.copy(self.to, batch)
             self.copied += len(batch)
             self.progress(self.copied)
-        self.there.begin_copy(self.to)
+        self.target_layout.begin_copy(self.to)
         self._forget_touched()
 
     def _forget_touched(self) -> None:
         self._beat({"touched": [], "moving.done": self.copied})
 
-    def _pulsed(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
-        """Call `pulse` now and then, which says that this converter is alive."""
+    def _with_heartbeat(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
+        """Yield the documents, and call `pulse` now and then to record that this converter is alive."""
         for count, document in enumerate(documents):
             if count % BATCH == 0:
                 pulse()
             yield document
 
-    def _numbered(self, document: Document) -> Document:
+    def _renumbered(self, document: Document) -> Document:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare every comment of both sides, as two streams in one order; those that are not the same are looked at again."""
-        # A numbering changes no path.
+        """Compare all comments of both copies, as two streams in one order. Copy those that differ again."""
+        # Renumbering changes no path.
         orders = [Order.THREADED] if self.renumber else [Order.THREADED, Order.OLDEST]
-        order = next((order for order in orders if order in self.here.orders and order in self.there.orders), orders[0])
+        order = next(
+            (order for order in orders if order in self.source_layout.orders and order in self.target_layout.orders),
+            orders[0],
+        )
 
         def key(document: Document) -> Any:
             return sort_key(document, order)
 
-        here = map(self._numbered, self.here.sorted(self.source, order))
-        both = merge(here, self.there.sorted(self.to, order), key=key)
-        pairs = (list(pair) for _, pair in groupby(self._pulsed(both, self.drain), key=key))
-        unlike = (pair[0]["slug"] for pair in pairs if len(pair) != 2 or pair[0] != pair[1])
-        while slugs := list(islice(unlike, CHUNK)):
-            self.again(slugs)
+        source = map(self._renumbered, self.source_layout.sorted(self.source, order))
+        both = merge(source, self.target_layout.sorted(self.to, order), key=key)
+        pairs = (list(pair) for _, pair in groupby(self._with_heartbeat(both, self.recopy_touched), key=key))
+        different = (pair[0]["slug"] for pair in pairs if len(pair) != 2 or pair[0] != pair[1])
+        while slugs := list(islice(different, CHUNK)):
+            self.recopy(slugs)
         self._beat()
 
-    def drain(self, changes: Mapping[str, Any] = NOTHING) -> tuple[int, bool]:
-        """Copy again what was touched; return how many entries that were, and whether there were claims. `changes` are set
-        over and over."""
-        found = self.collection.find_one(self._mine(), {"touched": 1, "claims.op": 1})
+    def recopy_touched(self, changes: Mapping[str, Any] = NO_CHANGES) -> tuple[int, bool]:
+        """Copy touched comments again. Return the number of entries, and whether there were claims.
+
+        `changes` are set with each heartbeat.
+        """
+        document = self.collection.find_one(self._own_filter(), {"touched": 1, "claims.op": 1})
         self._beat(changes)
-        touched = found["touched"] if found else []
+        touched = document["touched"] if document else []
         slugs = list(dict.fromkeys(entry["slug"] for entry in touched))
         for start in range(0, len(slugs), CHUNK):
-            self.again(slugs[start : start + CHUNK])
+            self.recopy(slugs[start : start + CHUNK])
             self._beat(changes)
         if touched:
-            done = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
-            self.collection.update_one(self._mine(), done)
-        return len(touched), bool(found and found["claims"])
+            update = {"$pull": {"touched": {"id": {"$in": [entry["id"] for entry in touched]}}}}
+            self.collection.update_one(self._own_filter(), update)
+        return len(touched), bool(document and document["claims"])
 
-    def again(self, slugs: list[str]) -> None:
-        """Copy comments again: insert, or raise to a higher revision, never lower. Raises ConversionFailed for one that differs
-        in the same revision, or that only the copy has."""
-        source = self.here.look(self.source, slugs).comments
-        there = self.there.look(self.to, slugs)
+    def recopy(self, slugs: list[str]) -> None:
+        """Copy comments again: insert them, or raise them to a higher revision, never lower.
+
+        Raises ConversionFailed if a comment differs in the same revision, or if only the copy has it.
+        """
+        source = self.source_layout.look(self.source, slugs).comments
+        there = self.target_layout.look(self.to, slugs)
         if extra := there.comments.keys() - source.keys():
             raise ConversionFailed(f"{self.source.target}: only the copy has {', '.join(sorted(extra))}.")
         for slug, document in source.items():
-            copied = there.comments.get(slug) or self._numbered(document)
+            copied = there.comments.get(slug) or self._renumbered(document)
             newer = {name: document[name] for name in CHANGING}
             is_behind = copied["rev"] < document["rev"]
-            if is_behind and not self.there.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
+            if is_behind and not self.target_layout.change(self.to, slug, {"$lt": document["rev"]}, newer, there):
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} cannot be written.")
-            if copied["rev"] == document["rev"] and copied != self._numbered(document):
+            if copied["rev"] == document["rev"] and copied != self._renumbered(document):
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} differs.")
-        # At last: buckets may be split by it, so that what is changed would not be where it was found.
-        if missing := [self._numbered(document) for slug, document in source.items() if slug not in there.comments]:
-            wanted = self.there.written_in or Order.OLDEST
-            self.there.copy(self.to, sorted(missing, key=lambda item: sort_key(item, wanted)))
+        # Insert last, because inserting may split buckets, so that comments to be changed would no longer be where
+        # they were found.
+        if missing := [self._renumbered(document) for slug, document in source.items() if slug not in there.comments]:
+            order = self.target_layout.copy_order or Order.OLDEST
+            self.target_layout.copy(self.to, sorted(missing, key=lambda item: sort_key(item, order)))
 
     def switch(self) -> None:
-        """Shut the gate, wait until no writer is at work, and switch. Raises ConversionFailed."""
+        """Shut the gate, wait until no writer is active, and switch. Raises ConversionFailed."""
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            # A writer that died is not waited for; the others write until its claim is due for repair.
+            # Dead writers are not waited for. Others can write until their claim is due for repair.
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:
-                touched, is_written_to = self.drain(SHUT)
-                if not touched and not is_written_to and self._switched():
+                touched, is_written_to = self.recopy_touched(SHUT_GATE)
+                if not touched and not is_written_to and self._try_switch():
                     return
                 if touched:
                     progressed = time.monotonic()
-                time.sleep(PACE / 4)
+                time.sleep(POLL_SECONDS / 4)
             if deadline is not None and time.monotonic() > deadline:
                 raise ConversionFailed(f"{self.source.target}: writers did not end.")
             opened = time.monotonic()
             while time.monotonic() - opened < 2 * GATE_MS / 1000:
-                self.drain(OPEN)
-                time.sleep(PACE)
+                self.recopy_touched(OPEN_GATE)
+                time.sleep(POLL_SECONDS)
 
-    def _switched(self) -> bool:
+    def _try_switch(self) -> bool:
         due = {"$add": ["$$NOW", int(conf.get("KEEP_OLD_COPY") * 1000)]}
         old = {"schema": self.source.layout, "order": self.source.order.value, "epoch": self.source.epoch, "due": due}
         changes: Document = {
@@ -243,12 +269,12 @@ class LiveConversion:
         }
         if self.renumber:
             changes["last_number"] = {"$add": ["$last_number", Int64(self.numbers.shift)]}
-        query = {**self._mine(), "epoch": self.source.epoch, "claims": [], "touched": []}
+        query = {**self._own_filter(), "epoch": self.source.epoch, "claims": [], "touched": []}
         if not self.collection.update_one(query, [{"$set": changes}]).modified_count:
             return False
         if self.renumber:
-            of_this = {"discussion_id": self.source.target.id}
-            for waiting in self.store.pending.find(of_this, {"posted": 1, "number": 1, "slug": 1}):
-                number = Int64(self.numbers.new(waiting))
-                self.store.pending.update_one({**of_this, "slug": waiting["slug"]}, {"$set": {"number": number}})
+            queue_filter = {"discussion_id": self.source.target.id}
+            for held in self.store.pending.find(queue_filter, {"posted": 1, "number": 1, "slug": 1}):
+                number = Int64(self.numbers.new(held))
+                self.store.pending.update_one({**queue_filter, "slug": held["slug"]}, {"$set": {"number": number}})
         return True

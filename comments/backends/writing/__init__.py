@@ -1,1 +1,1 @@
-"""Writes: posts, changes, what waits for moderators, imports, and the erasing of authors."""
+"""Writes: posting, changing, importing, erasing, and the moderation queue."""

@@ -1,7 +1,7 @@
-"""Changing a comment exactly once: {slug, rev: seen} → rev + 1, announced and committed like a post.
+"""Changing a comment exactly once: {slug, rev: seen} → rev + 1, claimed and committed like a post.
 
-What is replaced goes to comments.history first, so that a restore can bring it back; an entry whose write then failed names a
-change that was never made, and is never shown.
+The replaced version is written to comments.history first, so that it can be restored. If the change then fails, its
+entry describes a change that was never made, and is never shown.
 """
 
 from collections.abc import Mapping
@@ -14,17 +14,19 @@ from pymongo.errors import DuplicateKeyError
 from marginalia.comments import slugs
 from marginalia.comments.backends.discussions import Claim, Intent
 from marginalia.comments.backends.store import Part
-from marginalia.comments.backends.stored import BLANK, FIELDS, Document, comment, replaced
+from marginalia.comments.backends.stored import BLANK, FIELDS, Document, read_comment, read_replaced
 from marginalia.comments.errors import CommentNotFound, EditConflict, NothingToRestore
-from marginalia.comments.types import Comment, Replaced, State, Target
+from marginalia.comments.types import Comment, ReplacedComment, State, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import read_documents
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is to become of a comment: it must be in `state`, and gets `fields`; `keep` says whether history keeps the
-    old."""
+    """A change of a comment, which must be in `state` and gets `fields`.
+
+    With `keep`, the history keeps the old version.
+    """
 
     kind: str
     state: State
@@ -38,49 +40,51 @@ class Changing(Part):
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
         fields = {"source": source, "html": html, "edited": now()}
-        return comment(target, self._change(target, slug, rev, token, Change("edit", State.PUBLIC, fields), by))
+        return read_comment(target, self._change(target, slug, rev, token, Change("edit", State.PUBLIC, fields), by))
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         change = Change("remove", State.PUBLIC, BLANK, delta=-1)
-        return comment(target, self._change(target, slug, rev, token, change, by))
+        return read_comment(target, self._change(target, slug, rev, token, change, by))
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        tombstone = self.store.stored(target, slug) if slugs.is_slug(slug) else None
-        # Of the removal that made it, not of a stale one.
+        tombstone = self.store.find_comment(target, slug) if slugs.is_slug(slug) else None
+        # The history entry must belong to the removal that made this tombstone, not to a stale one.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
-        kept = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
-        fields = {name: kept[name] for name in BLANK} if kept else {}
+        old = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
+        fields = {name: old[name] for name in BLANK} if old else {}
         change = Change("restore", State.REMOVED, fields, delta=1)
-        return comment(target, self._change(target, slug, rev, token, change, by))
+        return read_comment(target, self._change(target, slug, rev, token, change, by))
 
     def blank(self, target: Target, document: Document) -> Document:
-        """Take text and author from a comment, and keep nothing of them, however often it is changed in between; return what is
-        stored then."""
+        """Blank text and author of a comment, and keep no old version, even if others change it meanwhile.
+
+        Return the stored comment.
+        """
         change = Change("erase", State.PUBLIC, BLANK, delta=-1, keep=False)
         while document["state"] == State.PUBLIC.value:
             try:
                 document = self._change(target, document["slug"], document["rev"], f"erase {document['rev']}", change)
             except EditConflict:
-                document = self.store.stored(target, document["slug"]) or dict(BLANK)
+                document = self.store.find_comment(target, document["slug"]) or dict(BLANK)
         return document
 
-    def history(self, target: Target, slug: str) -> tuple[Replaced, ...]:
-        stored = self.store.stored(target, slug)
+    def history(self, target: Target, slug: str) -> tuple[ReplacedComment, ...]:
+        stored = self.store.find_comment(target, slug)
         if stored is None:
             raise CommentNotFound(slug)
-        made: set[ObjectId | None] = {stored["change"]}
-        found: list[Replaced] = []
+        change_ids: set[ObjectId | None] = {stored["change"]}
+        versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # Of the entries of one rev at most one was made: the index on rev orders all that is kept here.
+        # At most one entry per rev belongs to a change that was made. The index on rev sorts all entries of a
+        # comment.
         for entry in entries.sort("rev", -1):
-            if entry["_id"] in made:
-                made.add(entry.get("change"))
-                found += read_documents(self.store.history.name, [entry], replaced)
-        return tuple(found)
+            if entry["_id"] in change_ids:
+                change_ids.add(entry.get("change"))
+                versions += read_documents(self.store.history.name, [entry], read_replaced)
+        return tuple(versions)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:
-        """Carry out a change once; return the comment as stored. Raises CommentNotFound, EditConflict,
-        NothingToRestore."""
+        """Apply a change once. Return the stored comment. Raises CommentNotFound, EditConflict, NothingToRestore."""
         if not slugs.is_slug(slug):
             raise CommentNotFound(slug)
         discussions = self.store.discussions
@@ -88,8 +92,8 @@ class Changing(Part):
         while True:
             claim = discussions.claim(target, intent)
             layout = self.store.layouts.of(claim.place)
-            found = layout.look(claim.place, [slug])
-            stored = found.comments.get(slug)
+            lookup = layout.look(claim.place, [slug])
+            stored = lookup.comments.get(slug)
             outgrown = ""
             if stored is None:
                 discussions.drop(claim)
@@ -101,37 +105,40 @@ class Changing(Part):
                 if claim.is_stale:
                     continue
                 if change.keep:
-                    self._keep(claim, stored, by)
+                    self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
-                if not layout.change(claim.place, slug, rev, fields, found):
-                    continue  # another writer was faster: look again under the same claim
+                if not layout.change(claim.place, slug, rev, fields, lookup):
+                    continue  # another writer changed it first: look again under the same claim
                 stored = {**stored, **fields}
-                outgrown = layout.outgrown(claim.place, found, stored)
-            elif not self.store.written_under(claim, stored):
+                outgrown = layout.outgrown(claim.place, lookup, stored)
+            elif not self.store.was_written_under(claim, stored):
                 self.store.history.delete_one({"discussion_id": target.id, "slug": slug, "_id": claim.change})
                 discussions.drop(claim)
-                return self._as_wished(target, stored, change, intent.op)
+                return self._check_result(target, stored, change, intent.op)
             if discussions.commit(claim, is_safe=True):
                 self.promote(target, outgrown)
                 return stored
 
-    def _as_wished(self, target: Target, stored: Document, change: Change, op: str) -> Document:
-        """Return the comment if the same token changed it before, or if it is what the change would make of it."""
-        replaced = {"discussion_id": target.id, "slug": stored["slug"], "op": op}
-        if stored["op"] == op or self.store.history.find_one(replaced, {"_id": 1}):
+    def _check_result(self, target: Target, stored: Document, change: Change, op: str) -> Document:
+        """Return the stored comment if the same token changed it before, or if it is what the change would make of it.
+
+        Raises CommentNotFound or EditConflict otherwise.
+        """
+        entry = {"discussion_id": target.id, "slug": stored["slug"], "op": op}
+        if stored["op"] == op or self.store.history.find_one(entry, {"_id": 1}):
             return stored
         if stored["state"] == change.state.value:
             if change.kind == "edit" and stored["source"] == change.fields["source"]:
                 return stored
-            raise EditConflict(comment(target, stored))
+            raise EditConflict(read_comment(target, stored))
         if change.kind == "edit":
             raise CommentNotFound(stored["slug"])
         return stored
 
-    def _keep(self, claim: Claim, stored: Document, by: str) -> None:
+    def _keep_old(self, claim: Claim, stored: Document, by: str) -> None:
         old = {name: stored[name] for name in FIELDS}
         entry = {"_id": claim.change, "discussion_id": claim.place.target.id, **old, "at": now(), "by": by}
         try:
             self.store.history.insert_one(entry)
-        except DuplicateKeyError:  # a submit that shares this claim kept it
+        except DuplicateKeyError:  # a submit that shares this claim has already kept it
             return

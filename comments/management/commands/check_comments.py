@@ -1,7 +1,6 @@
-"""Audit the stored documents of discussions, and mend what crashes may leave behind."""
+"""Audit the stored documents of discussions, and repair what crashes leave behind."""
 
 from argparse import ArgumentParser
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -9,6 +8,7 @@ from tqdm import tqdm
 
 from marginalia.comments.errors import TargetNotFound
 from marginalia.comments.operations import maintenance
+from marginalia.comments.types import Fault
 from marginalia.mongo.management.base import AuditCommand, problems_error
 
 
@@ -31,33 +31,45 @@ class Command(AuditCommand):
         parser.add_argument("--discussion", default="", metavar="ID", help="only this one (app.model:pk)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        looked_at = comments = faults = mended = 0
-        listed = []
-        found = maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"])
+        discussions = comments = faults = repaired = 0
+        fault_rows = []
+        targets = self._targets(options)
         quiet = options["json"] or not self.stdout.isatty()
         try:
-            for target in tqdm(found, unit=" discussions", leave=False, disable=quiet):
+            for target in tqdm(targets, unit=" discussions", leave=False, disable=quiet):
                 result = maintenance.examine(target, fix=options["fix"], accept_loss=options["accept_loss"])
-                looked_at = looked_at + 1
+                discussions = discussions + 1
                 comments = comments + result.comments
                 faults = faults + len(result.faults)
-                mended = mended + result.mended
+                repaired = repaired + result.repaired
                 for fault in result.faults:
                     if options["json"]:
-                        listed.append(asdict(fault))
+                        fault_rows.append(_row(fault))
                     else:
-                        self.stdout.write(f"{fault.discussion}: {fault.what}.")
+                        self.stdout.write(f"{fault.discussion}: {fault.description}.")
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
-        left = sum(len(maintenance.faults(target)) for target in self._again(options)) if mended else faults
+        remaining = sum(len(maintenance.faults(target)) for target in self._targets(options)) if repaired else faults
         if options["json"]:
-            self.write_json(listed, {"discussions": looked_at, "comments": comments, "faults": faults, "left": left})
+            self.write_json(
+                fault_rows, {"discussions": discussions, "comments": comments, "faults": faults, "left": remaining}
+            )
         else:
             self.stdout.write(
-                f"{looked_at} discussions with {comments} comments: {faults} faults, {faults - left} mended."
+                f"{discussions} discussions with {comments} comments: {faults} faults, {faults - remaining} mended."
             )
-        if left:
-            raise problems_error(f"{left} faults are left.")
+        if remaining:
+            raise problems_error(f"{remaining} faults are left.")
 
-    def _again(self, options: dict[str, Any]) -> Any:
-        return maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"])
+    def _targets(self, options: dict[str, Any]) -> Any:
+        return maintenance.select_targets(label=options["target"].lower(), discussion=options["discussion"])
+
+
+def _row(fault: Fault) -> dict[str, Any]:
+    """Return a fault with the public names of the JSON output."""
+    return {
+        "discussion": fault.discussion,
+        "kind": fault.kind,
+        "what": fault.description,
+        "mendable": fault.repairable,
+    }

@@ -28,44 +28,44 @@ class Command(MongoCommand):
         order = Order(options["order"]) if options["order"] else None
         if not options["to"] and order is None:
             raise CommandError("Name a layout (--to), an order (--order), or both.")
-        converted = comments = passed = failed = 0
+        converted = comments = skipped = failed = 0
         try:
-            for target in maintenance.wanted(label=options["target"].lower(), discussion=options["discussion"]):
+            for target in maintenance.select_targets(label=options["target"].lower(), discussion=options["discussion"]):
                 try:
-                    found = maintenance.discussion(target)
+                    discussion = maintenance.discussion(target)
                 except DiscussionDamaged as error:
                     self.stderr.write(str(error))
                     failed += 1
                     continue
-                layout = options["to"] or found.layout
-                if not maintenance.needs_converting(found, layout, order):
-                    maintenance.drop_old_copies(found.target)
-                    passed += 1
+                layout = options["to"] or discussion.layout
+                if not maintenance.needs_converting(discussion, layout, order):
+                    maintenance.drop_old_copies(discussion.target)
+                    skipped += 1
                     continue
                 if options["dry_run"]:
-                    self.stdout.write(f"Pretending to convert {found.target} ({found.count} comments).")
+                    self.stdout.write(f"Pretending to convert {discussion.target} ({discussion.count} comments).")
                     converted = converted + 1
-                    comments = comments + found.count
+                    comments = comments + discussion.count
                     continue
                 try:
-                    done = self._convert(found, layout, order)
+                    copied = self._convert(discussion, layout, order)
                 except (ConversionFailed, TargetNotFound) as error:
                     self.stderr.write(str(error))
                     failed += 1
                 else:
                     converted = converted + 1
-                    comments = comments + done
+                    comments = comments + copied
         except TargetNotFound as error:
             raise CommandError(str(error)) from error
         verb = "to convert" if options["dry_run"] else "converted"
-        self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {passed} were so already.")
+        self.stdout.write(f"{converted} discussions {verb} ({comments} comments), {skipped} were so already.")
         if failed:
             raise problems_error(f"{failed} discussions could not be converted.")
 
-    def _convert(self, found: Any, layout: str, order: Order | None) -> int:
+    def _convert(self, discussion: Any, layout: str, order: Order | None) -> int:
         with tqdm(
-            total=found.last_number,
-            desc=str(found.target),
+            total=discussion.last_number,
+            desc=str(discussion.target),
             unit=" comments",
             leave=False,
             disable=not self.stdout.isatty(),
@@ -75,6 +75,6 @@ class Command(MongoCommand):
                 bar.n = copied
                 bar.refresh()
 
-            done = maintenance.convert(found.target, layout, order, progress=progress)
-        maintenance.drop_old_copies(found.target)
-        return done or 0
+            total_copied = maintenance.convert(discussion.target, layout, order, progress=progress)
+        maintenance.drop_old_copies(discussion.target)
+        return total_copied or 0

@@ -1,4 +1,4 @@
-"""Django's dumpdata, without comments: they are no rows of the database that it dumps."""
+"""Django's dumpdata without comments, which are not rows of the dumped database."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from marginalia.mongo.servers import describe_outage, is_outage
 
 class Command(MongoCommand, dumpdata.Command):
     def handle(self, *app_labels: str, **options: Any) -> None:
-        """Dump what is not comments; refuse to be asked for these."""
+        """Dump everything except comments. Raises CommandError if comments are requested."""
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
         if not app_labels:
@@ -19,6 +19,6 @@ class Command(MongoCommand, dumpdata.Command):
         try:
             super().handle(*app_labels, **options)
         except CommandError as error:
-            if is_outage(error):  # Django's own sentence leaves the cause out
+            if is_outage(error):  # Django's own message omits the cause
                 raise CommandError(describe_outage(error)) from error
             raise

@@ -1,4 +1,4 @@
-"""Erase all that one author wrote."""
+"""Erase everything that one author wrote."""
 
 import time
 from argparse import ArgumentParser
@@ -10,7 +10,7 @@ from marginalia.mongo.management.base import MongoCommand
 from marginalia.tasks import queue
 from marginalia.tasks.backend import databases
 
-# Seconds between two looks for what is to be erased.
+# Seconds between two searches for comments to be erased.
 PAUSE = 5
 
 

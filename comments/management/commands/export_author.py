@@ -1,4 +1,4 @@
-"""Hand out all that is kept of one author."""
+"""Export everything that is stored about one author."""
 
 import json
 from argparse import ArgumentParser

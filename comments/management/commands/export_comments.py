@@ -1,4 +1,4 @@
-"""Write discussions as newline-delimited JSON."""
+"""Export discussions as newline-delimited JSON."""
 
 from argparse import ArgumentParser, FileType
 from typing import Any

@@ -1,4 +1,4 @@
-"""Read discussions from newline-delimited JSON."""
+"""Import discussions from newline-delimited JSON."""
 
 from argparse import ArgumentParser, FileType
 from typing import Any
@@ -25,8 +25,8 @@ class Command(MongoCommand):
                 raise CommandError(
                     f"{error}. What came before it is imported; mend the file and run it again."
                 ) from error
-        found = f"{counts.discussions} discussions with {counts.comments} comments"
+        summary = f"{counts.discussions} discussions with {counts.comments} comments"
         if options["dry_run"]:
-            self.stdout.write(f"Pretending to import {found}.")
+            self.stdout.write(f"Pretending to import {summary}.")
         else:
-            self.stdout.write(self.style.SUCCESS(f"{found}: {counts.new} new."))
+            self.stdout.write(self.style.SUCCESS(f"{summary}: {counts.new} new."))

@@ -8,7 +8,7 @@ from api.rights.scopes import Scope
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Verdict
+from marginalia.comments.types import CommentAuthor, Verdict
 from nodes.services import editing
 from tests.api.comments.conftest import Writer, of, said
 from tests.api.conftest import Asker
@@ -24,7 +24,12 @@ def chief(account, asker):
 
 def hold(target, source="Waits", token="w", author=None):
     held = services.hold(
-        target, author=author or Author("Bea"), source=source, token=token, email="bea@example.org", reasons=("links",)
+        target,
+        author=author or CommentAuthor("Bea"),
+        source=source,
+        token=token,
+        email="bea@example.org",
+        reasons=("links",),
     )
     return held.held
 
@@ -119,7 +124,7 @@ class Said:
         name, self.state = f"{state}-{build.ObjectId()}", state
         node = build.node("blog-entry", name, parent=blog)
         self.target, what = site.Target("nodes.node", str(node)), {"source": "zqremark", "token": "t"}
-        what["author"] = Author("Own", str(author.pk))
+        what["author"] = CommentAuthor("Own", str(author.pk))
         self.held = services.hold(self.target, **what).held if state == "pending" else None
         self.slug = self.held.slug if self.held else services.post(self.target, **what).comment.slug
         if state == "removed":

@@ -9,7 +9,7 @@ from django.test import Client
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Verdict
+from marginalia.comments.types import CommentAuthor, Verdict
 from tests.api.comments.conftest import KEY, MISSING, Writer, of, said
 from tests.api.conftest import Asker
 from tests.markup.policy import violations
@@ -203,7 +203,9 @@ def test_nothing_that_is_posted_runs(writer, post_page, rules):
     rules(MAX_LINKS=1_000)
     for number, payload in enumerate(ALL[::FEW]):
         writer.post(post_page, f"{payload} n{number}", key=f"{number:020}", name=payload[:200] or "x")
-    services.post(post_page, author=Author("<script>alert(1)</script>"), source="<script>alert(1)</script>", token="s")
+    services.post(
+        post_page, author=CommentAuthor("<script>alert(1)</script>"), source="<script>alert(1)</script>", token="s"
+    )
     answer = writer.asker.get(f"{of(post_page)}?limit=100")
     assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("application/json", "nosniff")
     items = said(answer)["items"]

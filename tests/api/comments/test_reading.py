@@ -8,7 +8,7 @@ from api.comments import shapes
 from api.rights.scopes import Scope
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Order
+from marginalia.comments.types import CommentAuthor, Order
 from nodes.services import editing
 from tests.api.comments.conftest import MISSING, Writer, of, said
 from tests.support.comments import site
@@ -20,7 +20,7 @@ def threads(target):
     posted = []
     for number, answered in enumerate((None, None, 0, 2, 0, 1, None)):
         parent = posted[answered].slug if answered is not None else ""
-        author = {"author": Author("Bea", url="https://bea.example"), "email": "bea@example.org"}
+        author = {"author": CommentAuthor("Bea", url="https://bea.example"), "email": "bea@example.org"}
         what = {**author, "source": f"Said **{number}**", "token": f"t{number}", "parent": parent}
         posted.append(services.post(target, **what).comment)
     return posted
@@ -167,7 +167,9 @@ def test_photos_are_discussed(visitor, mongo, rules):
 
 def test_the_source_is_for_its_author_and_moderators(visitor, post_page, account, asker):
     author, other, chief = account("own"), account("oth"), account("mod", "Moderators")
-    written = services.post(post_page, author=Author("Own", str(author.pk)), source="As *typed*", token="t").comment
+    written = services.post(
+        post_page, author=CommentAuthor("Own", str(author.pk)), source="As *typed*", token="t"
+    ).comment
     seeing = {
         "own": asker(author, Scope.READ), "other": asker(other, Scope.WRITE), "visitor": visitor,
         "mod": asker(chief, Scope.MODERATE), "mod, reading": asker(chief, Scope.READ),

@@ -12,7 +12,7 @@ from django.test import Client
 from cms.dashboard import index
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.tasks import queue
@@ -65,7 +65,7 @@ def test_everything_that_waits_is_counted(person):
     waiting_pages()
     services.hold(
         Target("nodes.node", str(node(slug="discussed"))),
-        author=Author("A"),
+        author=CommentAuthor("A"),
         source="Held",
         token="h",
         reasons=["links"],
@@ -155,7 +155,7 @@ def test_moderators_see_the_comments_that_wait_longest(person):
     moderator = person("Moderators")
     assert "No comments are pending." in moderator.get("/admin/").content.decode()
     target = Target("nodes.node", str(node(slug="discussed")))
-    held = [services.hold(target, author=Author("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
+    held = [services.hold(target, author=CommentAuthor("A"), source=f"Held {n}", token=f"h{n}").held for n in range(4)]
     html = moderator.get("/admin/").content.decode()
     assert f'href="/admin/marginalia_comments/moderation/#held-{held[0].id}">A: Held 0</a>' in html
     assert "Held 3" not in html
@@ -197,8 +197,8 @@ def test_cards_are_of_what_one_may_do(person, group, labels):
     client = person(group)
     waiting_pages()
     target = Target("nodes.node", str(node(slug="discussed")))
-    services.hold(target, author=Author("A"), source="Held", token="held")
-    services.post(target, author=Author("A"), source="Rude", token="rude")
+    services.hold(target, author=CommentAuthor("A"), source="Held", token="held")
+    services.post(target, author=CommentAuthor("A"), source="Rude", token="rude")
     flags.flag(selectors.recent(1)[0], "ip_hash:x")
     assert set(cards(client)) == labels
 

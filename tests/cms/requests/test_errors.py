@@ -13,7 +13,7 @@ from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from cms.requests.logs import MAX_LENGTH, JsonFormatter, OneLineFormatter, PublicPathFilter, redact, request_id
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from nodes.models import stored_site
 from nodes.services import site as site_services
 from tests.support.processes import until
@@ -77,7 +77,7 @@ def test_outage_shows_what_was_written_without_spaces(outage, browser, text):
 def test_a_session_that_an_outage_keeps_from_being_saved_is_a_503(post_page, browser, monkeypatch):
     """Django answers 400 where a session could not be saved: it takes any failure for a log-out in another window."""
     browser.force_login(User.objects.create_superuser("ann"))
-    held = services.hold(post_page, author=Author("Bo"), source="Hello", token="t").held
+    held = services.hold(post_page, author=CommentAuthor("Bo"), source="Hello", token="t").held
 
     def fail(*args, **kwargs):
         raise DatabaseError from ServerSelectionTimeoutError("no primary")

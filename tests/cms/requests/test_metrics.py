@@ -15,7 +15,7 @@ from cms.requests.metrics.request_metrics import route_label
 from marginalia.comments.backends import backend
 from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import UNAUTHORIZED
 from reader import page_cache
@@ -153,7 +153,7 @@ def test_what_waits_is_asked_of_the_database(scrape, post_page):
     assert empty("comments_pending") == empty("comments_pending_oldest_seconds") == empty("comment_claims_open") == 0
     assert empty("worker_silent_seconds") == math.inf
     for n in range(2):
-        services.hold(post_page, author=Author("Bo"), source="Hello", token=f"t{n}")
+        services.hold(post_page, author=CommentAuthor("Bo"), source="Hello", token=f"t{n}")
     backend().store.discussions.claim(post_page, Intent("op", "0" * 16, "post", number=True, delta=1))
     call_command("work", "--once", stdout=StringIO())
     found = scrape()

@@ -3,7 +3,7 @@
 import pytest
 
 from marginalia.comments.errors import CommentNotFound, DiscussionClosed, EditConflict, InvalidParent
-from marginalia.comments.types import Author, Kind, Order, State
+from marginalia.comments.types import CommentAuthor, Kind, Order, State
 from tests.support.comments.making import ANN, NOWHERE, new
 
 
@@ -83,9 +83,9 @@ class Contract:
 
     @pytest.mark.parametrize("text", ["$$ROOT", "$100 off", "{$gt: 1}", "a.b.$[]", "' \" \\ \u2028 语"])
     def test_text_full_of_signs_is_stored_as_typed(self, backend, target, text):
-        comment = backend.post(target, new(text, author=Author(text, id=text, url=text), email=text)).comment
+        comment = backend.post(target, new(text, author=CommentAuthor(text, id=text, url=text), email=text)).comment
         edited = backend.edit(target, comment.slug, source=text + "!", html=text, rev=1, token=text, by=text)
-        assert (edited.source, edited.html, edited.author) == (text + "!", text, Author(text, id=text, url=text))
+        assert (edited.source, edited.html, edited.author) == (text + "!", text, CommentAuthor(text, id=text, url=text))
         assert self.got(backend, target) == [edited]
 
     @pytest.mark.parametrize("slug", ["$$ROOT", "$slug", "", "a" * 15, "a.b", "a" * 16 + "/"])
@@ -277,7 +277,7 @@ class Contract:
         edited = backend.edit(target, first.slug, source="two", html="", rev=1, token="e")
         with pytest.raises(EditConflict) as conflict:
             backend.edit(target, first.slug, source="other", html="", rev=1, token="f")
-        assert conflict.value.theirs == edited
+        assert conflict.value.current == edited
         assert backend.edit(target, first.slug, source="two", html="", rev=1, token="g") == edited
         assert self.got(backend, target) == [edited]
 
@@ -285,7 +285,12 @@ class Contract:
         a = backend.post(target, new("a", email="ann@example.org")).comment
         backend.post(target, new("aa", a.slug))
         removed = backend.remove(target, a.slug, rev=1, token="r")
-        assert (removed.state, removed.source, removed.html, removed.author) == (State.REMOVED, "", "", Author(""))
+        assert (removed.state, removed.source, removed.html, removed.author) == (
+            State.REMOVED,
+            "",
+            "",
+            CommentAuthor(""),
+        )
         assert (removed.number, removed.slug, removed.rev) == (1, a.slug, 2)
         assert backend.remove(target, a.slug, rev=1, token="other") == removed
         assert backend.email_of(target, a.slug) == ""
@@ -330,7 +335,7 @@ def walk(backend, target, order, size):
     found = []
     page = backend.page(target, order=order, size=size)
     while True:
-        assert page.order is page.asked is order
+        assert page.order is page.requested_order is order
         found += page.comments
         if not page.next:
             return found

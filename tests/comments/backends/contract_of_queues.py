@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from marginalia.comments.errors import CommentNotFound, HeldChanged, InvalidParent
-from marginalia.comments.types import Author, Order, Verdict
+from marginalia.comments.types import CommentAuthor, Order, Verdict
 from marginalia.mongo.clock import now
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import BOB, NOWHERE, imported, new
@@ -120,7 +120,7 @@ class QueueContract(Contract):
         backend.post(target, new("0"))
         held = backend.hold(target, new("1", email="ann@example.org"), ("links",)).held
         gone = backend.withdraw(held.id)
-        assert (gone.verdict, gone.source, gone.html, gone.author) == (Verdict.WITHDRAWN, "", "", Author(""))
+        assert (gone.verdict, gone.source, gone.html, gone.author) == (Verdict.WITHDRAWN, "", "", CommentAuthor(""))
         assert (gone.email, gone.reasons) == ("", ())
         again = backend.hold(target, new("1"))
         assert (again.new, again.held.verdict) == (False, Verdict.WITHDRAWN)
@@ -139,12 +139,12 @@ class QueueContract(Contract):
     def test_queue_is_read_without_what_another_moderator_has_taken(self, backend, target):
         first, second, third = (backend.hold(target, new(str(n))).held for n in range(3))
         until = now() + timedelta(hours=1)
-        assert (backend.take("ann", until), backend.take("bob", until)) == (first, second)
-        assert backend.held(open_to="ann") == (first, third)
-        assert backend.held(open_to="bob", limit=1) == (second,)
-        assert backend.held(open_to="cleo") == (third,)
+        assert (backend.lease("ann", until), backend.lease("bob", until)) == (first, second)
+        assert backend.held(available_to="ann") == (first, third)
+        assert backend.held(available_to="bob", limit=1) == (second,)
+        assert backend.held(available_to="cleo") == (third,)
         assert backend.release("ann") == 1
-        assert backend.held(open_to="bob") == (first, second, third)
+        assert backend.held(available_to="bob") == (first, second, third)
 
     def test_queue_is_read_by_pages(self, backend, target):
         held = [backend.hold(target, new(str(n))).held for n in range(7)]

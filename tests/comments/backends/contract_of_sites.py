@@ -3,7 +3,7 @@
 import pytest
 
 from marginalia.comments.errors import NothingToRestore
-from marginalia.comments.types import Author, State
+from marginalia.comments.types import CommentAuthor, State
 from tests.comments.backends.contract import Contract
 from tests.support.comments.making import ANN, BOB, imported, new
 
@@ -42,7 +42,7 @@ class SiteContract(Contract):
         for target in targets:
             backend.post(target, new("a", email="ann@example.org"))
             backend.post(target, new("b"))
-            assert [(c.source, email) for c, email in backend.with_addresses(target)] == [
+            assert [(c.source, email) for c, email in backend.iterate_with_emails(target)] == [
                 ("a", "ann@example.org"),
                 ("b", ""),
             ]
@@ -60,9 +60,9 @@ class SiteContract(Contract):
         assert backend.erase_author(id="7") == 2 * len(targets)
         for target in targets:
             assert [(c.source, c.author) for c in self.got(backend, target)] == [
-                ("", Author("")),
+                ("", CommentAuthor("")),
                 ("b", BOB),
-                ("", Author("")),
+                ("", CommentAuthor("")),
             ]
             with pytest.raises(NothingToRestore):
                 backend.restore(target, gone.slug, rev=2, token="u")
@@ -77,10 +77,10 @@ class SiteContract(Contract):
         for target in targets[:2]:
             backend.post(target, new("one"))
             backend.hold(target, new("two"))
-        assert backend.forget(targets[0]) == 1
+        assert backend.delete_discussion(targets[0]) == 1
         assert (self.got(backend, targets[0]), self.sources(backend, targets[1])) == ([], ["one"])
         assert len(backend.held()) == 1
-        assert backend.forget(targets[0]) == 0
+        assert backend.delete_discussion(targets[0]) == 0
         assert backend.post(targets[0], new("one")).new
 
     def test_import_keeps_times_and_is_made_once(self, backend, target):

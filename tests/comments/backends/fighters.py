@@ -15,7 +15,7 @@ import django
 
 # Of a conversion, as marginalia.comments.backends.upkeep.live names its steps; and how many tokens a process thinks of
 # at the most.
-PHASES = {"copy", "compare", "drain", "switch"}
+PHASES = {"copy", "compare", "recopy_touched", "switch"}
 MOST = 3_200
 
 

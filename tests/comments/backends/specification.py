@@ -20,20 +20,20 @@ from marginalia.comments.errors import (
     NothingToRestore,
 )
 from marginalia.comments.types import (
-    Author,
     Comment,
+    CommentAuthor,
     Discussion,
-    Held,
+    HeldComment,
     Kind,
     Order,
     Page,
-    Posted,
-    Replaced,
+    PostResult,
+    ReplacedComment,
     State,
     Verdict,
 )
 
-NOTHING = {"author": Author(""), "source": "", "html": "", "said": ""}
+NOTHING = {"author": CommentAuthor(""), "source": "", "html": "", "text_hash": ""}
 TOMBSTONE = {**NOTHING, "edited": None, "state": State.REMOVED}
 
 
@@ -74,14 +74,14 @@ class Specification(Backend):
         parent = slugs.parent_of(slug)
         full_slug = slugs.join(there[parent].full_slug if parent else "", f"{slugs.stamp(posted)}:{slug[-16:]}")
         made = Comment(target, slug, full_slug, number, posted, parent, new.parent, new.author, new.source, new.html,
-                       new.kind, new.state, 1, new.edited, new.said)  # fmt: skip
+                       new.kind, new.state, 1, new.edited, new.text_hash)  # fmt: skip
         return replace(made, **NOTHING) if made.removed else made
 
     def _sent_before(self, target, new):
         """What this token has posted; nothing yet, and the discussion must be open, but to imports."""
         thread = self.threads[target]
         if found := thread.comments.get(self._slug(new)):
-            return Posted(found, new=False)
+            return PostResult(found, new=False)
         if not thread.open and not new.posted:
             raise DiscussionClosed(target.id)
         return None
@@ -98,7 +98,7 @@ class Specification(Backend):
         thread.last += 1
         made = self._placed(target, new, thread.last)
         thread.comments[made.slug], thread.emails[made.slug] = made, new.email
-        return Posted(made)
+        return PostResult(made)
 
     def import_(self, target, comments):
         there = self.threads[target].comments
@@ -150,7 +150,7 @@ class Specification(Backend):
     def _wrote(self, one, id, email):
         if id:
             return one.author.id == id
-        return email == (one.email if isinstance(one, Held) else self.threads[one.target].emails[one.slug])
+        return email == (one.email if isinstance(one, HeldComment) else self.threads[one.target].emails[one.slug])
 
     def erase_author(self, *, id="", email=""):
         mine = [key for key, held in self.queue.items() if self._wrote(held, id, email)]
@@ -173,7 +173,7 @@ class Specification(Backend):
     def open(self, target):
         self.threads[target].open = True
 
-    def forget(self, target):
+    def delete_discussion(self, target):
         self.queue = {key: held for key, held in self.queue.items() if held.target != target}
         return len(self.threads.pop(target, Thread()).comments)
 
@@ -187,10 +187,10 @@ class Specification(Backend):
         is_new = key not in self.queue
         if is_new:
             self.ready[key] = made
-            self.queue[key] = Held(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email,
+            self.queue[key] = HeldComment(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email,
                                    new.source, new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons),
-                                   said=new.said)  # fmt: skip
-        return Posted(None, self.queue[key], new=is_new)
+                                   text_hash=new.text_hash)  # fmt: skip
+        return PostResult(None, self.queue[key], new=is_new)
 
     def approve(self, held_id, by="", rev=0):
         held = self.get_held(held_id)
@@ -231,13 +231,13 @@ class Specification(Backend):
         return self.queue[held_id]
 
     def held(
-        self, *, target=None, author_id="", slug="", taken_by="", open_to="", verdict=Verdict.WAITING,
+        self, *, target=None, author_id="", slug="", leased_by="", available_to="", verdict=Verdict.WAITING,
         limit=100, after=""
     ):  # fmt: skip
         found = [h for h in self.queue.values() if verdict in (None, h.verdict) and target in (None, h.target)]
         found = [h for h in found if author_id in ("", h.author.id) and slug in ("", h.slug)]
-        found = [h for h in found if taken_by in ("", self._lease(h)[0])]
-        found = [h for h in found if not open_to or self._lease(h)[0] in ("", open_to)]
+        found = [h for h in found if leased_by in ("", self._lease(h)[0])]
+        found = [h for h in found if not available_to or self._lease(h)[0] in ("", available_to)]
         start = [h.id for h in found].index(after) + 1 if after else 0
         return tuple(found[start : start + limit])
 
@@ -295,7 +295,7 @@ class Specification(Backend):
     def count_held(self, verdict, limit):
         return min(limit, len(self.held(verdict=verdict, limit=limit)))
 
-    def take(self, by, until):
+    def lease(self, by, until):
         found = next((h for h in self.held() if not self._lease(h)[0]), None)
         if found:
             self.leases[found.id] = by, until
@@ -306,7 +306,7 @@ class Specification(Backend):
         return (by if until > self.clock else ""), until
 
     def release(self, by):
-        mine = self.held(taken_by=by, limit=9_999)
+        mine = self.held(leased_by=by, limit=9_999)
         self.leases = {key: lease for key, lease in self.leases.items() if lease[0] != by}
         return len(mine)
 
@@ -341,7 +341,7 @@ class Specification(Backend):
     def written_by(self, *, id="", email=""):
         yield from (c for c in self._all() if self._wrote(c, id, email))
         kept = [c for thread in self.threads.values() for kept in thread.history.values() for c in kept]
-        yield from (Replaced(c, c.posted, "") for c in kept if self._wrote(c, id, email))
+        yield from (ReplacedComment(c, c.posted, "") for c in kept if self._wrote(c, id, email))
         yield from (held for held in self.queue.values() if self._wrote(held, id, email))
 
     def targets(self, *, label=""):
@@ -349,12 +349,12 @@ class Specification(Backend):
 
     def history(self, target, slug):
         stored = self.get(target, slug)
-        return tuple(Replaced(c, stored.posted, "") for c in self.threads[target].history[slug])
+        return tuple(ReplacedComment(c, stored.posted, "") for c in self.threads[target].history[slug])
 
     def email_of(self, target, slug):
         return "" if self.get(target, slug).removed else self.threads[target].emails[slug]
 
-    def with_addresses(self, target, *, order=Order.OLDEST):
+    def iterate_with_emails(self, target, *, order=Order.OLDEST):
         return ((c, self.email_of(target, c.slug)) for c in self.iterate(target, order=order))
 
     # Upkeep: one call at a time leaves nothing to be put right, and dicts have one layout -------------------------------
@@ -369,7 +369,7 @@ class Specification(Backend):
     def audit(self, target):
         return []
 
-    def mend(self, target, faults):
+    def repair(self, target, faults):
         return 0
 
     def tidy(self):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from marginalia.comments.backends.discussions import ABANDONED, Discussions, Intent, claims_of
+from marginalia.comments.backends.discussions import ABANDONED, Discussions, Intent, read_claims
 from marginalia.comments.backends.layouts import storage_of
 from marginalia.comments.backends.mongodb import MongoBackend
-from marginalia.comments.backends.stored import place
+from marginalia.comments.backends.stored import read_place
 from marginalia.comments.errors import DiscussionBusy, InvalidParent
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import database
@@ -19,7 +19,7 @@ FORM, OTHER = "a" * 16, "b" * 16
 
 
 def place_of(backend, target):
-    return place(backend.store.discussions.find(target))
+    return read_place(backend.store.discussions.find(target))
 
 
 def intent(op):
@@ -82,7 +82,7 @@ def test_claim_that_is_joined_is_not_dropped_as_it_was(mongo, settings, target):
     abandoned = backend.store.discussions.claim(target, intent(FORM))
     age(mongo, target, ABANDONED)
     found = mongo.discussions.find_one({"_id": target.id})
-    (read,) = claims_of(found)
+    (read,) = read_claims(found)
     joined = backend.store.discussions.claim(target, intent(FORM))
     assert (joined.number, joined.change) == (abandoned.number, abandoned.change)
     backend.store.discussions.drop(read)
@@ -127,7 +127,7 @@ def test_discussion_full_of_abandoned_claims_takes_posts_again_when_they_are_rep
     mongo, settings, target, monkeypatch
 ):
     monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
-    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_CLAIMS", MOST_CLAIMS)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_CLAIMS", MOST_CLAIMS)
     backend = configure(settings)
     backend.post(target, new("first"))
     backend.store.discussions.claim(target, intent(FORM))

@@ -8,8 +8,8 @@ import pytest
 
 from marginalia.comments.backends.layouts import Buckets, Documents
 from marginalia.comments.backends.mongodb import MongoBackend
-from marginalia.comments.backends.stored import Place, body, placed
-from marginalia.comments.backends.upkeep.live import SHUT, LiveConversion
+from marginalia.comments.backends.stored import Place, comment_document, content_document
+from marginalia.comments.backends.upkeep.live import SHUT_GATE, LiveConversion
 from marginalia.comments.errors import ConversionFailed
 from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order
@@ -82,8 +82,8 @@ def test_old_copy_that_waits_is_no_fault(mongo, settings, target):
 @pytest.mark.parametrize("form", [DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
 def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands, monkeypatch):
     """A batch that were found again by the discussion would walk over all the rest: the longer, the slower."""
-    monkeypatch.setattr(Documents, "dropped_at_once", 10)
-    monkeypatch.setattr(Buckets, "dropped_at_once", 3)
+    monkeypatch.setattr(Documents, "delete_batch", 10)
+    monkeypatch.setattr(Buckets, "delete_batch", 3)
     backend = configure(settings, *form)
     lively(backend, target)
     settings.COMMENTS = {**settings.COMMENTS, "KEEP_OLD_COPY": 0}
@@ -98,7 +98,10 @@ def test_old_copy_is_deleted_by_its_keys(mongo, settings, target, form, commands
     assert mongo[collection].count_documents({"discussion_id": target.id, "epoch": old}) == 0
 
 
-STRANGER = {**placed(body(new("stranger")), "z" * 16, 2, datetime(2020, 1, 1, tzinfo=UTC)), "full_slug": "3"}
+STRANGER = {
+    **comment_document(content_document(new("stranger")), "z" * 16, 2, datetime(2020, 1, 1, tzinfo=UTC)),
+    "full_slug": "3",
+}
 TAMPERED = {
     "other text": ({"$set": {"comments.1.source": "other"}}, False),
     "one that the source never had": ({"$push": {"comments": STRANGER}}, False),
@@ -153,16 +156,16 @@ def test_too_many_comments_do_not_go_into_their_target(mongo, settings, target):
 
 def at_the_switch(monkeypatch, mongo, target, work):
     """Do `work` while the converter stalls before its switch, for so long that the gate opens by itself."""
-    drain, left = LiveConversion.drain, [work]
+    drain, left = LiveConversion.recopy_touched, [work]
 
     def stalled(run, *changes):
         drained = drain(run, *changes)
-        if left and SHUT in changes:
+        if left and SHUT_GATE in changes:
             mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.gate": None}})
             left.pop()(run)
         return drained
 
-    monkeypatch.setattr(LiveConversion, "drain", stalled)
+    monkeypatch.setattr(LiveConversion, "recopy_touched", stalled)
     return left
 
 
@@ -205,7 +208,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
             if not lost:
                 lost.append("lost")
                 assert backend.repair_claims(target, older_than=0) == 1
-                assert run.drain()[0] == 1
+                assert run.recopy_touched()[0] == 1
             return method(*args)
 
         monkeypatch.setattr(layout, name, lose_first)
@@ -221,7 +224,7 @@ def test_write_whose_claim_is_gone_is_not_passed_by(mongo, settings, target, mon
     assert [c.source for c in backend.iterate(target)].count("late") == 1
     faults = backend.audit(target)
     assert {fault.kind for fault in faults} <= {"count", "numbers"}
-    backend.mend(target, faults)
+    backend.repair(target, faults)
     audit.stored(target, "auth_user")
 
 
@@ -234,7 +237,7 @@ def test_few_comments_are_copied_again_into_a_bucket_that_has_room(mongo, settin
     def busy(run):
         for n in range(30):
             backend.post(target, new(f"again {n}"))
-            run.drain()
+            run.recopy_touched()
         return compare(run)
 
     settings.COMMENTS["TARGETS"]["auth.user"]["OPTIONS"] = {}
@@ -285,7 +288,8 @@ def test_many_comments_of_one_range_go_into_threaded_buckets_at_once(mongo, sett
     stored = backend.discussion(target)
     where = Place(target, "buckets", Order.THREADED, stored.epoch, 10)
     documents = [
-        placed(body(new(f"copied {n}")), f"copied{n:04}", n + 2, datetime(2026, 1, 1, tzinfo=UTC)) for n in range(300)
+        comment_document(content_document(new(f"copied {n}")), f"copied{n:04}", n + 2, datetime(2026, 1, 1, tzinfo=UTC))
+        for n in range(300)
     ]
     with commands.recorded():
         backend.store.layouts.of(where).copy(where, documents)

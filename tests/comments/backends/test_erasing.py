@@ -8,16 +8,16 @@ import pytest
 from bson import ObjectId
 
 from marginalia.comments.backends.mongodb import MongoBackend
-from marginalia.comments.backends.stored import Place, place
+from marginalia.comments.backends.stored import Place, read_place
 from marginalia.comments.backends.upkeep.live import LiveConversion
 from marginalia.comments.errors import CommentNotFound, ConversionFailed
-from marginalia.comments.types import Author, Order
+from marginalia.comments.types import CommentAuthor, Order
 from tests.support.comments import audit
 from tests.support.comments.interruptions import Crash
 from tests.support.comments.layouts import BUCKETS, DOCUMENTS, EMBEDDED, THREADED_BUCKETS, THREADED_DOCUMENTS, configure
 from tests.support.comments.making import imported, new
 
-EVE = Author("Eve", id="666")
+EVE = CommentAuthor("Eve", id="666")
 
 
 @pytest.fixture(params=[THREADED_DOCUMENTS, BUCKETS], ids=lambda form: "-".join(form))
@@ -33,7 +33,7 @@ def backend(mongo, settings, target, request):
 
 
 def layout_of(backend, target):
-    return backend.store.layouts.of(place(backend.store.discussions.find(target)))
+    return backend.store.layouts.of(read_place(backend.store.discussions.find(target)))
 
 
 def second(backend, target):
@@ -208,7 +208,7 @@ def test_what_a_late_writer_leaves_of_a_discussion_that_is_gone(mongo, settings,
     put = layout.put
 
     def dying(*args):
-        MongoBackend().forget(target)
+        MongoBackend().delete_discussion(target)
         put(*args)
         raise Crash
 

@@ -101,7 +101,7 @@ def test_importers_of_the_same_comments_store_each_once(mongo, settings, target,
 def test_import_that_stopped_is_counted_by_a_repair(mongo, settings, target):
     backend = configure(settings)
     for at in range(1, 9):
-        backend.forget(target)
+        backend.delete_discussion(target)
         with pytest.raises(Crash):
             Interrupted(MongoBackend(), at=at, after=True).import_(target, many(20))
         backend.repair_claims(target, older_than=0)

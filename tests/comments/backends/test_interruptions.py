@@ -34,7 +34,7 @@ def stopped_everywhere(mongo, target, prepare, work, check, every=1):
 
 def fresh(backend, target, comments=9):
     """Make the discussion anew: a root with replies, buckets nearly full."""
-    backend.forget(target)
+    backend.delete_discussion(target)
     first = backend.post(target, new("first", email="first@example.org")).comment
     for n in range(comments - 1):
         backend.post(target, new(f"{n}", first.slug if n % 2 else ""))
@@ -130,7 +130,12 @@ class TestStopped:
             assert [item["source"] for item in stored if item["posted"].year == 2020] == ["1", "2"]
 
         stopped_everywhere(
-            mongo, target, lambda: backend.forget(target), lambda b, prepared: b.import_(target, old), check, every
+            mongo,
+            target,
+            lambda: backend.delete_discussion(target),
+            lambda b, prepared: b.import_(target, old),
+            check,
+            every,
         )
 
 
@@ -143,7 +148,7 @@ class TestStopped:
 )
 def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, every, monkeypatch):
     """Between its end and the next one's beginning comments are posted, changed and removed."""
-    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", -1)
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     configure(settings, "embedded")
     embedding = settings.COMMENTS
@@ -178,7 +183,7 @@ def test_converter_stopped_anywhere_is_relieved(mongo, settings, target, after, 
 
 @pytest.mark.slow
 def test_promoter_stopped_anywhere_is_followed_by_the_next(mongo, settings, target, monkeypatch):
-    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", -1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", -1)
     monkeypatch.setattr("marginalia.comments.backends.discussions.ABANDONED", 0)
 
     def prepare():

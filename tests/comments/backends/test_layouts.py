@@ -9,7 +9,7 @@ from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from marginalia.comments.backends import layouts
-from marginalia.comments.backends.layouts.base import Found, Layout, only, sort_key
+from marginalia.comments.backends.layouts.base import Layout, Lookup, only, sort_key
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.types import Order, Target
 from tests.comments.backends.contract_of_queues import QueueContract
@@ -24,7 +24,7 @@ class Threads(Layout):
 
     name = "threads"
     collection = "comment_threads"
-    written_in = Order.THREADED
+    copy_order = Order.THREADED
 
     def of_root(self, place, slug):
         return {"_id": f"{place.target.id} {place.epoch} {slug.partition('/')[0]}"}
@@ -32,7 +32,7 @@ class Threads(Layout):
     def look(self, place, wanted):
         chosen = {"comments": only({"$in": ["$$this.slug", {"$literal": list(wanted)}]})}
         found = self.stored.find({**self.of(place), "comments.slug": {"$in": list(wanted)}}, chosen)
-        return Found({item["slug"]: item for thread in found for item in thread["comments"]})
+        return Lookup({item["slug"]: item for thread in found for item in thread["comments"]})
 
     def put(self, place, document, found):
         slug = document["slug"]

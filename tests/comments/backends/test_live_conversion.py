@@ -41,7 +41,7 @@ def test_dead_conversion_is_ended_by_the_next_claim_and_begun_anew(mongo, settin
     assert state(backend, target) == expected
     audit.stored(target, "auth_user")
     faults = backend.audit(target)
-    backend.mend(target, faults)
+    backend.repair(target, faults)
     assert backend.audit(target) == []
     assert mongo.comment_pages.count_documents({"epoch": dead}) == 0
 
@@ -50,12 +50,12 @@ def test_copy_of_a_converter_that_may_only_stall_is_not_dropped(mongo, settings,
     """It switches just before another converter, which takes it for dead, takes the discussion over."""
     backend = configure(settings)
     lively(backend, target)
-    expected, take, switch = state(backend, target), LiveConversion.take, LiveConversion.switch
+    expected, take, switch = state(backend, target), LiveConversion.acquire, LiveConversion.switch
 
     def stalled(run):
         expire_conversion(mongo, target)
         monkeypatch.setattr(LiveConversion, "switch", switch)
-        monkeypatch.setattr(LiveConversion, "take", lambda other: switch(run) or take(other))
+        monkeypatch.setattr(LiveConversion, "acquire", lambda other: switch(run) or take(other))
         with pytest.raises(ConversionFailed, match="by another process"):
             MongoBackend().convert(target, "buckets", Order.OLDEST)
 
@@ -124,7 +124,7 @@ def test_switch_whose_answer_was_lost_keeps_the_new_copy(mongo, settings, target
 
 def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, target, monkeypatch):
     """Each of them would carry along what was touched, and make it longer."""
-    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_TOUCHED", 5)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
     lively(backend, target)
     waited, threads = [], []
@@ -148,10 +148,10 @@ def test_writers_wait_while_too_much_is_to_be_copied_again(mongo, settings, targ
     audit.stored(target, "auth_user")
 
 
-@pytest.mark.parametrize("stalls_in", ["compare", "drain", "switch"])
+@pytest.mark.parametrize("stalls_in", ["compare", "recopy_touched", "switch"])
 def test_converter_that_stalls_holds_up_no_writer(mongo, settings, target, monkeypatch, stalls_in):
     """Not heard of, it is ended by those who wait for it; what it does when it wakes up leaves everything as it is."""
-    monkeypatch.setattr("marginalia.comments.backends.discussions.MOST_TOUCHED", 5)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.MAX_TOUCHED", 5)
     backend = configure(settings)
     first = lively(backend, target)[0]
     asleep = getattr(LiveConversion, stalls_in)
@@ -183,9 +183,9 @@ def test_what_is_touched_while_copying_is_left_to_the_comparison(mongo, settings
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.BATCH", 4)
     backend = configure(settings)
     posted = lively(backend, target)
-    copied, drained, longest, drain = [], [], [], LiveConversion.drain
+    copied, drained, longest, drain = [], [], [], LiveConversion.recopy_touched
     monkeypatch.setattr(
-        LiveConversion, "drain", lambda run, *changes: drained.append(drain(run, *changes)) or drained[-1]
+        LiveConversion, "recopy_touched", lambda run, *changes: drained.append(drain(run, *changes)) or drained[-1]
     )
 
     def touching(so_far):
@@ -220,7 +220,9 @@ def test_converting_what_is_deleted_leaves_nothing_behind(mongo, settings, targe
     backend = configure(settings)
     lively(backend, target)
     with pytest.raises(ConversionFailed):
-        backend.convert(target, "buckets", Order.OLDEST, progress=lambda copied: MongoBackend().forget(target))
+        backend.convert(
+            target, "buckets", Order.OLDEST, progress=lambda copied: MongoBackend().delete_discussion(target)
+        )
     assert mongo.comment_pages.count_documents({}) + mongo.comments.count_documents({}) == 0
 
 
@@ -235,7 +237,7 @@ def test_what_was_deleted_and_begun_anew_is_not_dropped_as_an_old_copy(mongo, se
 
     def late(*args):
         other = MongoBackend()
-        other.forget(target)
+        other.delete_discussion(target)
         other.import_(target, [imported(n) for n in (1, 2, 3)])
         return clear(*args)
 
@@ -255,7 +257,7 @@ def test_what_was_deleted_and_begun_anew_gets_nothing_of_a_late_copy(mongo, sett
         if not left:
             left.append(place)
             other = MongoBackend()
-            other.forget(target)
+            other.delete_discussion(target)
             other.import_(target, [imported(n) for n in (1, 2, 3)])
             other.convert(target, "buckets", Order.OLDEST)
         return copy(place, documents)

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from marginalia.comments.backends import layout_classes
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.errors import CommentError, EditConflict
-from marginalia.comments.types import Author, Order, State, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Order, State, Target, Verdict
 from marginalia.mongo.connection import database
 from tests.comments.backends.specification import Specification
 from tests.support.comments import audit
@@ -36,7 +36,7 @@ FORMS = [
 ]
 # One label a form, so that each has its own setting; "embedded" has to be one whose documents hold comments.
 LABELS = ["auth.group", "auth.permission", "auth.user", "admin.logentry", "sessions.session"]
-AUTHORS = [Author("Ann", id="7"), Author("Bob"), Author("$$ROOT", id="$1")]
+AUTHORS = [CommentAuthor("Ann", id="7"), CommentAuthor("Bob"), CommentAuthor("$$ROOT", id="$1")]
 
 
 def comments_setting(bound):
@@ -79,7 +79,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self):
         for target in self.targets:
-            self.backend.forget(target)
+            self.backend.delete_discussion(target)
 
     @rule(target=comments, author=st.sampled_from(AUTHORS))
     def post(self, author):
@@ -227,7 +227,7 @@ def outcome(work, backend, target):
     try:
         found = work(backend, target)
     except EditConflict as error:
-        return "EditConflict", (error.theirs.slug, error.theirs.rev)
+        return "EditConflict", (error.current.slug, error.current.rev)
     except CommentError as error:
         return type(error).__name__, None
     return "done", Same(found) if hasattr(found, "slug") else found

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marginalia.comments.backends.discussions import new_document
-from marginalia.comments.backends.stored import BLANK, body, place, placed
+from marginalia.comments.backends.stored import BLANK, comment_document, content_document, read_place
 from marginalia.comments.operations import importing
 from marginalia.comments.reading import lists, paging, selectors
 from marginalia.comments.types import Order, Verdict
@@ -24,7 +24,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 def stored_discussion(backend, target, length, gaps, shared, seed):
     """Store a discussion of numbers 1 … `length`, of which some have no comment, a removed one, or several; return the
     comments as (number, slug)."""
-    backend.forget(target)
+    backend.delete_discussion(target)
     draw, documents = random.Random(seed), []
     for number in range(1, length + 1):
         copies = 0 if draw.random() < gaps else 1 + (draw.randint(1, 6) if draw.random() < shared else 0)
@@ -34,12 +34,12 @@ def stored_discussion(backend, target, length, gaps, shared, seed):
                 answered = None
             one = new(f"{number} {copy}", answered["slug"] if answered else "")
             posted = BEGINNING + timedelta(seconds=number, milliseconds=copy)
-            document = placed(body(one), importing.slug_of(one), number, posted, answered)
+            document = comment_document(content_document(one), importing.slug_of(one), number, posted, answered)
             documents.append({**document, **(BLANK if draw.random() < 0.1 else {})})
     public = sum(document["state"] == "public" for document in documents)
     discussion = new_document(target, "documents", Order.OLDEST, 100)
     backend.store.db.discussions.insert_one({**discussion, "count": public, "last_number": length})
-    where = place(backend.store.discussions.find(target))
+    where = read_place(backend.store.discussions.find(target))
     if documents:
         backend.store.layouts.of(where).copy(where, documents)
     return [(document["number"], document["slug"]) for document in sorted(documents, key=audit.in_time)]
@@ -146,7 +146,9 @@ def test_chain_of_a_thousand_replies_posts_shows_links_and_converts(mongo, setti
         below = backend.subdiscussion(target, chain[3].slug, size=2_000).comments
         assert [c.source for c in below] == [c.source for c in expected[1] if c.slug.startswith(chain[3].slug)]
         wanted = paging.PageRequest(order="threaded", at=chain[999].slug)
-        shown = lists.listing(lists.Subject(target), selectors.requested(target, wanted), at=wanted.at, address="/")
+        shown = lists.list_context(
+            lists.Subject(target), selectors.requested_page(target, wanted), slug=wanted.at, url="/"
+        )
         html = render_to_string("comments/list.html", shown)
         assert f'id="c-{chain[999].part}"' in html
         assert html.count('<li class="comment ') == len(shown["comments"])

@@ -72,7 +72,7 @@ def test_embedded_discussion_that_is_full_promotes_itself_before_it_takes_more(
     monkeypatch.setattr("marginalia.comments.backends.layouts.embedded.FULL", 3_000)
     monkeypatch.setattr("marginalia.comments.backends.store.PROMOTION_PATIENCE", 0)
     monkeypatch.setattr("marginalia.comments.backends.upkeep.live.GATE_MS", 20)
-    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.PACE", 0.01)
+    monkeypatch.setattr("marginalia.comments.backends.upkeep.live.POLL_SECONDS", 0.01)
     backend = configure(settings, "embedded", BOUND=3)
     held = backend.hold(target, new("held")).held
     backend.store.discussions.claim(target, Intent(op="z" * 16, slug="z" * 16, kind="post", number=True, delta=1))

@@ -376,7 +376,7 @@ def with_patience(work):
 
 def brawl(settings, target, monkeypatch, conversions):
     configure(settings, BOUND=400)
-    monkeypatch.setattr("marginalia.comments.backends.discussions.UNHEARD", 1)
+    monkeypatch.setattr("marginalia.comments.backends.discussions.DEAD_AFTER", 1)
     monkeypatch.setattr("marginalia.comments.backends.discussions.ABANDONED", 3)
     monkeypatch.setattr("marginalia.comments.backends.discussions.LEASE", 1)
     fray = Fray(target, conversions, chance=0.02)

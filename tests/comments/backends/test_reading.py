@@ -7,7 +7,7 @@ from marginalia.comments import slugs
 from marginalia.comments.backends.discussions import Intent
 from marginalia.comments.backends.mongodb import MongoBackend
 from marginalia.comments.backends.reading import pages
-from marginalia.comments.backends.stored import place
+from marginalia.comments.backends.stored import read_place
 from marginalia.comments.backends.upkeep.live import LiveConversion
 from marginalia.comments.errors import DiscussionBusy, DiscussionFull, InvalidParent
 from marginalia.comments.types import Order
@@ -32,7 +32,7 @@ def once(monkeypatch, owner, name, work, *, after=False):
 
 
 def layout_of(backend, target):
-    return backend.store.layouts.of(place(backend.store.discussions.find(target)))
+    return backend.store.layouts.of(read_place(backend.store.discussions.find(target)))
 
 
 READS = {

@@ -84,7 +84,7 @@ def test_what_is_crowded_is_left_while_another_converts(mongo, target, settings,
     monkeypatch.setattr(MongoBackend, "renumber", busy)
     monkeypatch.setattr(MongoBackend, "audit", lambda *arguments: [Fault(str(target), "crowded", "")])
     examined = maintenance.examine(target, fix=True)
-    assert (examined.comments, len(examined.faults), examined.mended) == (1, 1, 0)
+    assert (examined.comments, len(examined.faults), examined.repaired) == (1, 1, 0)
 
 
 def test_faults_name_the_discussion_as_commands_do(mongo, target, settings):

@@ -4,12 +4,12 @@ author is left."""
 import pytest
 
 from marginalia.comments.backends.mongodb import MongoBackend
-from marginalia.comments.types import Author, Order
+from marginalia.comments.types import CommentAuthor, Order
 from tests.support.comments import audit
 from tests.support.comments.layouts import configure
 from tests.support.comments.making import new
 
-EVE = Author("Eve", id="666")
+EVE = CommentAuthor("Eve", id="666")
 DOCUMENTS, EMBEDDED = ("documents", Order.OLDEST), ("embedded", Order.OLDEST)
 PAGES, LEAVES = ("buckets", Order.OLDEST), ("buckets", Order.THREADED)
 # The form at first, and what it switches to after each scan: of documents, of targets, of buckets, and so on.

@@ -123,7 +123,7 @@ def test_admin_action_converts_a_discussion(mongo, settings, target, operator):
 def test_admin_action_leaves_a_long_conversion_to_a_worker(mongo, settings, target, operator, monkeypatch):
     backend = configure(settings)
     lively(backend, target)
-    monkeypatch.setattr(converting, "AT_ONCE", 3)
+    monkeypatch.setattr(converting, "MAX_IMMEDIATE", 3)
     url = reverse("admin:marginalia_comments_storeddiscussion_changelist")
     sent = {"action": "convert_to_buckets_threaded", "_selected_action": [target.id]}
     for _again in range(2):

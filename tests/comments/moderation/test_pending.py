@@ -12,7 +12,7 @@ from marginalia.comments import admin as comments_admin
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import flags, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target, Verdict
+from marginalia.comments.types import CommentAuthor, Target, Verdict
 from marginalia.mongo.clock import now
 from tests.support.comments import site
 
@@ -23,7 +23,7 @@ DECIDE = reverse("admin:marginalia_comments_moderation_decide")
 
 def hold(target, n=1, start=0):
     return [
-        services.hold(target, author=Author(f"A{i}"), source=f"Held {i}", token=f"h{i}", reasons=["links"]).held
+        services.hold(target, author=CommentAuthor(f"A{i}"), source=f"Held {i}", token=f"h{i}", reasons=["links"]).held
         for i in range(start, start + n)
     ]
 
@@ -41,28 +41,28 @@ def queue(staff) -> str:
 
 def test_two_moderators_never_take_the_same_comment(post_page):
     hold(post_page, 5)
-    ann, bob = pending.take("ann", 3), pending.take("bob", 3)
+    ann, bob = pending.lease("ann", 3), pending.lease("bob", 3)
     assert [len(ann), len(bob)] == [3, 2]
     assert not {held.id for held in ann} & {held.id for held in bob}
-    assert pending.taken("ann", 3) == pending.take("ann", 3) == ann
+    assert pending.leased_by("ann", 3) == pending.lease("ann", 3) == ann
 
 
 def test_moderators_who_come_together_share_the_queue_out(post_page):
     hold(post_page, 40)
     with ThreadPoolExecutor(8) as pool:
-        taken = list(pool.map(lambda who: pending.take(f"m{who}", 5), range(8)))
+        taken = list(pool.map(lambda who: pending.lease(f"m{who}", 5), range(8)))
     ids = [held.id for batch in taken for held in batch]
     assert len(ids) == len(set(ids)) == 40
 
 
 def test_lease_ends_by_itself_and_by_release(post_page, mongo):
     hold(post_page, 2)
-    pending.take("ann", 2)
-    assert pending.take("bob", 2) == ()
+    pending.lease("ann", 2)
+    assert pending.lease("bob", 2) == ()
     pending.release("ann")
-    assert len(pending.take("bob", 2)) == 2
+    assert len(pending.lease("bob", 2)) == 2
     mongo["comments.pending"].update_many({}, {"$set": {"lease.until": now() - timedelta(seconds=1)}})
-    assert len(pending.take("ann", 2)) == 2
+    assert len(pending.lease("ann", 2)) == 2
 
 
 def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
@@ -75,7 +75,7 @@ def test_two_moderators_approving_the_same_comment_publish_it_once(post_page):
 
 def test_approved_comment_appears_where_it_would_have_been(post_page):
     (held,) = hold(post_page)
-    services.post(post_page, author=Author("B"), source="Later", token="later")
+    services.post(post_page, author=CommentAuthor("B"), source="Later", token="later")
     pending.decide("approve", [held.id], "ann")
     assert [comment.source for comment in selectors.iterate(post_page)] == ["Held 0", "Later"]
     assert selectors.get(post_page, held.slug).posted == held.posted
@@ -93,11 +93,11 @@ def test_what_is_left_to_others_can_be_taken_by_them(staff, post_page):
     assert 'value="release"' not in queue(staff)
     staff.post(DECIDE, {"action": f"spam:{first.id}", "state": "waiting"})
     assert 'value="release"' in queue(staff)
-    assert pending.open_to("bob", 3) == pending.take("bob", 3) == ()
+    assert pending.available_to("bob", 3) == pending.lease("bob", 3) == ()
     page = staff.post(DECIDE, {"action": "release", "state": "waiting"}, follow=True).content.decode()
     assert "2 comments are left to others." in page
     assert 'value="release"' not in queue(staff)
-    assert len(pending.open_to("bob", 3)) == len(pending.take("bob", 3)) == 2
+    assert len(pending.available_to("bob", 3)) == len(pending.lease("bob", 3)) == 2
     assert "Other moderators are deciding about all pending comments." in queue(staff)
 
 
@@ -109,10 +109,10 @@ def test_decision_that_comes_at_a_bad_time_says_so(post_page, mongo, monkeypatch
 
 
 def test_queue_page_shows_reason_context_and_parent(staff, post_page):
-    parent = services.post(post_page, author=Author("Bea"), source="What do you say?", token="p").comment
+    parent = services.post(post_page, author=CommentAuthor("Bea"), source="What do you say?", token="p").comment
     services.hold(
         post_page,
-        author=Author("Ann", url="https://pills.example"),
+        author=CommentAuthor("Ann", url="https://pills.example"),
         source="Buy [a](https://a.example) or [b](https://b.example)",
         token="h",
         parent=parent.slug,
@@ -164,7 +164,7 @@ def test_what_another_has_published_is_not_undone(post_page):
 
 
 def test_what_was_decided_is_shown_to_its_last(staff, post_page, monkeypatch):
-    monkeypatch.setattr(comments_admin, "SHOWN", 2)
+    monkeypatch.setattr(comments_admin, "PAGE_SIZE", 2)
     spam = hold(post_page, 3)
     pending.decide("spam", [held.id for held in spam], "ann")
     first = staff.get(QUEUE, {"state": "spam"}).content.decode()
@@ -203,7 +203,7 @@ def test_counts_stop_at_a_thousand_and_use_the_index(post_page, commands):
     with commands.recorded():
         assert pending.counts()["waiting"] == 3
     counted = [event.command for event in commands.sent if event.command_name == "aggregate"]
-    assert all({"$limit": pending.COUNTED} in command["pipeline"] for command in counted)
+    assert all({"$limit": pending.MAX_COUNTED} in command["pipeline"] for command in counted)
 
 
 @pytest.mark.parametrize("url", [QUEUE, reverse("admin:marginalia_comments_moderation_published")])
@@ -229,7 +229,7 @@ def test_looking_at_the_queue_shows_what_waits_and_takes_nothing(staff, post_pag
         page = queue(staff)
     assert commands.written == set()
     assert ["Held 0" in page, "Held 1" in page] == [True, True]
-    assert len(pending.take("bob", 1)) == 1
+    assert len(pending.lease("bob", 1)) == 1
     page = queue(staff)
     assert ["Held 0" in page, "Held 1" in page] == [False, True], "another moderator has taken the first"
 
@@ -257,7 +257,7 @@ def test_buttons_for_selected_comments_ask_for_some(staff, post_page):
 
 
 def test_who_decides_is_given_more_at_once(staff, post_page, monkeypatch):
-    monkeypatch.setattr("marginalia.comments.admin.SHOWN", 2)
+    monkeypatch.setattr("marginalia.comments.admin.PAGE_SIZE", 2)
     first, *_others = hold(post_page, 4)
     page = queue(staff)
     assert ["Held 0" in page, "Held 1" in page, "Held 2" in page] == [True, True, False]
@@ -272,7 +272,9 @@ def comment_url(comment):
 
 
 def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_page):
-    comment = services.post(post_page, author=Author("Ann"), source="First", token="a", email="ann@b.example").comment
+    comment = services.post(
+        post_page, author=CommentAuthor("Ann"), source="First", token="a", email="ann@b.example"
+    ).comment
     url = comment_url(comment)
     assert "ann@b.example" in staff.get(url).content.decode()
     staff.post(url, {"edit": "1", "text": "Second", "rev": 1, "nonce": "n"})
@@ -285,7 +287,7 @@ def test_comment_is_edited_removed_and_restored_with_its_history(staff, post_pag
 
 
 def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
-    comment = services.post(post_page, author=Author("Ann"), source="First", token="a").comment
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="First", token="a").comment
     services.edit(post_page, comment.slug, source="Theirs", rev=1, token="t")
     response = staff.post(comment_url(comment), {"edit": "1", "text": "Mine", "rev": 1, "nonce": "n"})
     html = response.content.decode()
@@ -295,7 +297,7 @@ def test_stale_edit_by_a_moderator_keeps_the_text(staff, post_page):
 
 
 def test_flagged_comment_is_listed_until_settled(staff, post_page):
-    comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
     page = reverse("admin:marginalia_comments_moderation_published")
     assert "Flagged by readers" in staff.get(page).content.decode()
@@ -304,10 +306,10 @@ def test_flagged_comment_is_listed_until_settled(staff, post_page):
 
 
 def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, commands):
-    comment = services.post(post_page, author=Author("Ann"), source="Rude words", token="a").comment
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="Rude words", token="a").comment
     flags.flag(comment, "ip_hash:x")
     flags.flag(replace(comment, slug="gone"), "ip_hash:x")
-    removed = services.post(post_page, author=Author("Ann"), source="My own", token="b").comment
+    removed = services.post(post_page, author=CommentAuthor("Ann"), source="My own", token="b").comment
     flags.flag(removed, "ip_hash:x")
     services.remove(post_page, removed.slug)
     page = reverse("admin:marginalia_comments_moderation_published")
@@ -315,13 +317,13 @@ def test_flags_of_what_is_gone_are_forgotten_when_told_to(staff, post_page, comm
         assert "2 flagged comments are gone." in staff.get(page).content.decode()
     assert commands.written == set()
     assert "gone" not in staff.post(page, follow=True).content.decode()
-    assert [flag.slug for flag in flags.flagged()] == [comment.slug]
+    assert [flag.slug for flag in flags.list_flagged()] == [comment.slug]
 
 
 @pytest.mark.parametrize("rev", ["9" * 30, "9" * 5_000, "٣", "-1", ""])
 def test_revision_that_is_none_fails_nothing(staff, post_page, rev):
     (held,) = hold(post_page)
-    comment = services.post(post_page, author=Author("Ann"), source="Words", token="a").comment
+    comment = services.post(post_page, author=CommentAuthor("Ann"), source="Words", token="a").comment
     for path, sent in (
         (comment_url(comment), {"remove": "1", "rev": rev}),
         (reverse("comments-approve", args=[held.id]), {"rev": rev}),
@@ -333,9 +335,9 @@ def test_revision_that_is_none_fails_nothing(staff, post_page, rev):
 def test_rejected_comments_leave_no_gap(mongo, rules):
     target = Target("nodes.node", "0" * 24)
     for i in range(3):
-        services.post(target, author=Author("A"), source=f"Good {i}", token=f"g{i}")
+        services.post(target, author=CommentAuthor("A"), source=f"Good {i}", token=f"g{i}")
         hold(target, 20, start=i * 20)
     for held in selectors.held(limit=1000):
         pending.reject(held.id)
-    services.post(target, author=Author("A"), source="Good 3", token="g3")
+    services.post(target, author=CommentAuthor("A"), source="Good 3", token="g3")
     assert [comment.number for comment in selectors.iterate(target)] == [1, 2, 3, 4]

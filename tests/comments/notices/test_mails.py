@@ -90,7 +90,7 @@ def test_address_is_asked_first_and_a_get_changes_nothing(client, post_page):
     assert mail.outbox[0].to == ["ann@example.org"]
     link = last_link("subscribe")
     assert "<button>" in client.get(link).content.decode()
-    (subscription,) = subscriptions.of("ann@example.org")
+    (subscription,) = subscriptions.by_email("ann@example.org")
     assert subscription.confirmed is None
     client.post(link)
     assert subscriptions.get(subscription.id).confirmed
@@ -108,21 +108,21 @@ def test_reply_is_told_once_with_a_link_to_leave(client, post_page, subscribed):
     link = last_link("unsubscribe")
     assert link in notice.extra_headers["List-Unsubscribe"]
     client.get(link)
-    assert subscriptions.of("ann@example.org")
+    assert subscriptions.by_email("ann@example.org")
     client.post(link)
-    assert not subscriptions.of("ann@example.org")
+    assert not subscriptions.by_email("ann@example.org")
     assert client.get(link).status_code == 200
     assert client.get(link[:-3]).status_code == client.post(link[:-3]).status_code == 404
 
 
 def test_who_has_left_is_asked_again_when_asking_for_replies_again(client, post_page, subscribed):
-    subscriptions.end(subscriptions.id_of(post_page, "ann@example.org"))
+    subscriptions.end(subscriptions.id_for(post_page, "ann@example.org"))
     for text in ("Once more", "And more"):
         site.post(client, post_page, text, email="ann@example.org", notify="on")
     work()
     assert len(mail.outbox) == 2
     client.post(last_link("subscribe"))
-    assert subscriptions.of("ann@example.org")[0].confirmed
+    assert subscriptions.by_email("ann@example.org")[0].confirmed
 
 
 def test_who_has_not_confirmed_or_has_left_hears_nothing(client, post_page):
@@ -254,14 +254,14 @@ def test_subscription_is_for_one_discussion_and_forged_links_lead_nowhere(client
     assert client.get("/comments/subscribe/forged").status_code == 404
     link = f"/comments/unsubscribe/{subscriptions.token('0' * 40, subscriptions.LEAVE)}"
     client.post(link)
-    assert subscriptions.of("ann@example.org")
+    assert subscriptions.by_email("ann@example.org")
 
 
 def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, mongo):
     site.post(client, post_page, "Hello")
     comment = list(selectors.iterate(post_page))[0]
     kept = mongo["comments.ip_hashes"].find_one()
-    assert ip_hash.of_comment(post_page, comment.slug) == kept["ip_hash"]
+    assert ip_hash.find(post_page, comment.slug) == kept["ip_hash"]
     assert "127.0" not in str(kept)
     expiry = mongo["comments.ip_hashes"].index_information()["kept_for_a_month"]
     assert expiry["expireAfterSeconds"] == 30 * 24 * 3600
@@ -269,6 +269,6 @@ def test_address_is_kept_as_a_keyed_hash_and_goes_by_itself(client, post_page, m
 
 def test_nothing_is_left_of_a_discussion_that_is_forgotten(client, post_page, mongo, subscribed):
     client.post(f"/comments/flag/{post_page.label}/{post_page.pk}/{subscribed.slug}")
-    services.forget(post_page)
+    services.delete_discussion(post_page)
     left = {name for name in mongo.list_collection_names() if mongo[name].find_one({"discussion_id": post_page.id})}
     assert left == set()

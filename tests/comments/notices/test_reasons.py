@@ -6,7 +6,7 @@ from django.test import Client
 from marginalia.comments.notices import reasons
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from tests.support.comments import site
 
 
@@ -29,5 +29,5 @@ def test_rules_and_policies_are_told_in_words(mongo, post_page, rules, rule, tex
 
 def test_reason_of_a_rule_of_ones_own_stays_as_it_is(mongo, post_page):
     mine = ("policy: moon", "It rhymes.", "words")
-    held = services.hold(post_page, author=Author("A"), source="Held", token="h", reasons=mine).held
+    held = services.hold(post_page, author=CommentAuthor("A"), source="Held", token="h", reasons=mine).held
     assert tuple(reasons.sentences(held)) == mine

@@ -91,6 +91,6 @@ def test_doubled_and_misplaced_comments_are_named(mongo, settings, target):
     mongo.comment_pages.update_one({"page": 2}, {"$push": {"comments": bucket["comments"][0]}})
     with pytest.raises(CommandError, match="faults are left"):
         run("check_comments", "--fix")
-    kinds = [fault.what for fault in backend.audit(target)]
+    kinds = [fault.description for fault in backend.audit(target)]
     assert any("twice" in what for what in kinds)
     assert any("belongs elsewhere" in what for what in kinds)

@@ -13,7 +13,7 @@ from marginalia.comments.errors import DiscussionBusy
 from marginalia.comments.operations import transfer
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, NewComment, Order, Target
+from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from tests.support.nodes import build
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -22,13 +22,17 @@ pytestmark = pytest.mark.usefixtures("mongo")
 def discuss(target: Target) -> None:
     """A discussion with all that a file must carry."""
     first = services.post(
-        target, author=Author("Ann", id="7"), source="One *two*", token="a", email="a@b.example"
+        target, author=CommentAuthor("Ann", id="7"), source="One *two*", token="a", email="a@b.example"
     ).comment
     reply = services.post(
-        target, author=Author("Bo", url="https://bo.example"), source="答え\n\n> “q”", token="b", parent=first.slug
+        target,
+        author=CommentAuthor("Bo", url="https://bo.example"),
+        source="答え\n\n> “q”",
+        token="b",
+        parent=first.slug,
     )
-    services.post(target, author=Author("Cy"), source="Three", token="c", parent=reply.comment.slug)
-    gone = services.post(target, author=Author("Di"), source="Gone", token="d").comment
+    services.post(target, author=CommentAuthor("Cy"), source="Three", token="c", parent=reply.comment.slug)
+    gone = services.post(target, author=CommentAuthor("Di"), source="Gone", token="d").comment
     services.remove(target, gone.slug)
     services.edit(target, first.slug, source="One, edited", rev=1, token="e")
 
@@ -50,7 +54,7 @@ def test_round_trip_gives_the_same_bytes(target, rules, out_of, into):
     services.close(target)
     first = exported()
     threaded = [c.source for c in selectors.iterate(target, order=Order.THREADED)]
-    services.forget(target)
+    services.delete_discussion(target)
     rules(DEFAULT={"LAYOUT": into})
     counts = transfer.import_(first.splitlines())
     assert (counts.comments, counts.new) == (4, 4)
@@ -78,17 +82,17 @@ def test_a_discussion_that_is_converted_while_it_is_read_is_read_again(target, m
 
     monkeypatch.setattr(transfer, "rows", cut_off)
     if is_read:
-        assert transfer.read(target, list) == whole
+        assert transfer.read_rows(target, list) == whole
     else:
         with pytest.raises(DiscussionBusy):
-            transfer.read(target, list)
+            transfer.read_rows(target, list)
 
 
 def test_discussions_are_listed_without_a_cursor_that_an_export_would_outlast(mongo, commands):
     begun = [Target("nodes.node", f"{number:024}") for number in range(230)]
     mongo.discussions.insert_many(new_document(one, "documents", Order.OLDEST, 100) for one in begun)
     with commands.recorded():
-        assert list(selectors.begun()) == sorted(begun, key=lambda one: one.id)
+        assert list(selectors.iterate_targets()) == sorted(begun, key=lambda one: one.id)
     assert "getMore" not in commands.names
 
 
@@ -98,7 +102,7 @@ def test_text_is_rendered_here_so_that_no_file_brings_script(target):
         "text": "<script>alert(1)</script>",
         "html": "<script>alert(1)</script>",
     }
-    services.forget(target)
+    services.delete_discussion(target)
     transfer.import_([exported_head(target), json.dumps(row).encode()])
     assert "<script" not in next(iter(selectors.iterate(target))).html
 
@@ -137,7 +141,7 @@ def test_older_comments_get_their_place_in_a_discussion_that_has_some(target):
 def test_broken_comment_fails_with_its_line_and_leaves_what_came_before(target, change, reason):
     discuss(target)
     lines = exported().splitlines()
-    services.forget(target)
+    services.delete_discussion(target)
     row = json.loads(lines[2])
     change(row)
     with pytest.raises(transfer.BrokenFile, match=reason) as caught:
@@ -159,7 +163,7 @@ def test_commands_write_and_read_a_file(target, tmp_path):
     path = tmp_path / "comments.ndjson"
     call_command("export_comments", str(path), stderr=StringIO())
     assert path.read_bytes() == exported()
-    services.forget(target)
+    services.delete_discussion(target)
     out = StringIO()
     call_command("import_comments", str(path), "--dry-run", stdout=out)
     assert selectors.count(target) == 0
@@ -175,23 +179,23 @@ def test_depth_may_change_between_export_and_import(settings):
     """What is there already is found again, and what is not comes to the place that it had."""
     target = Target("auth.user", "6" * 24)
     settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": 2}
-    said = services.post(target, author=Author("Ann"), source="1", token="1").comment
+    said = services.post(target, author=CommentAuthor("Ann"), source="1", token="1").comment
     for n in range(2, 5):
-        said = services.post(target, author=Author("Ann"), source=f"{n}", token=f"{n}", parent=said.slug).comment
+        said = services.post(target, author=CommentAuthor("Ann"), source=f"{n}", token=f"{n}", parent=said.slug).comment
     lines = [line.encode() for line in transfer.export()]
-    before = [replace(comment, said="") for comment in selectors.iterate(target)]
+    before = [replace(comment, text_hash="") for comment in selectors.iterate(target)]
     for depth in (8, 1):
         settings.COMMENTS = {**settings.COMMENTS, "MAX_DEPTH": depth}
         assert transfer.import_(lines).new == 0
-        services.forget(target)
+        services.delete_discussion(target)
         assert transfer.import_(lines).new == 4
         assert list(selectors.iterate(target)) == before
 
 
 def test_comment_below_what_it_does_not_answer_is_refused():
     target = Target("auth.user", "6" * 24)
-    first = services.post(target, author=Author("Ann"), source="1", token="1").comment
-    services.post(target, author=Author("Ann"), source="2", token="2", parent=first.slug)
+    first = services.post(target, author=CommentAuthor("Ann"), source="1", token="1").comment
+    services.post(target, author=CommentAuthor("Ann"), source="2", token="2", parent=first.slug)
     head, one, two = (json.loads(line) for line in transfer.export())
     lines = [json.dumps(row).encode() for row in (head, one, {**two, "answers": ""})]
     with pytest.raises(transfer.BrokenFile, match="line 3: it lies elsewhere"):
@@ -199,25 +203,29 @@ def test_comment_below_what_it_does_not_answer_is_refused():
 
 
 def test_what_waits_goes_along_and_waits_once_and_a_decision_stays(target):
-    new = NewComment(Author("Ann"), "Waits", "<p>Waits</p>", "a", email="a@b.example")
+    new = NewComment(CommentAuthor("Ann"), "Waits", "<p>Waits</p>", "a", email="a@b.example")
     backend().hold(target, new, ("first",))
-    (row,) = transfer.waiting()
+    (row,) = transfer.held_rows()
     assert (row["email"], row["reasons"], row["text"]) == ("a@b.example", ["first"], "Waits")
-    assert [one["email"] for one in transfer.waiting(addresses=False)] == [""]
-    services.forget(target)
-    assert [transfer.hold(row, dry_run=True), transfer.hold(row), transfer.hold(row)] == [True, True, False]
-    assert list(transfer.waiting()) == [row]
+    assert [one["email"] for one in transfer.held_rows(addresses=False)] == [""]
+    services.delete_discussion(target)
+    assert [transfer.import_held(row, dry_run=True), transfer.import_held(row), transfer.import_held(row)] == [
+        True,
+        True,
+        False,
+    ]
+    assert list(transfer.held_rows()) == [row]
     backend().reject(selectors.held()[0].id)
-    assert (transfer.hold(row), list(transfer.waiting())) == (False, [])
+    assert (transfer.import_held(row), list(transfer.held_rows())) == (False, [])
     with pytest.raises(transfer.BrokenFile, match="a slug is none"):
-        transfer.hold(row | {"comment": "../up"})
+        transfer.import_held(row | {"comment": "../up"})
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "//evil.example", "https://a.example/ onclick=x", "data:,x"])
 def test_importing_a_url_that_is_no_web_address_drops_it(target, url, mongo):
     discuss(target)
     lines = exported().replace(b"https://bo.example", url.encode()).splitlines()
-    services.forget(target)
+    services.delete_discussion(target)
     assert transfer.import_(lines).new == 4
     assert [c.author.url for c in selectors.iterate(target)] == [""] * 4
     stored = [comment["author"]["url"] for comment in mongo["comments"].find() if "author" in comment]

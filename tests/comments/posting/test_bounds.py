@@ -6,7 +6,7 @@ from django.test import Client
 from marginalia.comments.errors import InvalidComment
 from marginalia.comments.posting import own, preparation, spam
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Held
+from marginalia.comments.types import CommentAuthor, HeldComment
 from tests.support.comments import site
 from tests.support.comments.site import change_url
 
@@ -57,7 +57,7 @@ def test_moderators_change_is_measured_as_well(client, post_page, moderator, ren
 
 def test_services_measure_a_text_before_they_render_it(post_page, rendered):
     with pytest.raises(InvalidComment, match="too long"):
-        preparation.prepare(author=Author("Ann"), source="x" * 10_001, token="1")
+        preparation.prepare(author=CommentAuthor("Ann"), source="x" * 10_001, token="1")
     assert rendered == []
 
 
@@ -83,7 +83,7 @@ def test_previews_are_counted_by_account_too_and_forgotten_with_it(post_page, ru
     codes = [site.post(browser, post_page, preview="1").status_code for browser in browsers]
     assert codes == [200] * spam.PREVIEWS + [422]
     assert site.post(Client(REMOTE_ADDR="198.51.100.1"), post_page, preview="1").status_code == 200
-    assert spam.forget(user=str(ann.pk)) == 1
+    assert spam.erase_counts(user=str(ann.pk)) == 1
     assert site.post(browsers[0], post_page, preview="1").status_code == 200
 
 
@@ -99,7 +99,11 @@ def mine(request, client, post_page, rules):
 
 def now_of(comment):
     """Return a comment as it is stored now."""
-    return selectors.get_held(comment.id) if isinstance(comment, Held) else selectors.get(comment.target, comment.slug)
+    return (
+        selectors.get_held(comment.id)
+        if isinstance(comment, HeldComment)
+        else selectors.get(comment.target, comment.slug)
+    )
 
 
 def edit_form(client, comment):
@@ -160,7 +164,7 @@ def test_changes_are_counted_by_account_too(post_page, rules, ann):
 
 def test_author_changes_a_comment_so_many_times(client, mine, rules, monkeypatch):
     rules(RATE=(1000, 600))
-    monkeypatch.setattr(own, "MOST_CHANGES", 2)
+    monkeypatch.setattr(own, "MAX_CHANGES", 2)
     for text in ("One", "Two"):
         ahead = edit_form(client, mine) | {"rev": "3", "text": "Three"}
         last = edit_form(client, mine) | {"text": text}
@@ -174,21 +178,21 @@ def test_author_changes_a_comment_so_many_times(client, mine, rules, monkeypatch
         assert "You have changed this comment very often. It stays as it is now." in refused.content.decode()
         assert site.fields_of(refused.content.decode())["text"] == "Three"
     assert now_of(mine).source == "Two"
-    if not isinstance(mine, Held):
+    if not isinstance(mine, HeldComment):
         assert [entry.comment.source for entry in selectors.history(mine.target, mine.slug)] == ["One", "Mine"]
 
 
 def test_change_sent_ahead_of_its_turn_is_bound_by_the_revision_it_names(client, mine, rules, monkeypatch):
     """Many at once, each naming the next revision, must not all pass because they looked before the first was made."""
     rules(RATE=(1000, 600))
-    monkeypatch.setattr(own, "MOST_CHANGES", 2)
+    monkeypatch.setattr(own, "MAX_CHANGES", 2)
     refused = client.post(change_url("edit", mine), edit_form(client, mine) | {"rev": "3", "text": "Three"})
     assert "very often" in refused.content.decode()
 
 
 def test_moderators_change_as_often_as_they_must(client, post_page, rules, moderator, monkeypatch):
     rules(RATE=(0, 600))
-    monkeypatch.setattr(own, "MOST_CHANGES", 1)
+    monkeypatch.setattr(own, "MAX_CHANGES", 1)
     comment = site.post_directly(post_page)
     client.force_login(moderator)
     for text in ("One", "Two", "Three"):

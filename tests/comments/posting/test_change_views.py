@@ -8,7 +8,7 @@ from django.urls import reverse
 from marginalia.comments.moderation import pending
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Verdict
+from marginalia.comments.types import CommentAuthor, Verdict
 from tests.support.comments import site
 from tests.support.comments.site import change_url, post_directly
 
@@ -221,12 +221,12 @@ def test_flag_asks_and_counts_a_reader_once(client, post_page):
 
     comment = post_directly(post_page)
     client.get(change_url("flag", comment))
-    assert flags.flagged() == []
+    assert flags.list_flagged() == []
     for _ in range(2):
         thanks = client.post(change_url("flag", comment)).content.decode()
         assert "comments.css" in thanks
         assert f'#c-{comment.part}">←' in thanks
-    assert [(f.slug, f.count) for f in flags.flagged()] == [(comment.slug, 1)]
+    assert [(f.slug, f.count) for f in flags.list_flagged()] == [(comment.slug, 1)]
 
 
 def test_flags_are_bounded_by_address_and_account(client, post_page, rules, moderator):
@@ -234,11 +234,12 @@ def test_flags_are_bounded_by_address_and_account(client, post_page, rules, mode
 
     rules(RATE=(3, 600))
     comments = [
-        services.post(post_page, author=Author("Bea"), source=f"Number {n}", token=f"{n:016}").comment for n in range(6)
+        services.post(post_page, author=CommentAuthor("Bea"), source=f"Number {n}", token=f"{n:016}").comment
+        for n in range(6)
     ]
     statuses = [client.post(change_url("flag", comment)).status_code for comment in comments]
     assert statuses == [200] * 3 + [429] * 3
-    assert len(flags.flagged()) == 3
+    assert len(flags.list_flagged()) == 3
     elsewhere = Client(REMOTE_ADDR="198.51.100.7")
     assert elsewhere.post(change_url("flag", comments[5])).status_code == 200
     client.force_login(moderator)

@@ -11,7 +11,7 @@ from marginalia.comments.errors import InvalidComment
 from marginalia.comments.operations import importing, transfer
 from marginalia.comments.posting import forms, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, NewComment
+from marginalia.comments.types import CommentAuthor, NewComment
 from tests.support.comments import site
 
 pytestmark = pytest.mark.usefixtures("mongo")
@@ -44,7 +44,7 @@ def test_text_that_renders_to_nothing_is_refused(client, post_page, source):
 
 
 def test_edit_to_nothing_is_refused(post_page):
-    posted = services.post(post_page, author=Author("Bob"), source="Hello", token="t").comment
+    posted = services.post(post_page, author=CommentAuthor("Bob"), source="Hello", token="t").comment
     with pytest.raises(InvalidComment):
         services.edit(post_page, posted.slug, source="![]()", rev=posted.rev, token="u")
 
@@ -75,7 +75,7 @@ def test_name_of_nothing_else_is_none(client, post_page):
 
 
 def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
-    author = Author(MESSY, url="https://bob.example/\u202e\x08me")
+    author = CommentAuthor(MESSY, url="https://bob.example/\u202e\x08me")
     posted = services.post(post_page, author=author, source="1", token="1").comment
     held = services.hold(post_page, author=author, source="2", token="2").held
     new = NewComment(author=author, source="3", html="<p>3</p>", token="3", email="bob@example.org\r\nBcc: x")
@@ -101,12 +101,12 @@ def test_file_of_another_site_brings_clean_names_and_no_half_characters(post_pag
 
 def test_text_that_cannot_be_encoded_is_refused(post_page):
     with pytest.raises(InvalidComment):
-        services.post(post_page, author=Author("Bob"), source="half \ud83d", token="1")
+        services.post(post_page, author=CommentAuthor("Bob"), source="half \ud83d", token="1")
 
 
 def test_account_is_shown_without_what_no_page_should_carry():
-    assert forms.shown_name(User(username="bob", first_name="\x08Bob\u202e", last_name="Evil\u2069")) == "Bob Evil"
-    assert forms.shown_name(User(username="bob@example.org", first_name="\x08\u202e")) == "bob"
+    assert forms.display_name(User(username="bob", first_name="\x08Bob\u202e", last_name="Evil\u2069")) == "Bob Evil"
+    assert forms.display_name(User(username="bob@example.org", first_name="\x08\u202e")) == "bob"
 
 
 def test_feed_holds_whatever_was_typed(client, post_page):

@@ -11,7 +11,7 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.operations import maintenance
 from marginalia.comments.posting import ip_hash, preparation, services, tokens
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from tests.support.comments import site
 from tests.support.comments.interruptions import Crash, Interrupted
@@ -21,7 +21,9 @@ from tests.support.comments.site import work
 def stop_before_the_commit(target, data):
     """Do what the view does with a form until the comment is stored; its commit is never made."""
     token = tokens.read_form(data["token"])
-    new = preparation.prepare(author=Author(data["name"]), source=data["text"], token=token.nonce, parent=token.parent)
+    new = preparation.prepare(
+        author=CommentAuthor(data["name"]), source=data["text"], token=token.nonce, parent=token.parent
+    )
     calls = 1
     while data["text"] not in [comment.source for comment in selectors.iterate(target)]:
         with pytest.raises(Crash):
@@ -41,7 +43,7 @@ def test_what_is_to_follow_a_comment_whose_writer_stopped_is_done_and_the_worker
     work()
     assert [message.to for message in mail.outbox] == [["ann@example.org"]]
     (answer,) = [c for c in selectors.iterate(post_page) if c.source == "An answer"]
-    assert ip_hash.of_comment(post_page, answer.slug)
+    assert ip_hash.find(post_page, answer.slug)
     mongo.discussions.update_one({}, {"$set": {"claims.0.at": now() - timedelta(seconds=LEASE + 1)}})
     maintenance.tidy()
     assert (selectors.count(post_page), mongo.discussions.find_one()["claims"]) == (2, [])
@@ -51,7 +53,7 @@ def test_notices_that_were_not_put_are_put_when_the_form_is_sent_again(client, p
     mail.outbox.clear()
     data = site.fill(client, post_page, "An answer", parent=subscribed.slug, name="Bob")
     token = tokens.read_form(data["token"])
-    services.post(post_page, author=Author("Bob"), source="An answer", token=token.nonce, parent=token.parent)
+    services.post(post_page, author=CommentAuthor("Bob"), source="An answer", token=token.nonce, parent=token.parent)
     for _ in range(2):
         assert site.send(client, data).status_code == 302
     work()
@@ -89,7 +91,7 @@ def test_of_a_form_that_is_sent_twice_at_once_the_one_that_lost_counts_as_the_ot
     data = site.fill(client, post_page, "One")
     site.send(client, data)
     with monkeypatch.context() as at_once:
-        at_once.setattr(services, "earlier", lambda submission: None)
+        at_once.setattr(services, "find_earlier", lambda submission: None)
         assert site.send(client, data | {"text": "Two"}).status_code == 422
     assert site.send(client, site.fill(client, post_page, "Three")).status_code == 422
     assert [comment.source for comment in selectors.iterate(post_page)] == ["One"]

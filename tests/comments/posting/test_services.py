@@ -10,12 +10,12 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.operations import importing, privacy
 from marginalia.comments.posting import services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, NewComment, Target
+from marginalia.comments.types import CommentAuthor, NewComment, Target
 from tests.support.commands import explain, stages
 from tests.support.comments.holders import account
 
 TARGET = Target("auth.user", "650000000000000000000001")
-ANN = Author("Ann", id="7")
+ANN = CommentAuthor("Ann", id="7")
 
 
 def post(source="Hello", token="one", **kwargs):
@@ -23,7 +23,7 @@ def post(source="Hello", token="one", **kwargs):
 
 
 def test_typed_text_is_stored_as_typed(mongo):
-    first = services.post(TARGET, author=Author("$$ROOT"), source="$100 off $$NOW", token="$$ROOT").comment
+    first = services.post(TARGET, author=CommentAuthor("$$ROOT"), source="$100 off $$NOW", token="$$ROOT").comment
     assert (first.source, first.author.name) == ("$100 off $$NOW", "$$ROOT")
     assert selectors.get(TARGET, first.slug) == first
 
@@ -73,7 +73,7 @@ def test_edit_sees_what_others_changed(mongo):
     assert services.edit(TARGET, first.slug, source="Mine", rev=1, token="edit") == edited
     with pytest.raises(EditConflict) as conflict:
         services.edit(TARGET, first.slug, source="Other", rev=1, token="other")
-    assert conflict.value.theirs == edited
+    assert conflict.value.current == edited
 
 
 def test_removed_is_restored_with_its_history(mongo):

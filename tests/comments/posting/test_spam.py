@@ -81,7 +81,7 @@ def test_repeat_knows_author_text_and_parent():
 def test_what_is_taken_back_may_be_said_again():
     first = submission("I agree")
     spam.judge(first)
-    spam.take_back(first)
+    spam.uncount(first)
     assert rules_that_mind("I agree", nonce="n2") == ()
 
 

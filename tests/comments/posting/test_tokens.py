@@ -9,13 +9,13 @@ from marginalia.comments.moderation import pending
 from marginalia.comments.operations import importing
 from marginalia.comments.posting import preparation, services
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from tests.support.comments import audit, site
 from tests.support.comments.site import change_url
 
 pytestmark = pytest.mark.usefixtures("mongo")
 
-ANN = Author("Ann", id="7")
+ANN = CommentAuthor("Ann", id="7")
 LAYOUTS = ["documents", "embedded", "buckets"]
 
 
@@ -70,7 +70,7 @@ def test_the_admin_gives_back_a_text_whose_comment_another_took_away(client, pos
     if gone == "removed":
         services.remove(post_page, comment.slug)
     else:
-        backend().forget(post_page)
+        backend().delete_discussion(post_page)
     refused = client.post(page, {"edit": "1", "rev": "1", "nonce": "n", "text": "Thought about for long"})
     assert refused.status_code == (200 if gone == "removed" else 404)
     assert "Thought about for long</textarea>" in refused.content.decode()
@@ -149,11 +149,11 @@ def test_what_a_form_said_is_kept_as_a_keyed_hash_and_goes_with_its_author(mongo
     hashes = [
         document["said"] for document in (*audit.stored(post_page, "cms.nodes"), *mongo["comments.pending"].find())
     ]
-    assert len({*hashes, preparation.said("a", "One")}) == 3, "one text under three tokens"
+    assert len({*hashes, preparation.hash_text("a", "One")}) == 3, "one text under three tokens"
     settings.SECRET_KEY = "another" * 8
-    assert preparation.said("a", "One") not in hashes
+    assert preparation.hash_text("a", "One") not in hashes
     services.remove(post_page, removed.slug)
-    assert services.restore(post_page, removed.slug).said == removed.said
+    assert services.restore(post_page, removed.slug).text_hash == removed.text_hash
     services.remove(post_page, removed.slug)
     services.edit(post_page, edited.slug, source="Mended", rev=1, token="n")
     backend().erase_author(id="7")

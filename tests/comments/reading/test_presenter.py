@@ -10,7 +10,7 @@ from django.template import Context, Template
 from marginalia.comments import conf
 from marginalia.comments.posting import services
 from marginalia.comments.reading.presenter import HUES, avatar
-from marginalia.comments.types import Author
+from marginalia.comments.types import CommentAuthor
 from nodes.selectors import stored_nodes
 from tests.support.comments import site
 
@@ -77,9 +77,9 @@ def badges(target) -> dict[str, list[str]]:
 def test_author_of_the_page_and_moderators_bear_a_badge_and_nobody_else(client, post_page, mongo, ann, moderator):
     written = {"metadata.author": {"_id": ann.pk, "name": "Ann"}}
     mongo["cms.nodes"].update_one({"metadata.slug": "hello"}, {"$set": written})
-    services.post(post_page, author=Author("Ann", id=str(ann.pk)), source="Mine", token="a")
+    services.post(post_page, author=CommentAuthor("Ann", id=str(ann.pk)), source="Mine", token="a")
     # A name proves nothing.
-    services.post(post_page, author=Author("Ann Other"), source="Not mine", token="b")
+    services.post(post_page, author=CommentAuthor("Ann Other"), source="Not mine", token="b")
     client.force_login(moderator)
     site.post(client, post_page, "As a moderator")
     assert badges(post_page) == {"Ann": ["Author"], "Ann Other": [], "mona": ["Moderator"]}
@@ -90,5 +90,5 @@ def test_author_of_the_page_and_moderators_bear_a_badge_and_nobody_else(client, 
 
 
 def test_page_without_an_account_gives_no_badge(post_page):
-    services.post(post_page, author=Author("None"), source="Hello", token="a")
+    services.post(post_page, author=CommentAuthor("None"), source="Hello", token="a")
     assert badges(post_page) == {"None": []}

@@ -6,7 +6,7 @@ from django.test import RequestFactory, override_settings
 
 from marginalia.comments.posting import services
 from marginalia.comments.reading import presenter, selectors
-from marginalia.comments.types import Author, Order
+from marginalia.comments.types import CommentAuthor, Order
 from nodes.models import Node
 from nodes.selectors import stored_nodes
 from tests.support.comments import site
@@ -25,7 +25,7 @@ def render(source: str, **context) -> str:
 
 
 def say(target, source, token, author="Bea", **more):
-    return services.post(target, author=Author(author), source=source, token=token, **more).comment
+    return services.post(target, author=CommentAuthor(author), source=source, token=token, **more).comment
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_recent_comments_are_of_what_is_public(node, three, mongo):
 
 
 def test_comments_by_a_user(node, post_page, ann):
-    services.post(post_page, author=Author("Ann", id=str(ann.pk)), source="Mine", token="m")
+    services.post(post_page, author=CommentAuthor("Ann", id=str(ann.pk)), source="Mine", token="m")
     source = "{% get_comments_by user as list %}{% for c in list %}{{ c.source }} {{ c.get_absolute_url }}{% endfor %}"
     assert render(source, user=ann).startswith("Mine /comments/c/nodes.node/")
 
@@ -198,14 +198,18 @@ def test_wrong_tags_are_refused_when_compiled(source):
 def variants(post_page):
     first = say(post_page, "One <b>&amp; 100%", "a", author="<Bea> & 50%")
     reply = services.post(
-        post_page, author=Author("Bob", url="https://bob.example/?a=1&b=<"), source="Two", token="b", parent=first.slug
+        post_page,
+        author=CommentAuthor("Bob", url="https://bob.example/?a=1&b=<"),
+        source="Two",
+        token="b",
+        parent=first.slug,
     ).comment
     gone = say(post_page, "Three", "c", parent=reply.slug)
     say(post_page, "Four %(html)s", "d", parent=gone.slug, author="%s")
     services.edit(post_page, reply.slug, source="Two, edited", rev=1, token="e")
     services.remove(post_page, gone.slug)
-    services.post(post_page, author=Author("x", url="javascript:alert(1)"), source="Five", token="f")
-    services.post(post_page, author=Author("m", id="7", is_moderator=True), source="Six", token="g")
+    services.post(post_page, author=CommentAuthor("x", url="javascript:alert(1)"), source="Five", token="f")
+    services.post(post_page, author=CommentAuthor("m", id="7", is_moderator=True), source="Six", token="g")
 
 
 def test_filled_forms_say_what_the_template_says(post_page):

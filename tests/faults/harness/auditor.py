@@ -114,7 +114,7 @@ class Audit:
         if discussion["schema"] == "documents":
             yield from self.db.comments.find(query)
         elif discussion["schema"] == "embedded":
-            of_node = {"_id": ObjectId(Target.of_id(discussion["_id"]).pk), "comments_epoch": discussion["epoch"]}
+            of_node = {"_id": ObjectId(Target.from_id(discussion["_id"]).pk), "comments_epoch": discussion["epoch"]}
             for node in self.db["cms.nodes"].find(of_node):
                 yield from node["comments"]
         else:

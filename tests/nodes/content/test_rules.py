@@ -10,7 +10,7 @@ from cms import comments
 from marginalia.comments.posting import services
 from marginalia.comments.posting.policy import Mode
 from marginalia.comments.reading import selectors
-from marginalia.comments.types import Author, Target
+from marginalia.comments.types import CommentAuthor, Target
 from nodes.checks import check_content
 from nodes.content import BY_NAME, PHOTOS, Entry, Page, Section
 from nodes.content.shipped import Gallery
@@ -117,7 +117,7 @@ def test_comments_are_as_the_type_says_unless_an_editor_chose(board, full, clien
 def kept_in(node_id: ObjectId) -> str:
     """Return the layout of a node's discussion, which is begun where there is none."""
     target = Target("nodes.node", str(node_id))
-    services.post(target, author=Author("Ann"), source="Hello", token=str(ObjectId()))
+    services.post(target, author=CommentAuthor("Ann"), source="Hello", token=str(ObjectId()))
     return selectors.discussion(target).layout
 
 
@@ -136,7 +136,7 @@ def test_photos_have_their_discussions_elsewhere_than_in_their_files(mongo, monk
     for slug, layout, kept in (("one", "embedded", "documents"), ("two", "buckets", "buckets")):
         monkeypatch.setattr(Gallery, "comment_layout", layout)
         photo = Target("nodes.photo", str(photo_build.upload(gallery, name=f"{slug}.jpg")))
-        services.post(photo, author=Author("Ann"), source="Hello", token=slug)
+        services.post(photo, author=CommentAuthor("Ann"), source="Hello", token=slug)
         assert selectors.discussion(photo).layout == kept
 
 

@@ -57,7 +57,7 @@ def documents(db, discussion, collection, crashed):
 
 
 def embedded(db, discussion, collection, crashed):
-    pk = ObjectId(Target.of_id(discussion["_id"]).pk)
+    pk = ObjectId(Target.from_id(discussion["_id"]).pk)
     document = db[collection].find_one({"_id": pk})
     comments = document.get("comments", [])
     assert document.get("comments_epoch") in (discussion["epoch"], None)

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from marginalia.comments.types import Author, NewComment
+from marginalia.comments.types import CommentAuthor, NewComment
 
-ANN = Author("Ann", id="7", url="https://ann.example.org/")
-BOB = Author("Bob")
+ANN = CommentAuthor("Ann", id="7", url="https://ann.example.org/")
+BOB = CommentAuthor("Bob")
 NOWHERE = "aaaaaaaaaaaaaaaa"
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from marginalia.comments.posting import services
-from marginalia.comments.types import Author, Comment, Target
+from marginalia.comments.types import Comment, CommentAuthor, Target
 from marginalia.mongo.clock import now
 from marginalia.tasks import worker
 from tests.support.nodes import build
@@ -70,7 +70,7 @@ def close_gate(mongo, target, monkeypatch):
 
 def post_directly(target: Target, source: str = "First", token: str = "t1", **more: Any) -> Comment:
     """Post a comment without the forms; return it."""
-    return services.post(target, author=Author("Bea"), source=source, token=token, **more).comment
+    return services.post(target, author=CommentAuthor("Bea"), source=source, token=token, **more).comment
 
 
 def change_url(name: str, comment: Comment) -> str:
