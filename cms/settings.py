@@ -278,9 +278,10 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # Only errors of django.request, because each request has its own line with its status.
     # gunicorn's lines propagate to the root logger, so that they have the same format.
-    # The worker's own lines report each task, and why it failed. Those of django_tasks would repeat them without the reason.
+    # The worker's own lines report each task, and why it failed. Django's would repeat them without the reason.
     "loggers": {
         "django.request": {"level": "ERROR"},
+        "django.tasks": {"level": "CRITICAL"},
         "django_tasks": {"level": "CRITICAL"},
         "gunicorn.error": {"propagate": True},
     },

@@ -31,7 +31,11 @@ def test_demo_site_has_no_errors_and_no_warnings(mongo):
 
 
 def test_every_finding_is_documented_and_no_other():
-    modules = [*(ROOT / "marginalia/mongo/doctor").glob("*.py"), *ROOT.glob("*/doctor.py")]
+    folders = (ROOT, ROOT / "marginalia")
+    modules = [
+        *(ROOT / "marginalia/mongo/doctor").glob("*.py"),
+        *(path for folder in folders for path in folder.glob("*/doctor.py")),
+    ]
     named = {name for path in modules for name in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', path.read_text())}
     table = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/reference/doctor.md").read_text(), re.MULTILINE)
     assert named | {"standalone", "unreachable"} == set(table)
