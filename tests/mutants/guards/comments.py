@@ -162,7 +162,7 @@ MUTANTS = (
         "comments/backends/upkeep/repairing.py::drop_orphans",
         "(accept_loss or not _count_unique(store, document, layout, epoch))",
         "True",
-        "tests/comments/operations/test_lost.py::test_copy_of_a_lost_discussion_is_reshown",
+        "tests/comments/operations/test_lost.py::test_copy_of_a_lost_discussion_is_kept",
     ),
     Mutant(
         "comments that are lost, as a fault of their own",
