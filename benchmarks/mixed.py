@@ -39,7 +39,7 @@ def _tables(folder: Path, paths: list[str]) -> list[report.Table]:
     from benchmarks import web
 
     gthread = ("--worker-class", "gthread", "--threads", str(BARE_THREADS))
-    bare_view = web.serve("benchmarks.bare:application", folder, arguments=gthread)
+    bare_view = web.serve_bare(folder, arguments=gthread)
     with bare_view as bare, web.serve_watched(folder) as (server, counts):
         run_readers(server, paths, WARM_SECONDS)
         turns = [run_readers(bare, ["/"], BARE_SECONDS)]

@@ -57,7 +57,7 @@ def main() -> None:
 
         web.require_wrk()
         paths = dict(measured_pages())
-        bare = servers.enter_context(web.serve("benchmarks.bare:application", folder))
+        bare = servers.enter_context(web.serve_bare(folder))
         cold = servers.enter_context(web.serve("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
         warm = servers.enter_context(web.serve("cms.wsgi:application", folder))
         all_series = [Series(name, "cold") for name in paths]

@@ -61,7 +61,7 @@ def main() -> None:
 
         web.require_wrk()
         peer_pages.add_comments()
-        bare = servers.enter_context(web.serve("benchmarks.bare:application", folder))
+        bare = servers.enter_context(web.serve_bare(folder))
         cold = servers.enter_context(web.serve("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
         kept = servers.enter_context(web.serve("cms.wsgi:application", folder))
         posts = _posts(kept)

@@ -67,7 +67,7 @@ def main() -> None:
         content.add_comments(post, COMMENTS)
         path = post.get_absolute_url()
         packed = {"Accept-Encoding": "gzip"}
-        bare = servers.enter_context(web.serve("benchmarks.bare:application", folder))
+        bare = servers.enter_context(web.serve_bare(folder))
         kept, counts = servers.enter_context(web.serve_watched(folder))
         cold = servers.enter_context(web.serve("cms.wsgi:application", folder, {"PAGE_CACHE_MB": "0"}))
         size = len(kept.get(path)[2])

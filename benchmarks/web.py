@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from marginalia.local.embedded import Embedded
 from marginalia.local.ports import free_port
 
 CONNECTIONS = 4
+BARE_SETTINGS = Path(__file__).with_name("bare_gunicorn.py")
 WORKERS = 2
 # Maximum seconds of one load. A load without any response is repeated for longer, up to this limit.
 MAX_SECONDS = 16
@@ -136,6 +137,11 @@ def serve(
         except subprocess.TimeoutExpired:  # not an error, because it would discard the results
             process.kill()
             process.wait()
+
+
+def serve_bare(folder: Path, arguments: Sequence[str] = ()) -> AbstractContextManager[Web]:
+    """Serve the bare view as `serve` does."""
+    return serve("benchmarks.bare:application", folder, arguments=("--config", str(BARE_SETTINGS), *arguments))
 
 
 @contextmanager
