@@ -20,8 +20,7 @@ from nodes.access import TOP, NodePermission, section_choices
 from nodes.models import tree
 from nodes.selectors import lists
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import Refused, SelectedNode, Summary
-from nodes.types import TagChange
+from nodes.types import Refused, SelectedNode, Summary, TagChange
 
 PUBLISH = "publish"
 UNPUBLISH = "unpublish"
@@ -173,7 +172,7 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
     messages.success(request, message)
     if outcome.refused:
         refusals = format_html_join(
-            "; ", "{}: {}", ((title_link(r.chosen.id, r.chosen.title), r.reason) for r in outcome.refused[:NAMED])
+            "; ", "{}: {}", ((title_link(r.selected.id, r.selected.title), r.reason) for r in outcome.refused[:NAMED])
         )
         count = len(outcome.refused)
         text = ngettext("%(count)d was left as it is:", "%(count)d were left as they are:", count) % {"count": count}

@@ -13,7 +13,7 @@ from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 
-from nodes.services.bulk_actions import Refused, SelectedNode, Summary
+from nodes.types import Refused, SelectedNode, Summary
 
 # Fields that the script sends: whether more batches will follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
@@ -30,7 +30,7 @@ class Outcome:
 
     def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
         """Return this outcome with the outcome of one more batch added."""
-        refused_ids = {refusal.chosen.id for refusal in summary.refused}
+        refused_ids = {refusal.selected.id for refusal in summary.refused}
         done = tuple((row.id, row.nonce) for row in chosen if row.id not in refused_ids)
         return Outcome((*self.done, *done), (*self.refused, *summary.refused, *denied))
 
@@ -58,7 +58,7 @@ def respond(request: HttpRequest, outcome: Outcome) -> JsonResponse:
     payload: dict[str, Any] = {
         "done": [(str(node_id), str(nonce)) for node_id, nonce in outcome.done],
         "refused": [
-            (str(refusal.chosen.id), str(refusal.chosen.nonce), refusal.chosen.title, refusal.reason)
+            (str(refusal.selected.id), str(refusal.selected.nonce), refusal.selected.title, refusal.reason)
             for refusal in outcome.refused
         ],
     }

@@ -150,3 +150,28 @@ class Saved:
     changed: tuple[str, ...] = ()
     merged: tuple[str, ...] = field(default=())
     unscheduled: datetime | None = None
+
+
+@dataclass(frozen=True)
+class SelectedNode:
+    """A node as a list showed it."""
+
+    id: ObjectId
+    nonce: ObjectId
+    title: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A node that was not changed, and the reason."""
+
+    selected: SelectedNode
+    reason: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The number of changed nodes, and the nodes that were not changed."""
+
+    done: int
+    refused: tuple[Refused, ...]

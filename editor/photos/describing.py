@@ -157,7 +157,7 @@ def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
         row.photo.pk: SelectedNode(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved
     }
     summary = bulk_actions.publish(get_actor(request), chosen.values(), now(), collection=ASSET_FILES)
-    reasons = {refused.chosen.id: refused.reason for refused in summary.refused}
+    reasons = {refused.selected.id: refused.reason for refused in summary.refused}
     for row in rows:
         row.problem = reasons.get(row.photo.pk, row.problem)
         if row.saved:

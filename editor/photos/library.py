@@ -214,7 +214,7 @@ def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -
     messages.success(request, message)
     if outcome.refused:
         links = (
-            (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.chosen.id), r.chosen.title), r.reason)
+            (format_html("<a href='{}'>{}</a>", addresses.admin_path(r.selected.id), r.selected.title), r.reason)
             for r in outcome.refused[: bulk_forms.NAMED]
         )
         count = len(outcome.refused)

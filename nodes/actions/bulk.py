@@ -13,31 +13,7 @@ from nodes.actions.base import NodeAction
 from nodes.collections import home_of
 from nodes.errors import NodeError
 from nodes.services import editing
-
-
-@dataclass(frozen=True)
-class SelectedNode:
-    """A node as a list showed it."""
-
-    id: ObjectId
-    nonce: ObjectId
-    title: str
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A node that was not changed, and the reason."""
-
-    selected: SelectedNode
-    reason: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The number of changed nodes, and the nodes that were not changed."""
-
-    done: int
-    refused: tuple[Refused, ...]
+from nodes.types import Refused, SelectedNode, Summary
 
 
 def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:

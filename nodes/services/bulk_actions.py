@@ -4,43 +4,15 @@ There is no transaction. Each node is changed, or listed among the refused ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-
-from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from nodes.collections import NODES, node_filter
 from nodes.errors import ChangedSince, DraftStays, NodeError, NodeGone
 from nodes.services import editing, scheduled, trash
 from nodes.services.write import STORED, compare_and_set
-from nodes.types import NO_TAGS, Actor, TagChange
-
-
-@dataclass(frozen=True)
-class SelectedNode:
-    """A node that was selected in a list, as the list showed it."""
-
-    id: ObjectId
-    nonce: ObjectId
-    title: str
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A node that was not changed, with the reason."""
-
-    chosen: SelectedNode
-    reason: str
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The number of changed nodes, and the nodes that were refused."""
-
-    done: int
-    refused: tuple[Refused, ...]
+from nodes.types import NO_TAGS, Actor, Refused, SelectedNode, Summary, TagChange
 
 
 def change(

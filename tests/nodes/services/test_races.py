@@ -80,7 +80,7 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
         summary = run_concurrently(8, work)[0]
-        refused = {one.chosen.id for one in summary.refused}
+        refused = {one.selected.id for one in summary.refused}
         assert summary.done == 8 - len(refused)
         for m in made:
             # The save that published it went on from what was seen.
