@@ -4,7 +4,7 @@ The admin, the API, bulk operations, imports and commands translate a request in
 Commands and imports act as `nodes.access.System`.
 """
 
-from nodes.actions.bulk import PublishListed, Refused, SelectedNode, Summary, execute_all
+from nodes.actions.bulk import PublishListed, Refused, SelectedNode, Summary, check_all, execute_all
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
 from nodes.actions.order import Order
@@ -34,5 +34,6 @@ __all__ = [
     "Trash",
     "UnscheduleDraft",
     "Unpublish",
+    "check_all",
     "execute_all",
 ]

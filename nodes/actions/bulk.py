@@ -1,7 +1,7 @@
 """The same action on many nodes. Each node is done or refused by itself, so there is no transaction."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
@@ -16,6 +16,22 @@ from nodes.services import editing
 from nodes.types import Refused, SelectedNode, Summary
 
 
+def check_all(
+    actions: Iterable[tuple[SelectedNode, NodeAction]],
+) -> tuple[list[tuple[SelectedNode, NodeAction]], list[Refused]]:
+    """Return the actions that the user can do, with the titles of their nodes, and the refused ones. Nothing is written."""
+    allowed = []
+    refused = []
+    for selected, action in actions:
+        try:
+            title = action.check().node.metadata.title
+        except _REFUSALS as error:
+            refused.append(Refused(selected, _reason(error)))
+        else:
+            allowed.append((replace(selected, title=title), action))
+    return allowed, refused
+
+
 def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
     """Execute the action of each node. An exception refuses only its own node."""
     done = 0
@@ -23,15 +39,22 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
     for selected, action in actions:
         try:
             action.execute()
-        except NodeError as error:
-            refused.append(Refused(selected, str(error)))
-        except Http404:
-            refused.append(Refused(selected, _("It is not there (any more).")))
-        except PermissionDenied:
-            refused.append(Refused(selected, _("Your account does not allow this.")))
+        except _REFUSALS as error:
+            refused.append(Refused(selected, _reason(error)))
         else:
             done += 1
     return Summary(done, tuple(refused))
+
+
+_REFUSALS = (NodeError, Http404, PermissionDenied)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Http404):
+        return _("It is not there (any more).")
+    if isinstance(error, PermissionDenied):
+        return _("Your account does not allow this.")
+    return str(error)
 
 
 @dataclass(frozen=True, kw_only=True)
