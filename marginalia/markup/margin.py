@@ -1,9 +1,10 @@
-"""Footnotes in the margin: the list that ends a clean text, set beside the lines that refer to it.
+"""Footnotes in the margin, beside the lines that refer to them.
 
-Screens show a note where it is first referred to, paper the list: the page has both, and the style sheet shows one of them. A
-note within a paragraph may hold no blocks; one that does follows the block that refers to it. Nothing is made but spans and
-asides around whole elements, so that what was clean and balanced stays so. Who types HTML may write the same classes: a
-list that is not as `marginalia.markup.markdown` makes it, or a note that nothing refers to, leaves the text as it is.
+The page contains each footnote twice: where the text first refers to it, for screens, and in a list at the end, for paper. The
+style sheet shows one of the two. A note inside a paragraph contains no blocks; a note with blocks follows the block that refers
+to it. This module only adds spans and asides around whole elements, so clean and balanced HTML stays so. Users who type HTML
+can write the same classes. If the list is not as `marginalia.markup.markdown` writes it, or if nothing refers to a note, the
+text stays as it is.
 """
 
 import re
@@ -19,7 +20,7 @@ _LIST: Final = re.compile(rf"{START}\s*<ol>(.*)</ol>\s*</div>", re.DOTALL)
 _NOTE: Final = re.compile(r'<li id="([^"]+)">(.*)</li>', re.DOTALL)
 _REF: Final = re.compile(r'<sup class="footnote-ref"><a id="[^"]+" href="#([^"]+)">(\d+)</a></sup>')
 _BACK: Final = re.compile(r' ?<a class="footnote-back" href="[^"]*">[^<]*(?:<sup>\d+</sup>)?</a>')
-# Each attribute whole: what one says may end as another begins.
+# Matches whole attributes, because the value of one can end like the start of another.
 _ATTRIBUTE: Final = re.compile(r' ([a-z-]+)="[^"]*"')
 _PHRASING: Final = tags.tag_set(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q s samp small span strong sub sup time u var wbr"
@@ -27,7 +28,7 @@ _PHRASING: Final = tags.tag_set(
 
 
 class _Element(NamedTuple):
-    """An element that stands in no other one, and where it begins and ends."""
+    """A top-level element, with its start and end in the text."""
 
     tag: str
     start: int
@@ -39,27 +40,27 @@ def add_margin_notes(clean: str) -> str:
     if START not in clean:
         return clean
     blocks = list(_elements(clean))
-    listed = next((block for block in reversed(blocks) if clean.startswith(START, block.start)), None)
-    notes = _notes(clean[listed.start : listed.end]) if listed else {}
-    if not listed or not notes:
+    note_list = next((block for block in reversed(blocks) if clean.startswith(START, block.start)), None)
+    notes = _notes(clean[note_list.start : note_list.end]) if note_list else {}
+    if not note_list or not notes:
         return clean
     pieces = list[str]()
     at = 0
     for block in blocks:
-        if block is listed:
+        if block is note_list:
             pieces += clean[at : block.start], _list_for_paper(clean[block.start : block.end])
             at = block.end
             continue
         after = ""
-        for found in _REF.finditer(clean, block.start, block.end):
-            said = notes.pop(found[1], None)
-            if said is None:
+        for reference in _REF.finditer(clean, block.start, block.end):
+            note = notes.pop(reference[1], None)
+            if note is None:
                 continue
-            if block.tag == "p" and (phrase := _as_phrase(said)) is not None:
-                pieces += clean[at : found.end()], _note("span", found, phrase)
-                at = found.end()
+            if block.tag == "p" and (phrase := _as_phrase(note)) is not None:
+                pieces += clean[at : reference.end()], _note("span", reference, phrase)
+                at = reference.end()
             else:
-                after += _note("aside", found, said)
+                after += _note("aside", reference, note)
         pieces += clean[at : block.end], after
         at = block.end
     return clean if notes else "".join(pieces) + clean[at:]
@@ -67,33 +68,33 @@ def add_margin_notes(clean: str) -> str:
 
 def _elements(clean: str) -> Iterator[_Element]:
     depth = start = 0
-    for found in _TAG.finditer(clean):
-        closes, tag, _attributes = found.groups()
+    for match in _TAG.finditer(clean):
+        closes, tag, _attributes = match.groups()
         if not depth:
-            start = found.start()
+            start = match.start()
         depth += (-1 if closes else 1) if tag not in tags.VOID else 0
         if not depth:
-            yield _Element(tag, start, found.end())
+            yield _Element(tag, start, match.end())
 
 
 def _notes(html: str) -> dict[str, str]:
-    """Return what each note of a list says, by its id; {} where it is no such list."""
-    found = _LIST.fullmatch(html)
-    if not found:
+    """Return the HTML of each note of a list by its id, or {} if the list has another form."""
+    match = _LIST.fullmatch(html)
+    if not match:
         return {}
-    listed = found[1]
-    items = [_NOTE.fullmatch(listed, item.start, item.end) for item in _elements(listed)]
+    content = match[1]
+    items = [_NOTE.fullmatch(content, item.start, item.end) for item in _elements(content)]
     return {item[1]: item[2].strip() for item in items if item} if all(items) else {}
 
 
-def _as_phrase(said: str) -> str | None:
-    """Return a note that holds paragraphs alone as what may stand within a line; None for others."""
-    if not {tag for _closes, tag, _attributes in _TAG.findall(said)} <= _PHRASING | {"p"}:
+def _as_phrase(note: str) -> str | None:
+    """Return a note that contains only paragraphs as phrasing content, or None for other notes."""
+    if not {tag for _closes, tag, _attributes in _TAG.findall(note)} <= _PHRASING | {"p"}:
         return None
-    paragraphs = [said[one.start : one.end] for one in _elements(said)]
+    paragraphs = [note[element.start : element.end] for element in _elements(note)]
     if (
         not paragraphs
-        or "".join(said.split()) != "".join("".join(paragraphs).split())
+        or "".join(note.split()) != "".join("".join(paragraphs).split())
         or not all(p.startswith("<p>") for p in paragraphs)
     ):
         return None
@@ -101,13 +102,13 @@ def _as_phrase(said: str) -> str | None:
     return first + "".join(f'<span class="margin-paragraph">{words}</span>' for words in more)
 
 
-def _note(element: str, found: re.Match[str], said: str) -> str:
-    number = f'<span class="margin-number">{found[2]}</span> '
-    return f'<{element} class="margin-note" id="{found[1]}" role="doc-footnote">{number}{said}</{element}>'
+def _note(element: str, reference: re.Match[str], note: str) -> str:
+    number = f'<span class="margin-number">{reference[2]}</span> '
+    return f'<{element} class="margin-note" id="{reference[1]}" role="doc-footnote">{number}{note}</{element}>'
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the list without what it shares with the notes on screens: ids, and the ways back."""
+    """Return the list without its ids and back links, which the notes for screens have."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

@@ -1,7 +1,7 @@
-"""HTML cut into tags and text in one linear pass, by the rules of the HTML standard's tokenizer (§13.2.5).
+"""A tokenizer that cuts HTML into tags and text in one linear pass, by the rules of the HTML standard (§13.2.5).
 
-It does not build a tree. Where the standard would swallow the rest of a text, for want of a closing ">" or "-->", the
-rest is text here: what its author typed stays visible, and no input is looked at twice.
+It builds no tree. If a closing ">" or "-->" is missing, the standard would hide the rest of the text. Here the rest is text, so
+that everything the author typed stays visible and no input is read twice.
 """
 
 import re
@@ -17,7 +17,7 @@ def tag_set(text: str) -> frozenset[str]:
 
 
 VOID: Final = tag_set("area base br col embed hr img input link meta param source track wbr")
-# Their content is not markup, and none of it is for readers.
+# Elements whose content is not markup and not for readers.
 RAW: Final = tag_set("iframe noembed noframes script style textarea title xmp")
 
 _SPACE = r"[\t\n\f\r ]"
@@ -66,17 +66,17 @@ def tokens(html: str) -> Iterator[Token]:
             yield from _text(html[text_from:start])
             position = text_from = end
             continue
-        found = _TAG.match(html, start)
-        if not found:
+        match = _TAG.match(html, start)
+        if not match:
             position = start + 1
             continue
-        if not found[4]:
+        if not match[4]:
             break
         yield from _text(html[text_from:start])
-        name = found[2].lower()
-        closing = bool(found[1])
-        position = text_from = found.end()
-        yield Token(name, found[3], closing)
+        name = match[2].lower()
+        closing = bool(match[1])
+        position = text_from = match.end()
+        yield Token(name, match[3], closing)
         if name in RAW and not closing and name not in unclosed:
             end = _raw_end(html, name, position)
             if end < 0:
@@ -89,15 +89,15 @@ def tokens(html: str) -> Iterator[Token]:
 def attributes(text: str, limit: int = 50) -> dict[str, str]:
     """Return the first `limit` attributes of a tag: names in lower case, values decoded.
 
-    Of two with the same name the first counts.
+    If two have the same name, the first one counts.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(text):
         value = match[2] or match[3] or match[4] or ""
-        found.setdefault(match[1].lower(), unescape(value))
-        if len(found) >= limit:
+        values.setdefault(match[1].lower(), unescape(value))
+        if len(values) >= limit:
             break
-    return found
+    return values
 
 
 def quote(value: str) -> str:
@@ -128,5 +128,5 @@ def _declaration_end(html: str, start: int) -> int:
 
 def _raw_end(html: str, name: str, start: int) -> int:
     """Return the index of the end tag of the RAW element whose content begins at `start`, or -1."""
-    found = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(html, start)
-    return found.start() if found else -1
+    end_tag = re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE).search(html, start)
+    return end_tag.start() if end_tag else -1
