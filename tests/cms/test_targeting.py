@@ -283,7 +283,7 @@ def library(ann: Editor, parent: ObjectId, photo: ObjectId) -> None:
 
 
 def test_exceptions_are_those_of_the_document():
-    listed = DOCUMENT.read_text().partition("| Collection | DatabaseCollector by | Why |")[2].partition("\n\n")[0]
+    listed = DOCUMENT.read_text().partition("| Collection | Asked by | Why |")[2].partition("\n\n")[0]
     table = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", listed, re.MULTILINE)
     written = [(name, tuple(re.findall(r"`(.+?)`", paths)), why) for name, paths, why in table]
     assert written == [(b.collection, b.paths, b.reason) for b in targeting.broadcasts()]

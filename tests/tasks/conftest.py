@@ -1,3 +1,5 @@
+import asyncio
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -5,6 +7,15 @@ import pytest
 from marginalia.mongo.clock import now
 from marginalia.tasks import queue
 from tests.tasks import examples
+
+
+@pytest.fixture(autouse=True)
+def no_running_loop() -> Iterator[None]:
+    """Run without the event loop that Playwright leaves in this thread if browser tests ran before in this process."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.fixture
