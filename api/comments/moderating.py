@@ -7,30 +7,28 @@ from ninja import Query
 
 from api.comments import presenting, refusals, shapes
 from api.comments.parameters import COMMENT_PATH, CommentSlug, IfMatch, NodeId, if_match_rev, load_target
-from api.comments.posting import router
+from api.comments.posting import router, sender_of
 from api.http import responses
 from api.problems import Problem
 from api.rights import principals
-from api.rights.principals import ACCOUNTS, Principal
+from api.rights.principals import ACCOUNTS
 from api.rights.scopes import Scope
-from marginalia.comments import signals
 from marginalia.comments.errors import CommentNotFound
-from marginalia.comments.moderation import pending
-from marginalia.comments.posting import flags, policy, services
-from marginalia.comments.posting.forms import user_key
-from marginalia.comments.reading import links, selectors
-from marginalia.comments.types import Comment, Verdict
+from marginalia.comments.moderation import actions, pending
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import selectors
+from marginalia.comments.types import Verdict
 
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 QUEUES = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
 
 
-def _moderator(request: HttpRequest) -> Principal:
-    """Return the principal of a request. Raises Problem (403) unless it can moderate."""
-    principal = principals.require_scope(request, Scope.MODERATE)
-    if not policy.is_moderator(principal):
+def _moderator(request: HttpRequest) -> Sender:
+    """Return the sender of a request. Raises Problem (403) unless it can moderate."""
+    sender = sender_of(request, principals.require_scope(request, Scope.MODERATE))
+    if not sender.is_moderator:
         raise Problem("forbidden", "This is for moderators.")
-    return principal
+    return sender
 
 
 @router.get(
@@ -74,13 +72,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
     """
     moderator = _moderator(request)
     ids = [f"{item.id}.{item.rev}" for item in decisions.items]
-    decided = pending.decide(
-        decisions.action, ids, user_key(moderator), links.origin(request), seen=Verdict(decisions.seen)
-    )
-    for comment in decided.published:
-        signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
-    for comment in decided.removed:
-        signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
+    decided = actions.decide(moderator, decisions.action, ids, seen=Verdict(decisions.seen))
     reasons = dict(decided.failed)
     items = [
         {"id": item.id, "done": item.id not in reasons, "reason": reasons.get(item.id)} for item in decisions.items
@@ -104,6 +96,5 @@ def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: 
     moderator = _moderator(request)
     rev = if_match_rev(request)
     target, obj = load_target(node_id)
-    restored = services.restore(target, slug, rev=rev, by=user_key(moderator))
-    flags.clear(target, slug)
+    restored = actions.restore(moderator, target, slug, rev=rev)
     return presenting.comment_response(request, obj, restored)

@@ -22,8 +22,7 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, ANYONE, Principal
 from api.rights.scopes import Scope
-from marginalia.comments import signals
-from marginalia.comments.posting import flags, own, policy, services
+from marginalia.comments.posting import own, policy, services
 from marginalia.comments.posting.forms import CommentForm, EditForm, user_key
 from marginalia.comments.posting.services import Refused, Sender
 from marginalia.comments.posting.tokens import FormToken
@@ -51,7 +50,7 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
         principals.require_scope(request, Scope.WRITE)
     elif len(key) < MIN_VISITOR_KEY:
         raise Problem("invalid", errors=[(f"header.{HEADER}", f"It has at least {MIN_VISITOR_KEY} characters.")])
-    sender = _sender(request, principal)
+    sender = sender_of(request, principal)
     form = CommentForm({**data.model_dump(), "token": key}, user=principal)
     _check_form(form)
     parent = data.parent or ""
@@ -74,7 +73,7 @@ def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
 
 
-def _sender(request: HttpRequest, principal: Principal) -> Sender:
+def sender_of(request: HttpRequest, principal: Principal) -> Sender:
     """Return the sender for the comment rules, which read `request.user`.
 
     Here that is the principal, limited by its scopes.
@@ -100,7 +99,7 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
         principals.require_scope(request, Scope.WRITE)
     target, obj = load_target(node_id)
     comment = own.find_held(target, slug, (), principal) or selectors.get(target, slug)
-    return _sender(request, principal), comment, obj
+    return sender_of(request, principal), comment, obj
 
 
 @router.patch(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response=shapes.Comment, summary="Change a comment")
@@ -140,15 +139,7 @@ def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: I
     no_content = HttpResponse(status=204)
     if isinstance(comment, Comment) and comment.removed:
         return no_content
-    if not sender.is_moderator and not own.may_change(comment, (), sender.request.user):
-        raise Problem("forbidden", "This comment can no longer be deleted.")
-    if isinstance(comment, HeldComment):
-        if comment.rev != rev:
-            raise Problem("stale")
-        services.withdraw(comment.id)
-        return no_content
-    removed = services.remove(comment.target, slug, rev=rev, by=user_key(sender.request.user))
-    if sender.is_moderator:
-        flags.clear(comment.target, slug)
-        signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
+    if isinstance(comment, HeldComment) and comment.rev != rev and services.may_delete(sender, comment):
+        raise Problem("stale")
+    services.delete(sender, comment, rev=rev)
     return no_content

@@ -16,16 +16,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from marginalia.comments import signals, targets
+from marginalia.comments import targets
 from marginalia.comments.admin import stored
 from marginalia.comments.converters import COMMENT_PATH
 from marginalia.comments.errors import CommentError, CommentNotFound
 from marginalia.comments.models import Moderation
-from marginalia.comments.moderation import pending
+from marginalia.comments.moderation import actions, pending
 from marginalia.comments.posting import flags, forms, services
 from marginalia.comments.posting.forms import EditForm
 from marginalia.comments.posting.policy import is_moderator
-from marginalia.comments.reading import links, selectors
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict
 from marginalia.comments.views import handle_comment_errors
 
@@ -131,11 +132,8 @@ class ModerationAdmin(admin.ModelAdmin):
     def _decide_all(self, request: HttpRequest, action: str, ids: list[str], seen: Verdict) -> None:
         if not ids:
             messages.warning(request, _("Select one or more comments first."))
-        decisions = pending.decide(action, ids, _user_key(request), links.origin(request), seen=seen)
-        for comment in decisions.published:
-            signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
+        decisions = actions.decide(Sender(request, ()), action, ids, seen=seen)
         for comment in decisions.removed:
-            signals.comment_was_flagged.send(Comment, comment=comment, flag="removal", created=True, request=request)
             args = [comment.target.label, comment.target.pk, comment.slug]
             message = _('A comment that was public is removed. <a href="{}">Look at it again</a>')
             messages.info(
@@ -162,7 +160,7 @@ class ModerationAdmin(admin.ModelAdmin):
                 flagged.append({"flag": flag, "comment": comment})
         if request.method == "POST":
             for flag in gone:
-                flags.clear(flag.target, flag.slug)
+                actions.clear_flags(Sender(request, ()), flag.target, flag.slug)
             return HttpResponseRedirect(request.path)
         context = {
             "flagged": flagged,
@@ -202,27 +200,22 @@ class ModerationAdmin(admin.ModelAdmin):
 
         Otherwise show a message, and leave the text in the form.
         """
-        by = _user_key(request)
+        sender = Sender(request, ())
         rev = forms.parse_revision(request.POST.get("rev", "")) or None
         try:
             if "remove" in request.POST:
-                removed = services.remove(comment.target, comment.slug, rev=rev, by=by)
-                signals.comment_was_flagged.send(
-                    Comment, comment=removed, flag="removal", created=True, request=request
-                )
+                services.delete(sender, comment, rev=rev)
             elif "restore" in request.POST:
-                services.restore(comment.target, comment.slug, rev=rev, by=by)
+                actions.restore(sender, comment.target, comment.slug, rev=rev)
             elif "edit" in request.POST:
                 if not form.is_valid():
                     return False
-                data = form.cleaned_data
-                services.edit(
-                    comment.target, comment.slug, source=data["text"], rev=data["rev"], token=data["nonce"], by=by
-                )
+                actions.edit(sender, comment.target, comment.slug, **form.cleaned_data)
+            else:
+                actions.clear_flags(sender, comment.target, comment.slug)
         except CommentError as error:
             messages.error(request, error.sentence)
             return False
-        flags.clear(comment.target, comment.slug)
         messages.success(request, _("Done."))
         return True
 

@@ -4,15 +4,14 @@ from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from marginalia.comments import signals, targets
+from marginalia.comments import targets
 from marginalia.comments.errors import CommentNotFound, HeldChanged
-from marginalia.comments.moderation import pending
-from marginalia.comments.notices import mails
+from marginalia.comments.moderation import actions
 from marginalia.comments.posting import forms, policy
 from marginalia.comments.posting.change_views import confirmation_page, get_or_post
-from marginalia.comments.reading import links, selectors
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import selectors
 from marginalia.comments.reading.views import comment_url
-from marginalia.comments.types import Comment
 
 
 @permission_required(policy.MODERATE)
@@ -28,14 +27,12 @@ def approve(request: HttpRequest, held_id: str) -> HttpResponse:
         raise Http404(_("What this comment is about is not public."))
     if request.method == "POST":
         try:
-            comment = pending.approve(held_id, by=forms.user_key(request.user), rev=_seen_revision(request))
+            comment = actions.approve(Sender(request, ()), held_id, rev=_seen_revision(request))
         except HeldChanged:
             held = selectors.get_held(held_id)
             return confirmation_page(
                 request, held, obj, _("Its author has changed it since. Publish this comment?"), _("Publish")
             )
-        mails.notify_subscribers(comment, links.origin(request))
-        signals.comment_was_flagged.send(Comment, comment=comment, flag="approval", created=True, request=request)
         return HttpResponseRedirect(comment_url(comment.target, obj, comment.slug))
     return confirmation_page(request, held, obj, _("Publish this comment?"), _("Publish"))
 

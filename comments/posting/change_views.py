@@ -63,21 +63,19 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
     comment, obj = _get_comment(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())
-    is_moderator = policy.is_moderator(request.user)
-    if not is_moderator and not own.may_change(comment, sent_comments(request), request.user):
-        raise Http404(_("This comment can no longer be deleted."))
-    if request.method == "POST" and isinstance(comment, HeldComment):
-        with contextlib.suppress(
-            CommentNotFound
-        ):  # a moderator was faster: the author can delete the published comment
-            services.withdraw(comment.id)
-        return HttpResponseRedirect(_url_after_deletion(comment, obj))
+    sender = Sender(request, sent_comments(request))
     if request.method == "POST":
-        removed = services.remove(comment.target, slug, by=forms.user_key(request.user))
-        if is_moderator:
-            flags.clear(comment.target, slug)
-            signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=request)
+        try:
+            services.delete(sender, comment)
+        except Refused as error:
+            raise Http404(error.sentence) from error
+        except CommentNotFound:
+            # A moderator was faster: the author can delete the published comment.
+            if not isinstance(comment, HeldComment):
+                raise
         return HttpResponseRedirect(_url_after_deletion(comment, obj))
+    if not services.may_delete(sender, comment):
+        raise Http404(_("This comment can no longer be deleted."))
     return confirmation_page(request, comment, obj, _("Delete this comment?"), _("Delete"))
 
 

@@ -29,7 +29,7 @@ from marginalia.comments.errors import (
     TokenUsed,
 )
 from marginalia.comments.notices import mails
-from marginalia.comments.posting import ip_hash, own, policy, preparation, spam
+from marginalia.comments.posting import flags, ip_hash, own, policy, preparation, spam
 from marginalia.comments.posting.forms import build_author, user_key
 from marginalia.comments.posting.policy import Mode
 from marginalia.comments.posting.preparation import CommentFields
@@ -107,6 +107,27 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
         if policy.policy_for(obj).mode is Mode.HOLD_ALL:
             return False
     return own.may_change(comment, sender.sent, sender.request.user)
+
+
+def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
+    """Return whether the sender can delete a comment: its author for a while, moderators always."""
+    return sender.is_moderator or own.may_change(comment, sender.sent, sender.request.user)
+
+
+def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = None) -> None:
+    """Remove a public comment, or withdraw a waiting one. `rev` is the revision that the sender saw, None for any.
+
+    Raises Refused, CommentNotFound, and EditConflict for another revision.
+    """
+    if not may_delete(sender, comment):
+        raise Refused("final", _("This comment can no longer be deleted."))
+    if isinstance(comment, HeldComment):
+        withdraw(comment.id)
+        return
+    removed = remove(comment.target, comment.slug, rev=rev, by=user_key(sender.request.user))
+    if sender.is_moderator:
+        flags.clear(comment.target, comment.slug)
+        signals.comment_was_flagged.send(Comment, comment=removed, flag="removal", created=True, request=sender.request)
 
 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:

@@ -1,0 +1,70 @@
+"""Actions of moderators. Each checks the permission, writes, and notifies subscribers and receivers of signals.
+
+The admin, the API and the page behind an email's link translate a request into an action, and its result into a response.
+"""
+
+from collections.abc import Iterable
+
+from django.core.exceptions import PermissionDenied
+
+from marginalia.comments import signals
+from marginalia.comments.moderation import pending
+from marginalia.comments.moderation.pending import Decisions
+from marginalia.comments.notices import mails
+from marginalia.comments.posting import flags, forms, services
+from marginalia.comments.posting.services import Sender
+from marginalia.comments.reading import links
+from marginalia.comments.types import Comment, Target, Verdict
+
+
+def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) -> Decisions:
+    """Apply one of `pending.ACTIONS` to comments of the queue, as `pending.decide` does. Raises PermissionDenied."""
+    by = _check(sender)
+    decisions = pending.decide(action, ids, by, links.origin(sender.request), seen=seen)
+    for comment in decisions.published:
+        _send(sender, comment, "approval")
+    for comment in decisions.removed:
+        _send(sender, comment, "removal")
+    return decisions
+
+
+def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
+    """Publish a queued comment. `rev` is the revision that the moderator saw, 0 for any.
+
+    Raises PermissionDenied, CommentNotFound, HeldChanged, TargetNotFound.
+    """
+    comment = pending.approve(held_id, by=_check(sender), rev=rev)
+    mails.notify_subscribers(comment, links.origin(sender.request))
+    _send(sender, comment, "approval")
+    return comment
+
+
+def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None) -> Comment:
+    """Restore a removed comment. `rev` is the revision that the moderator saw. Raises PermissionDenied, CommentError."""
+    comment = services.restore(target, slug, rev=rev, by=_check(sender))
+    flags.clear(target, slug)
+    return comment
+
+
+def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonce: str) -> Comment:
+    """Replace the text of a public comment. `nonce` identifies the form. Raises PermissionDenied, CommentError."""
+    comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=_check(sender))
+    flags.clear(target, slug)
+    return comment
+
+
+def clear_flags(sender: Sender, target: Target, slug: str) -> None:
+    """Clear the flags of a comment. Raises PermissionDenied."""
+    _check(sender)
+    flags.clear(target, slug)
+
+
+def _check(sender: Sender) -> str:
+    """Return the key of the moderator. Raises PermissionDenied."""
+    if not sender.is_moderator:
+        raise PermissionDenied
+    return forms.user_key(sender.request.user)
+
+
+def _send(sender: Sender, comment: Comment, flag: str) -> None:
+    signals.comment_was_flagged.send(Comment, comment=comment, flag=flag, created=True, request=sender.request)
