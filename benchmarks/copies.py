@@ -1,4 +1,4 @@
-"""A reader's page alongside requests for copies of photos that don't exist yet (docs/reference/benchmarks.md)."""
+"""A reader's page alongside requests for copies of photos that don't exist yet (docs/internals/benchmarks.md)."""
 
 import statistics
 import threading

@@ -1,4 +1,4 @@
-"""Pages of a large site, compared in turns with the same pages of a small one (docs/reference/benchmarks.md)."""
+"""Pages of a large site, compared in turns with the same pages of a small one (docs/internals/benchmarks.md)."""
 
 import io
 import multiprocessing

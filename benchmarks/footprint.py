@@ -1,4 +1,4 @@
-"""Costs of a page other than time: MongoDB commands, bytes, and a worker's memory (docs/reference/benchmarks.md)."""
+"""Costs of a page other than time: MongoDB commands, bytes, and a worker's memory (docs/internals/benchmarks.md)."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Readers of many pages while others comment and save, compared with a bare view (docs/reference/benchmarks.md)."""
+"""Readers of many pages while others comment and save, compared with a bare view (docs/internals/benchmarks.md)."""
 
 import json
 import statistics

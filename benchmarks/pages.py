@@ -1,4 +1,4 @@
-"""Pages per second, relative to a bare Django view in the same minute (docs/reference/benchmarks.md)."""
+"""Pages per second, relative to a bare Django view in the same minute (docs/internals/benchmarks.md)."""
 
 import statistics
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""API calls and pages per second, compared with Wagtail and django-comments-xtd (docs/reference/benchmarks.md)."""
+"""API calls and pages per second, compared with Wagtail and django-comments-xtd (docs/internals/benchmarks.md)."""
 
 import json
 import shutil

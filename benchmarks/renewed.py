@@ -1,4 +1,4 @@
-"""A post right after a new comment, when only its discussion is rendered again (docs/reference/benchmarks.md)."""
+"""A post right after a new comment, when only its discussion is rendered again (docs/internals/benchmarks.md)."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Output of results: to the screen, to docs/reference/benchmarks.json, and from there to docs/reference/benchmarks.md."""
+"""Output of results: to the screen, to docs/internals/benchmarks.json, and from there to docs/internals/benchmarks.md."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from typing import Any
 from benchmarks.site import QUICK
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "reference" / "benchmarks.json"
+RESULTS = ROOT / "docs" / "internals" / "benchmarks.json"
 PAGE = RESULTS.with_suffix(".md")
 HEAD = """# Benchmarks
 
-Written by `make bench`; what was found and done about it is told in [performance](../explanation/performance.md). Figures are
-for comparison with each other: ratios to a baseline of the same run travel from machine to machine, milliseconds do not.
+This page is written by `make bench`. [Performance](performance.md) interprets the results.
+Compare figures only within one run. Ratios to the run's baseline apply to other machines. Milliseconds don't.
 """
 
 

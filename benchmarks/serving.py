@@ -1,4 +1,4 @@
-"""Pages per second by worker processes, threads and server; the server's share of a page (docs/reference/benchmarks.md)."""
+"""Pages per second by worker processes, threads and server; the server's share of a page (docs/internals/benchmarks.md)."""
 
 import statistics
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Comparison of web servers: slow senders, restarts, memory of an upload, pages per second (docs/reference/benchmarks.md)."""
+"""Comparison of web servers: slow senders, restarts, memory of an upload, pages per second (docs/internals/benchmarks.md)."""
 
 import os
 import shutil

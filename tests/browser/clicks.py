@@ -1,4 +1,4 @@
-"""Count the clicks and keys of a post without its words, and compare them with docs/explanation/editor.md.
+"""Count the clicks and keys of a post without its words, and compare them with docs/internals/editor.md.
 
 Not a test of the quick or slow ones; asked for by its name only: `python -m pytest -q tests/browser/clicks.py`.
 """
@@ -13,7 +13,7 @@ from tests.support.nodes import pictures
 from tests.support.nodes.build import node, stored
 from tests.support.nodes.photo_build import gallery
 
-DOCUMENT = Path(__file__).parents[2] / "docs/explanation/editor.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/internals/editor.md"
 
 
 class Counting:

@@ -1,4 +1,4 @@
-"""docs/explanation/case-study.md: each function that it names is there."""
+"""docs/internals/case-study.md: each function that it names is there."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.utils.module_loading import import_string
 
-TEXT = (Path(__file__).parents[2] / "docs/explanation/case-study.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs/internals/case-study.md").read_text()
 NAMES = sorted(set(re.findall(r"`(marginalia\.comments\.[\w.]+)`", TEXT)))
 
 

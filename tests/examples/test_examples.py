@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.site_settings import ROOT
 
-GUIDE = (ROOT / "docs/how-to/add-a-content-type.md").read_text()
+GUIDE = (ROOT / "docs/tutorial/your-first-content-type.md").read_text()
 # What holds of every type that is registered holds of an app's too, under its settings.
 EVERY_TYPE = [
     "tests/nodes/content/test_every_type.py",
