@@ -251,8 +251,8 @@ def _node_of(copy: WorkingCopy, posted: QueryDict) -> ObjectId | None:
 def _stored(user: Any, type: str, node_id: ObjectId, *, drafting: bool) -> Version | None:
     """Return the stored version of a node, or None if there is none that the user can see."""
     if content.get(type).is_file:
-        photo = stored_photos.get(node_id)
-        return Version.of(stored_photos.metadata(node_id), photo.metadata.updated) if photo else None
+        photo = stored_photos.load(node_id)
+        return photo.live if photo else None
     editable = editable_nodes.load(node_id)
     if editable is None or not access.allowed(user, editable.node, access.NodePermission.VIEW):
         return None

@@ -8,6 +8,7 @@ permission to publish, or to change photos, can change the photos in the library
 
 import enum
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from nodes.content import PHOTO
 from nodes.errors import InvalidPlace
 from nodes.models import Node, Photo, tree
 from nodes.selectors import editable_nodes, stored_photos, trash
-from nodes.selectors.editable_nodes import Editable, Version
+from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
@@ -44,8 +45,9 @@ class NodePermission(enum.StrEnum):
     DELETE = "delete"
 
 
+_DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
-PUBLISHER_FIELDS = frozenset({"published", "expires", "author", "detail.comments"})
+PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
 # Fields that the user who uploaded a photo can change until it is published.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
@@ -109,17 +111,24 @@ def node(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
     return _checked(user, editable_nodes.load(node_id), permission)
 
 
+def photo(user: Any, photo_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
+    """Return a photo after the same checks as `node`. `describes`: the action only describes the photo."""
+    editable = stored_photos.load(photo_id) if may_see_photos(user) else None
+    if editable is None:
+        raise Http404(_("There is no such photo, or you may not see it."))
+    if not (may_describe(user, editable.node) if describes else allowed(user, editable.node, permission)):
+        raise PermissionDenied
+    return editable
+
+
 def node_or_photo(user: Any, node_id: ObjectId, permission: NodePermission, *, describes: bool = False) -> Editable:
     """Return a node or a photo after the same checks as `node`. `describes`: the action only describes a photo."""
     try:
         return node(user, node_id, permission)
     except Http404:
-        photo = stored_photos.get(node_id) if may_see_photos(user) else None
-        if photo is None:
-            raise
-    if not (may_describe(user, photo) if describes else allowed(user, photo, permission)):
-        raise PermissionDenied
-    return Editable(photo, Version.of(stored_photos.metadata(node_id), photo.metadata.updated))
+        with suppress(Http404):
+            return photo(user, node_id, permission, describes=describes)
+        raise
 
 
 def trashed(user: Any, node_id: ObjectId, permission: NodePermission) -> Editable:
@@ -159,9 +168,14 @@ def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
     return not may_change_photos(user) if node.content_type.is_file else changes_unpublished_only(user)
 
 
-def check_fields(user: Any, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if `paths` has a field that only users with permission to publish can set."""
+def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
+    """Raise FieldForbidden if `paths` has a field that only users with permission to publish nodes of `type` can set.
+
+    Users with permission to change photos can publish them, so these users can set their dates.
+    """
     forbidden = PUBLISHER_FIELDS & set(paths)
+    if type == PHOTO and may_change_photos(user):
+        forbidden -= _DATES
     if forbidden and not user.has_perm("nodes.publish_node"):
         raise FieldForbidden(forbidden)
 

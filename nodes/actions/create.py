@@ -35,7 +35,7 @@ class CreateNode:
         """Raise PermissionDenied, FieldForbidden or InvalidPlace."""
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
-        access.check_fields(self.user, self.fields)
+        access.check_fields(self.user, self.type, self.fields)
         access.check_may_place(self.user, self.fields["parent_id"])
         made = editable_nodes.load(self.node_id) if self.node_id else None
         if made and not access.allowed(self.user, made.node, NodePermission.EDIT):

@@ -43,7 +43,7 @@ class SaveDraft(DraftAction):
 
     def check(self) -> Editable:
         editable = super().check()
-        access.check_fields(self.user, self.fields)
+        access.check_fields(self.user, editable.node.metadata.type, self.fields)
         rules.check_place_unchanged(self.fields, editable.live.fields)
         return editable
 

@@ -69,7 +69,7 @@ class SaveNode(SaveAction):
         paths = set(self.fields) | ({"tags"} if self.tags else set())
         describes = paths <= access.DESCRIBING_FIELDS
         editable = access.node_or_photo(self.user, self.node_id, self.needs, describes=describes)
-        access.check_fields(self.user, self.fields)
+        access.check_fields(self.user, editable.node.metadata.type, self.fields)
         if "parent_id" in self.fields:
             access.check_may_place(self.user, self.fields["parent_id"], editable.live.fields["parent_id"])
         return editable

@@ -3,7 +3,7 @@
 Lists show all that a photo has: every save of one gives the site's `lists` a new version.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +19,7 @@ from nodes.content import CONTENT
 from nodes.models import Photo
 from nodes.models.dependencies import on_lists
 from nodes.models.tree import Tree, current
+from nodes.selectors.editable_nodes import Editable, Version
 from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
 # Duplicates pointed out; more do not help.
@@ -58,6 +59,16 @@ def last_gallery(author_id: ObjectId) -> ObjectId | None:
         sort=[("metadata.updated", -1)],
     )
     return newest["metadata"].get("parent_id") if newest else None
+
+
+def load(photo_id: ObjectId) -> Editable | None:
+    """Return a photo for editors, or None if there is none."""
+    document = database()[ASSET_FILES].find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, WHOLE)
+    return read_document(ASSET_FILES, document, _editable)
+
+
+def _editable(document: Mapping[str, Any]) -> Editable:
+    return Editable(Photo.from_document(document), Version.of(document["metadata"], document["metadata"]["updated"]))
 
 
 def metadata(photo_id: ObjectId) -> dict[str, Any]:
