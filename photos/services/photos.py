@@ -2,10 +2,11 @@
 
 import functools
 import unicodedata
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from bson import ObjectId
 from django.utils.translation import gettext as _
@@ -60,6 +61,9 @@ change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
 move_to_trash = functools.partial(trash.trash, collection=ASSET_FILES)
 
 
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
 class Uploaded:
     """A completed upload. `duplicates`: ids of other photos with the same bytes."""
@@ -70,8 +74,33 @@ class Uploaded:
     duplicates: tuple[ObjectId, ...] = field(default=())
 
 
-class Upload:
-    """An upload of a new photo into a gallery. Call `feed` with its bytes, then `finish` or `abort`.
+class IncomingFile(ABC, Generic[Result]):
+    """A file that is being received. Call `feed` with its bytes, then `finish` or `abort`; or `write` with all of them."""
+
+    @abstractmethod
+    def feed(self, data: bytes) -> None:
+        """Store the next bytes. Raises BadPicture, UploadLost."""
+
+    @abstractmethod
+    def finish(self) -> Result:
+        """Check the received file and show it."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Delete everything of an unfinished file. After `finish`, do nothing."""
+
+    def write(self, pieces: Iterable[bytes]) -> Result:
+        """Store a file from its pieces, and show it. Raises what `feed` and `finish` raise, after `abort`."""
+        try:
+            for piece in pieces:
+                self.feed(piece)
+            return self.finish()
+        finally:
+            self.abort()
+
+
+class Upload(IncomingFile[Uploaded]):
+    """An upload of a new photo into a gallery.
 
     The slug is reserved at the start, but the photo stays invisible until the end. After any exception nothing is left behind.
     `fields`: further fields by path ("detail.alt", "published"…). Without a title, the file's name is used. `photo_id`: an id
@@ -92,8 +121,7 @@ class Upload:
         tags: tuple[str, ...] = (),
         photo_id: ObjectId | None = None,
     ) -> None:
-        check_place(gallery_id, PHOTO)
-        check_capacity(gallery_id)
+        check_destination(gallery_id, slug)
         if photo_id is not None:
             check_id(photo_id, photo=True)
             if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):
@@ -102,11 +130,9 @@ class Upload:
         self._filename = clean_filename(filename)
         self._fields = dict(fields or {})
         self.id = photo_id or new_id()
-        self.title = _title(self._filename) if is_blank(title) else title
+        self.title = title_of(title, filename)
         self._explicit_slug = slugs.normalized(slug)
         check_tags(tags)
-        if self._explicit_slug:
-            slugs.check(self._explicit_slug, gallery_id)
         self._insert(gallery_id, tags)
         self._incoming = IncomingPhoto(self._writer, self._filename)
 
@@ -143,7 +169,6 @@ class Upload:
         raise TooBusy
 
     def feed(self, data: bytes) -> None:
-        """Store the next bytes. Raises BadPicture, UploadLost."""
         self._incoming.feed(data)
 
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
@@ -192,7 +217,6 @@ class Upload:
         raise TooBusy
 
     def abort(self) -> None:
-        """Delete everything of an unfinished upload."""
         self._incoming.abort()
 
     def _values(self, received: ReceivedPhoto) -> dict[str, Any]:
@@ -216,8 +240,8 @@ class Upload:
             raise
 
 
-class Replacement:
-    """An upload of a new content for a photo. Call `feed` with its bytes, then `finish` or `abort`.
+class Replacement(IncomingFile[Saved]):
+    """An upload of a new content for a photo.
 
     The photo shows the old content until the end. It keeps its id, and so its comments, tags, revisions and URL. `seen_nonce`:
     replace only this version of the photo. Raises NodeGone, and PhotoLocked while another upload to the photo is under way.
@@ -236,7 +260,6 @@ class Replacement:
         self._incoming = IncomingPhoto(self._writer, self._filename)
 
     def feed(self, data: bytes) -> None:
-        """Store the next bytes. Raises BadPicture, UploadLost."""
         try:
             self._incoming.feed(data)
         except NodeError:
@@ -262,9 +285,16 @@ class Replacement:
             raise
 
     def abort(self) -> None:
-        """Delete everything of an unfinished upload. The photo stays as it was."""
         self._incoming.abort()
         self._lock.release()
+
+
+def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
+    """Raise InvalidPlace or InvalidSlug if no photo can be uploaded there. Without a slug, one is made from the title."""
+    check_place(gallery_id, PHOTO)
+    check_capacity(gallery_id)
+    if normalized := slugs.normalized(slug):
+        slugs.check(normalized, gallery_id)
 
 
 def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
@@ -390,5 +420,9 @@ def clean_filename(path: str) -> str:
     return f"{stem[: MAX_NAME_LENGTH - 20]}.{extension[:19]}"
 
 
-def _title(filename: str) -> str:
-    return PurePath(filename).stem.replace("_", " ").strip() or filename
+def title_of(title: str, filename: str) -> str:
+    """Return the title of a new photo, by default the name of its file."""
+    if not is_blank(title):
+        return title
+    name = clean_filename(filename)
+    return PurePath(name).stem.replace("_", " ").strip() or name
