@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from bson import ObjectId
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field, ValidationInfo, field_validator
@@ -16,19 +16,16 @@ from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
 from editor.forms import NodeForm
-from marginalia.markup.characters import is_blank
 from marginalia.mongo import leases
 from marginalia.mongo.clock import now
-from nodes import access, errors, tags
-from nodes.content import PHOTO
+from nodes import errors, tags
 from nodes.models import Photo
-from nodes.selectors import slugs, stored_photos, trash
-from nodes.services.write import check_place
-from nodes.types import Actor
+from nodes.selectors import stored_photos, trash
+from photos.actions import UploadPhoto
 from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from photos.assets.limits import limits
 from photos.assets.writer import CHUNK
-from photos.services.photos import Replacement, Upload
+from photos.services.photos import Upload, check_destination
 from photos.services.sweeping import sweep_stalled
 
 # Starting an upload takes two writes. If a process dies between them, the lock on the id ends after this time.
@@ -79,26 +76,15 @@ class Arrived(Shape):
 
 
 def check_may_add(principal: Principal, description: PhotoDescription) -> None:
-    """Raise an error unless a principal can add such a photo.
-
-    Raises PermissionDenied, or Problem (422) if it cannot be published without an alternative text.
-    """
-    if not access.may_add_photos(principal) or not access.may_place(principal, ObjectId(description.gallery)):
-        raise PermissionDenied
-    if description.publish and not access.may_change_photos(principal):
-        raise PermissionDenied
-    if description.publish and is_blank(description.alt):
-        raise Problem(
-            "invalid", errors=[(f"{description.source}.alt", "It takes an alternative text to be published.")]
-        )
+    """Raise PermissionDenied or Problem (422) unless a principal can add such a photo."""
+    with as_problems(description.source):
+        _action(principal, description).check()
 
 
 def check_wanted_place(description: PhotoDescription) -> None:
     """Raise Problem (422) if a photo cannot have the wanted place. This is checked before its bytes are read."""
     with as_problems(description.source):
-        check_place(ObjectId(description.gallery), PHOTO)
-        if description.slug:
-            slugs.check(slugs.normalized(description.slug), ObjectId(description.gallery))
+        check_destination(ObjectId(description.gallery), description.slug)
 
 
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
@@ -184,49 +170,41 @@ def under_way() -> Problem:
 
 
 def _begin(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None) -> Upload:
-    values = {"summary": description.summary, "detail.alt": description.alt}
-    fields = {path: value for path, value in values.items() if value} | (
-        {"published": now()} if description.publish else {}
-    )
-
-    def begin() -> Upload:
-        return Upload(
-            Actor.of(principal),
-            ObjectId(description.gallery),
-            description.filename,
-            title=description.title,
-            slug=description.slug,
-            fields=fields,
-            tags=tuple(description.tags),
-            photo_id=photo_id,
-        )
-
+    action = _action(principal, description, photo_id)
     with as_problems(description.source):
         try:
-            return begin()
+            return action.begin()
         except errors.IdTaken:
             # The id may belong to an upload whose process died. If so, sweep_stalled removes it.
             sweep_stalled()
-            return begin()
+            return action.begin()
+
+
+def _action(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None = None) -> UploadPhoto:
+    values = {
+        "summary": description.summary,
+        "detail.alt": description.alt,
+        "published": now() if description.publish else None,
+    }
+    return UploadPhoto(
+        user=principal,
+        gallery_id=ObjectId(description.gallery),
+        filename=description.filename,
+        title=description.title,
+        slug=description.slug,
+        fields={path: value for path, value in values.items() if value},
+        tags=tuple(description.tags),
+        photo_id=photo_id,
+    )
 
 
 def _finish(upload: Upload, parts: Iterable[bytes], source: str) -> Photo:
-    feed_and_finish(upload, parts, source)
+    with as_problems(source):
+        upload.write(parts)
     photo = stored_photos.get(upload.id)
     if photo is None:
         raise Problem("not-found", "It has been deleted since.")
     return photo
-
-
-def feed_and_finish(upload: Upload | Replacement, parts: Iterable[bytes], source: str = "query") -> None:
-    """Feed an upload with all parts and finish it. Raises Problem. After any exception, nothing is left behind."""
-    try:
-        with as_problems(source):
-            for part in parts:
-                upload.feed(part)
-            upload.finish()
-    finally:
-        upload.abort()
 
 
 def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpResponse:
@@ -270,6 +248,8 @@ def _problem(error: errors.NodeError, source: str) -> Problem:
             return Problem("stale")
         case errors.NodeGone():
             return Problem("not-found")
+        case errors.NotReady():
+            return Problem("invalid", errors=[(f"{source}.alt", message)])
         case errors.InvalidPlace():
             return Problem("invalid", errors=[(f"{source}.gallery", message)])
         case errors.InvalidSlug():

@@ -5,7 +5,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from api.rights import principals
-from nodes import access
+from photos.actions import may_send_files
 
 
 @never_cache
@@ -18,5 +18,4 @@ def may_send(request: HttpRequest) -> HttpResponse:
     principal = principals.for_writing(request)
     if principal is None:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    is_allowed = access.may_add_photos(principal) or access.may_change_photos(principal)
-    return HttpResponse(status=204 if is_allowed else 403)
+    return HttpResponse(status=204 if may_send_files(principal) else 403)

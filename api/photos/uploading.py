@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from bson import ObjectId
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
@@ -16,11 +15,8 @@ from api.problems import Problem
 from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.schemas.shapes import Id
-from nodes import access
-from nodes.access import NodePermission
 from nodes.selectors import stored_photos
-from nodes.types import Actor
-from photos.services.photos import Replacement
+from photos.actions import ReplaceFile
 
 router = files.router
 
@@ -69,13 +65,12 @@ def replace(
     principal = principals.current(request)
     photo_key = ObjectId(photo_id)
     photo, _is_for_all = get_visible(principal, photo_key)
-    if not access.allowed(principal, photo, NodePermission.EDIT):
-        raise PermissionDenied
     seen = responses.if_match_nonce(request)
+    action = ReplaceFile(user=principal, photo_id=photo_key, filename=filename, seen=seen)
+    action.check()
     picture = incoming.picture_body(request)
     if seen != photo.metadata.nonce:
         raise Problem("stale")
     with incoming.as_problems():
-        replacement = Replacement(Actor.of(principal), photo_key, filename, seen_nonce=seen)
-    incoming.feed_and_finish(replacement, picture)
+        action.begin().write(picture)
     return incoming.photo_response(request, stored_photos.get(photo_key) or photo, status=200)

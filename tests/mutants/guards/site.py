@@ -223,7 +223,7 @@ MUTANTS = (
     Mutant(
         "rights before the body of an upload",
         "api/photos/permission.py::may_send",
-        "status=204 if is_allowed else 403",
+        "status=204 if may_send_files(principal) else 403",
         "status=204",
         "tests/api/photos/test_permission.py::test_a_session_may_send_photos_by_its_rights",
     ),
