@@ -27,7 +27,7 @@ from nodes.errors import EditConflict, NodeError
 from nodes.models import Photo
 from nodes.selectors import stored_photos
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import SelectedNode
+from nodes.types import SelectedNode
 from photos import addresses
 from photos.services import photos
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from bson import ObjectId
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -19,18 +18,19 @@ from editor.history import list_saves
 from editor.photos import describing, library
 from editor.photos.forms import PhotoForm
 from editor.photos.site import render_page
-from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
+from nodes.access import NodePermission
+from nodes.actions import SaveNode, Trash
 from nodes.content import PHOTO
 from nodes.errors import EditConflict, NodeError, NodeGone
 from nodes.models import Photo, tree
 from nodes.selectors import stored_photos
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.listing import is_public
-from nodes.services.bulk_actions import SelectedNode
+from nodes.types import SelectedNode
 from photos import addresses, labels
-from photos.services import photos
+from photos.actions import RestoreContent
 
 # Text fields of a deleted photo's form that are shown, because an editor may have worked on them for long.
 TEXT_FIELDS = ("title", "alt", "summary", "tags")
@@ -40,17 +40,16 @@ TEXT_FIELDS = ("title", "alt", "summary", "tags")
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Show a photo's form, or save it. After a conflict, show both versions, without losing typed text."""
     working_copies.restore(request, photo_id)
+    is_sent = request.method == "POST"
     try:
-        photo = _photo(request, photo_id, access.may_see_photos)
-        present = Version.of(stored_photos.metadata(photo_id), photo.metadata.updated)
-    except (Http404, LookupError) as error:
-        if request.method == "POST" and access.may_see_photos(request.user):
+        editable = access.photo(request.user, photo_id, NodePermission.EDIT if is_sent else NodePermission.VIEW)
+    except Http404:
+        if is_sent and access.may_see_photos(request.user):
             return _show_gone(request)
-        raise Http404(str(error)) from error
-    if request.method != "POST":
-        return _show(request, photo, PhotoForm(user=request.user, seen=present))
-    _photo(request, photo_id, access.may_change_photos)
-    return _process(request, photo, present)
+        raise
+    if is_sent:
+        return _process(request, editable.node, editable.live)
+    return _show(request, editable.node, PhotoForm(user=request.user, seen=editable.live))
 
 
 def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpResponse:
@@ -66,7 +65,7 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
         return _save(request, photo.pk, form, form.cleaned_data["nonce"] or ObjectId())
     except EditConflict as error:
         return _show_conflict(request, photo, form, error, make)
-    except NodeGone:
+    except (NodeGone, Http404):
         return _show_gone(request)
     except NodeError as error:
         sent_forms.add_error(form, error)
@@ -76,7 +75,14 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
     """Save the form, and redirect to the photo or the library, depending on the button. Raises NodeError."""
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
-    saved = photos.save(get_actor(request), photo_id, nonce, fields, form.tag_change(), form=form.cleaned_data["form"])
+    saved = SaveNode(
+        user=request.user,
+        node_id=photo_id,
+        seen=nonce,
+        fields=fields,
+        tags=form.tag_change(),
+        form=form.cleaned_data["form"],
+    ).execute()
     working_copies.forget_saved(request)
     link = format_html("<a href='{}'>{}</a>", addresses.admin_path(photo_id), form.cleaned_data["title"])
     message = _("Saved: {}.")
@@ -142,7 +148,7 @@ def _show(
 @require_safe
 def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """List the saves of a photo, newest first. The saves of one sitting are one row, unless the query has ?each=."""
-    photo = _photo(request, photo_id, access.may_see_photos)
+    photo = access.photo(request.user, photo_id, NodePermission.VIEW).node
     context = list_saves(request, photo_id, photo.metadata.nonce, PHOTO)
     return render_page(request, "photo_history", _("History"), photo=photo, **context)
 
@@ -150,12 +156,11 @@ def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Restore a former picture of a photo."""
-    _photo(request, photo_id, access.may_change_photos)
     content_id = request.POST.get("content", "")
     if not ObjectId.is_valid(content_id):
         raise Http404
     try:
-        photos.restore_content(get_actor(request), photo_id, ObjectId(content_id))
+        RestoreContent(user=request.user, node_id=photo_id, content_id=ObjectId(content_id)).execute()
         messages.success(request, _("The former picture is shown again."))
     except NodeError as error:
         messages.error(request, str(error))
@@ -165,7 +170,7 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 @require_POST
 def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Move a photo to the trash, unless it was changed since its page was shown. If it is used, show a confirmation first."""
-    photo = _photo(request, photo_id, access.may_change_photos)
+    photo = access.photo(request.user, photo_id, NodePermission.TRASH).node
     nonce = request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", "")
     if not ObjectId.is_valid(nonce):
         raise Http404
@@ -175,20 +180,10 @@ def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
         back = addresses.admin_path(photo_id)
         return library.render_confirmation(request, bulk_forms.TRASH, [chosen], photo_uses, back=back)
     try:
-        photos.move_to_trash(get_actor(request), photo_id, ObjectId(nonce))
+        Trash(user=request.user, node_id=photo_id, seen=ObjectId(nonce)).execute()
         message = format_html(_("“{}” is in the trash."), photo.metadata.title)
         messages.success(request, format_html("{} {}", message, undo.button([(photo_id, ObjectId(nonce))])))
     except NodeError as error:
         messages.error(request, str(error))
         return HttpResponseRedirect(addresses.admin_path(photo_id))
     return HttpResponseRedirect(addresses.library_path(photo.metadata.parent_id))
-
-
-def _photo(request: HttpRequest, photo_id: ObjectId, may: Any) -> Photo:
-    """Return a photo if the user has the permission that `may(user)` checks. Raises Http404, PermissionDenied."""
-    photo = stored_photos.get(photo_id) if access.may_see_photos(request.user) else None
-    if photo is None:
-        raise Http404(_("There is no such photo, or you may not see it."))
-    if not may(request.user):
-        raise PermissionDenied
-    return photo

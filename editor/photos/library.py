@@ -28,8 +28,7 @@ from nodes.models import stored_site
 from nodes.selectors import lists, stored_photos
 from nodes.selectors.lists import Filters
 from nodes.services import bulk_actions
-from nodes.services.bulk_actions import SelectedNode, Summary
-from nodes.types import TagChange
+from nodes.types import SelectedNode, Summary, TagChange
 from photos import addresses
 from photos.assets.limits import limits
 

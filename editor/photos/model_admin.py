@@ -22,7 +22,7 @@ class PhotoAdmin(admin.ModelAdmin):
             ("describe/", describing.describe, "describe"),
             ("stalled/", stalled.stalled, "stalled"),
             ("upload/<objectid:gallery_id>/", uploads.upload, "upload"),
-            ("<objectid:photo_id>/replace/", uploads.replace, "replace"),
+            ("<objectid:photo_id>/replace/", uploads.replace_file, "replace"),
             ("<objectid:photo_id>/go-back/", editing.go_back, "go_back"),
             ("<objectid:photo_id>/trash/", editing.move_to_trash, "trash"),
             ("<objectid:photo_id>/history/", editing.history, "history"),

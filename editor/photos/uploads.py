@@ -4,12 +4,11 @@ The pictures are streamed from the request's body into GridFS, without temporary
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bson import ObjectId
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.html import format_html
@@ -19,13 +18,13 @@ from django.views.decorators.http import require_POST
 
 from editor.photos import describing
 from editor.photos.forms import RowForm
-from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
 from nodes.errors import NodeError
 from nodes.selectors import stored_photos
 from nodes.types import Saved
 from photos import addresses
+from photos.actions import ReplaceFile, UploadPhoto
 from photos.services import photos
 from photos.services.photos import Replacement, Upload, Uploaded
 
@@ -108,26 +107,27 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
 
     The view checks permissions first, then receives the bytes, then checks the CSRF token, and only then creates photos.
     """
-    if not access.may_add_photos(request.user) or not access.may_place(request.user, gallery_id):
-        raise PermissionDenied
-    actor = get_actor(request)
+    action = UploadPhoto(user=request.user, gallery_id=gallery_id, filename="")
+    action.check()
 
     def redirect_url(photo_ids: list[str]) -> str:
         return describing.address(photo_ids) if photo_ids else addresses.library_path(gallery_id)
 
-    return _receive(request, lambda name: Upload(actor, gallery_id, name), _finish_uploads, redirect_url)
+    return _receive(request, lambda name: replace(action, filename=name).begin(), _finish_uploads, redirect_url)
 
 
 @csrf_exempt
 @require_POST
-def replace(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
+def replace_file(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
     """Replace the picture of a photo, and redirect to the photo's page."""
-    if not access.may_change_photos(request.user):
-        raise PermissionDenied
-    actor = get_actor(request)
+    action = ReplaceFile(user=request.user, photo_id=photo_id, filename="")
+    action.check()
     page_url = addresses.admin_path(photo_id)
     return _receive(
-        request, lambda name: Replacement(actor, photo_id, name), _finish_replacement, lambda _photo_ids: page_url
+        request,
+        lambda name: replace(action, filename=name).begin(),
+        _finish_replacement,
+        lambda _photo_ids: page_url,
     )
 
 
