@@ -18,18 +18,15 @@ from editor.lists import node_state
 from editor.photos.forms import RowForm
 from editor.photos.site import render_page
 from editor.sent_forms import SHOW_ONLY
-from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.collections import ASSET_FILES
+from nodes.actions import REFUSALS, PublishListed, SaveNode, execute_all, reason_of
 from nodes.content import PHOTO
-from nodes.errors import EditConflict, NodeError
+from nodes.errors import EditConflict
 from nodes.models import Photo
 from nodes.selectors import stored_photos
-from nodes.services import bulk_actions
 from nodes.types import SelectedNode
 from photos import addresses
-from photos.services import photos
 
 # Maximum photos in a form.
 MOST = 60
@@ -125,12 +122,15 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
     form = RowForm(request.POST, photo=photo)
     if not form.is_valid():
         return Row(photo, form)
-    mine = form.mine()
-    tags = form.tag_change()
-    is_own = not access.may_change_photos(request.user)
+    action = SaveNode(
+        user=request.user,
+        node_id=photo.pk,
+        seen=form.cleaned_data["nonce"] or ObjectId(),
+        fields=form.mine(),
+        tags=form.tag_change(),
+    )
     try:
-        nonce = form.cleaned_data["nonce"] or ObjectId()
-        saved = photos.save(get_actor(request), photo.pk, nonce, mine, tags, only_unpublished=is_own)
+        saved = action.execute()
     except EditConflict as error:
         present = stored_photos.get(photo.pk) or photo
         clashes = {conflict.path: conflict for conflict in error.merge.conflicts}
@@ -143,8 +143,8 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
             "theirs": theirs
         }
         return Row(present, RowForm(photo=present, shown=shown, change=error.tags), problem)
-    except NodeError as error:
-        return Row(photo, form, str(error))
+    except REFUSALS as error:
+        return Row(photo, form, reason_of(error))
     present = stored_photos.get(photo.pk) or photo
     return Row(present, RowForm(photo=present), saved=saved.nonce)
 
@@ -153,10 +153,14 @@ def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
     """Publish the saved photos, and add the reasons of refusals to their rows. Return the number of published photos."""
     if not access.may_change_photos(request.user):
         return 0
-    chosen = {
-        row.photo.pk: SelectedNode(row.photo.pk, row.saved, row.photo.metadata.title) for row in rows if row.saved
-    }
-    summary = bulk_actions.publish(get_actor(request), chosen.values(), now(), collection=ASSET_FILES)
+    summary = execute_all(
+        (
+            SelectedNode(row.photo.pk, row.saved, row.photo.metadata.title),
+            PublishListed(user=request.user, node_id=row.photo.pk, seen=row.saved),
+        )
+        for row in rows
+        if row.saved
+    )
     reasons = {refused.selected.id: refused.reason for refused in summary.refused}
     for row in rows:
         row.problem = reasons.get(row.photo.pk, row.problem)

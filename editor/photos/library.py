@@ -1,6 +1,5 @@
 """The photo library: a grid or list of photos, filters, a drop area for new files, and bulk actions."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,17 +17,16 @@ from editor import bulk_forms, bulk_progress, undo, uses
 from editor.lists import STATES, format_total, node_state, page_url
 from editor.photos import describing
 from editor.photos.site import render_page
-from editor.site import get_actor
 from marginalia.mongo.clock import now
 from nodes import access, tags
 from nodes.access import section_choices
+from nodes.actions import Move, NodeAction, PublishListed, Tag, Trash, Unpublish, execute_all
 from nodes.collections import ASSET_FILES
 from nodes.content import PHOTO
 from nodes.models import stored_site
 from nodes.selectors import lists, stored_photos
 from nodes.selectors.lists import Filters
-from nodes.services import bulk_actions
-from nodes.types import SelectedNode, Summary, TagChange
+from nodes.types import SelectedNode, TagChange
 from photos import addresses
 from photos.assets.limits import limits
 
@@ -141,7 +139,8 @@ def _run(request: HttpRequest) -> HttpResponse:
     elif confirmation_page := _confirmation_page(request, form.cleaned_data["action"], chosen):
         return confirmation_page
     else:
-        outcome = before.with_batch(chosen, _bulk_service(request, form.cleaned_data)(chosen), [])
+        summary = execute_all((row, _bulk_action(request.user, row, form.cleaned_data)) for row in chosen)
+        outcome = before.with_batch(chosen, summary, [])
         if bulk_progress.MORE in request.POST:
             return bulk_progress.respond(request, outcome)
         _report(request, form.cleaned_data["action"], outcome)
@@ -189,19 +188,21 @@ def _chosen(request: HttpRequest) -> list[SelectedNode]:
     return chosen
 
 
-def _bulk_service(request: HttpRequest, data: dict[str, Any]) -> Callable[[list[SelectedNode]], Summary]:
-    """Return a function that performs the action on the chosen photos."""
-    actor = get_actor(request)
+def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeAction:
+    """Return the bulk action of the form on a chosen photo."""
     typed_tags = frozenset(tags.parse(data["tags"]))
-    if data["action"] in (bulk_forms.TAG, bulk_forms.UNTAG):
-        change = TagChange(added=typed_tags) if data["action"] == bulk_forms.TAG else TagChange(removed=typed_tags)
-        return lambda chosen: bulk_actions.tag(chosen, change, collection=ASSET_FILES)
-    if data["action"] == bulk_forms.TRASH:
-        return lambda chosen: bulk_actions.move_to_trash(actor, chosen, collection=ASSET_FILES)
-    if data["action"] == bulk_forms.PUBLISH:
-        return lambda chosen: bulk_actions.publish(actor, chosen, now(), collection=ASSET_FILES)
-    fields = {"parent_id": ObjectId(data["target"])} if data["action"] == bulk_forms.MOVE else {"published": None}
-    return lambda chosen: bulk_actions.change(actor, chosen, fields, collection=ASSET_FILES)
+    match data["action"]:
+        case bulk_forms.TAG:
+            return Tag(user=user, node_id=row.id, tags=TagChange(added=typed_tags))
+        case bulk_forms.UNTAG:
+            return Tag(user=user, node_id=row.id, tags=TagChange(removed=typed_tags))
+        case bulk_forms.TRASH:
+            return Trash(user=user, node_id=row.id, seen=row.nonce)
+        case bulk_forms.PUBLISH:
+            return PublishListed(user=user, node_id=row.id, seen=row.nonce)
+        case bulk_forms.UNPUBLISH:
+            return Unpublish(user=user, node_id=row.id, seen=row.nonce)
+    return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": ObjectId(data["target"])})
 
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:

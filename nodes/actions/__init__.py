@@ -4,7 +4,17 @@ The admin, the API, bulk operations, imports and commands translate a request in
 Commands and imports act as `nodes.access.System`.
 """
 
-from nodes.actions.bulk import PublishListed, Refused, SelectedNode, Summary, check_all, execute_all
+from nodes.actions.base import NodeAction
+from nodes.actions.bulk import (
+    REFUSALS,
+    PublishListed,
+    Refused,
+    SelectedNode,
+    Summary,
+    check_all,
+    execute_all,
+    reason_of,
+)
 from nodes.actions.create import CreateNode, Duplicate
 from nodes.actions.drafts import DiscardDraft, PublishDraft, SaveDraft, ScheduleDraft, UnscheduleDraft
 from nodes.actions.order import Order
@@ -19,10 +29,12 @@ __all__ = [
     "DiscardDraft",
     "Duplicate",
     "Move",
+    "NodeAction",
     "Order",
     "Publish",
     "PublishDraft",
     "PublishListed",
+    "REFUSALS",
     "Refused",
     "Restore",
     "SaveDraft",
@@ -36,4 +48,5 @@ __all__ = [
     "Unpublish",
     "check_all",
     "execute_all",
+    "reason_of",
 ]

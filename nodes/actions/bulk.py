@@ -15,6 +15,9 @@ from nodes.errors import NodeError
 from nodes.services import editing
 from nodes.types import Refused, SelectedNode, Summary
 
+# Exceptions that refuse an action on one of many nodes.
+REFUSALS = (NodeError, Http404, PermissionDenied)
+
 
 def check_all(
     actions: Iterable[tuple[SelectedNode, NodeAction]],
@@ -25,8 +28,8 @@ def check_all(
     for selected, action in actions:
         try:
             title = action.check().node.metadata.title
-        except _REFUSALS as error:
-            refused.append(Refused(selected, _reason(error)))
+        except REFUSALS as error:
+            refused.append(Refused(selected, reason_of(error)))
         else:
             allowed.append((replace(selected, title=title), action))
     return allowed, refused
@@ -39,17 +42,15 @@ def execute_all(actions: Iterable[tuple[SelectedNode, NodeAction]]) -> Summary:
     for selected, action in actions:
         try:
             action.execute()
-        except _REFUSALS as error:
-            refused.append(Refused(selected, _reason(error)))
+        except REFUSALS as error:
+            refused.append(Refused(selected, reason_of(error)))
         else:
             done += 1
     return Summary(done, tuple(refused))
 
 
-_REFUSALS = (NodeError, Http404, PermissionDenied)
-
-
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return the reason of a refusal, for users."""
     if isinstance(error, Http404):
         return _("It is not there (any more).")
     if isinstance(error, PermissionDenied):
