@@ -1,7 +1,16 @@
-"""The change stream of MongoDB that the API's list of changes and the purger of the CDN read."""
+"""The change stream of MongoDB: read what has happened (the API's list of changes), or follow it (the purger of the CDN)."""
+
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pymongo.change_stream import ChangeStream
+from pymongo.errors import OperationFailure
 
 from marginalia.comments.backends import VERSIONS
-from marginalia.mongo.connection import Document
+from marginalia.mongo.connection import Document, database, time_limit
 from nodes.collections import ASSET_FILES, NODES, SITE, TRASH
 from nodes.selectors.falling_due import SHOWN_BY
 
@@ -33,4 +42,93 @@ PIPELINE: list[Document] = [
 ]
 # Error codes that mean that the stream cannot resume: InvalidResumeToken, ChangeStreamFatalError and ChangeStreamHistoryLost
 # (src/mongo/base/error_codes.yml).
-CANNOT_RESUME = frozenset({260, 280, 286})
+_CANNOT_RESUME = frozenset({260, 280, 286})
+# Timeout in seconds of one read by `follow`, in addition to the time for which it waits. A primary that is shutting down may
+# respond only when it has shut down, and one that hangs never responds.
+READ_TIMEOUT = 0.4
+CLOSE_TIMEOUT = 0.1
+# How long `read` waits for an event, in milliseconds. Earlier events are returned without waiting.
+_READ_AWAIT_MS = 1
+
+
+class HistoryLost(Exception):
+    """The server no longer has the changes after a position, so some changes are unknown."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Changes that were read together, and the position after them, from which a later read can continue."""
+
+    events: list[Document]
+    position: Document
+
+
+def read(position: Document | None, limit: int) -> Batch:
+    """Return at most `limit` changes that happened after a position. Without a position, return changes from now on.
+
+    Raises HistoryLost and PyMongoError.
+    """
+    events: list[Document] = []
+    with _opened(position, _READ_AWAIT_MS, batch_size=limit) as stream:
+        while len(events) < limit and (event := stream.try_next()) is not None:
+            events.append(event)
+        return Batch(events, _position(stream))
+
+
+def follow(position: Document | None, stopping: threading.Event, batch_time: float) -> Generator[Batch, None, None]:
+    """Yield the changes after a position until the event is set. Without a position, yield changes from now on.
+
+    The first batch is empty. Each later one waits up to `batch_time` seconds for a change, and contains the changes that follow
+    within this time. Raises HistoryLost and PyMongoError.
+    """
+    is_alive = True
+    while is_alive and not stopping.is_set():
+        primary = database().client.primary
+        with _opened(position, round(batch_time * 1_000)) as stream:
+            yield Batch([], _position(stream))
+            # The stream stays on a primary that steps down. If such a server then hangs, writes continue on the new primary but
+            # the stream doesn't, so it is opened again when the primary changes.
+            while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
+                events = _read_events(stream, batch_time)
+                yield Batch(events, _position(stream))
+            position = _position(stream)
+            is_alive = stream.alive
+
+
+@contextmanager
+def _opened(
+    position: Document | None, max_await_ms: int, batch_size: int | None = None
+) -> Iterator[ChangeStream[Document]]:
+    """Open the change stream. Closing it waits only briefly for the server, because the server may be shutting down."""
+    try:
+        stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
+        try:
+            yield stream
+        finally:
+            with time_limit(CLOSE_TIMEOUT):
+                stream.close()
+    except OperationFailure as error:
+        if error.code in _CANNOT_RESUME:
+            raise HistoryLost(str(error)) from error
+        raise
+
+
+def _read_events(stream: ChangeStream[Document], batch_time: float) -> list[Document]:
+    events: list[Document] = []
+    until = time.monotonic() + batch_time
+    while (event := _next_event(stream)) is not None:
+        events.append(event)
+        if time.monotonic() > until:
+            break
+    return events
+
+
+def _next_event(stream: ChangeStream[Document]) -> Document | None:
+    with time_limit(READ_TIMEOUT):
+        return stream.try_next()
+
+
+def _position(stream: ChangeStream[Document]) -> Document:
+    position = stream.resume_token
+    assert position is not None  # every response of the server contains a token
+    return dict(position)

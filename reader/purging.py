@@ -10,16 +10,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from bson import ObjectId
 from django.conf import settings
 from django.utils.module_loading import import_string
-from pymongo.change_stream import ChangeStream
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 from pymongo.write_concern import WriteConcern
 
 from marginalia.mongo.clock import now
@@ -28,7 +27,8 @@ from marginalia.tasks import worker
 from nodes.collections import NODES, SITE
 from nodes.models.dependencies import Dependencies
 from nodes.models.stored_site import SLOTS
-from reader.change_stream import CANNOT_RESUME, DISCUSSIONS, ENDING_OPERATIONS, PIPELINE
+from reader import change_stream
+from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS, READ_TIMEOUT, HistoryLost
 from reader.collections import PURGES
 
 # Keys: LISTS belongs to every page, so it purges all pages. TAGS belongs to pages that show all tags of other nodes, and TEXTS
@@ -43,10 +43,6 @@ REPEAT_AFTER = 0.75
 # Changes within this time are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
-CLOSE_TIMEOUT = 0.1
-# Timeout for reading the stream once, which takes BATCH_TIME, and for reading or storing the position. A primary that is
-# shutting down may respond only when it has shut down, and one that hangs never responds.
-READ_TIMEOUT = 0.4
 # How long a cache can serve a page without asking the site (reader.cdn.MAX_AGE).
 MAX_PAGE_AGE = 60
 # Interval for storing the position. A new worker repeats the purges of at most this time.
@@ -138,7 +134,7 @@ class Purger:
                 self._follow(stopping)
             except Exception as error:  # noqa: BLE001 - CDN_PURGER may raise anything
                 self._log_failure(error)
-                self.is_lost |= isinstance(error, OperationFailure) and error.code in CANNOT_RESUME
+                self.is_lost |= isinstance(error, HistoryLost)
             stopping.wait(RETRY_AFTER)
 
     def _follow(self, stopping: threading.Event) -> None:
@@ -153,26 +149,20 @@ class Purger:
         purged: deque[tuple[float, set[str], Document]] = deque()
         keys = set() if stored else {LISTS}
         stored_at = time.monotonic()
-        is_alive = True
-        while is_alive and not stopping.is_set():
-            primary = database().client.primary
-            with _open_stream(start) as stream:
-                # The stream stays on a primary that steps down. If such a server then hangs, writes continue on the new primary
-                # but the stream doesn't, so the loop ends when the primary changes.
-                while stream.alive and not stopping.is_set() and database().client.primary in (None, primary):
-                    if keys:
-                        self._purge(keys)
-                        purged.append((time.monotonic(), keys, _position(stream)))
-                    position = None if purged else _position(stream)
-                    while purged and time.monotonic() > purged[0][0] + repeat_after:
-                        _purged_at, repeated_keys, position = purged.popleft()
-                        self._purge(repeated_keys)
-                    if position and time.monotonic() > stored_at + STORE_INTERVAL:
-                        self._store(position)
-                        stored_at = time.monotonic()
-                    keys = _read_batch(stream)
-                start = _position(stream)
-                is_alive = stream.alive
+        with closing(change_stream.follow(start, stopping, BATCH_TIME)) as batches:
+            for batch in batches:
+                keys = keys.union(*map(outdated_keys, batch.events))
+                if keys:
+                    self._purge(keys)
+                    purged.append((time.monotonic(), keys, batch.position))
+                    keys = set()
+                position = None if purged else batch.position
+                while purged and time.monotonic() > purged[0][0] + repeat_after:
+                    _purged_at, repeated_keys, position = purged.popleft()
+                    self._purge(repeated_keys)
+                if position and time.monotonic() > stored_at + STORE_INTERVAL:
+                    self._store(position)
+                    stored_at = time.monotonic()
 
     def _purge(self, keys: set[str]) -> None:
         import_string(settings.CDN_PURGER)(self.cache, {LISTS} if LISTS in keys else keys)
@@ -193,37 +183,3 @@ class Purger:
         with suppress(PyMongoError), time_limit(READ_TIMEOUT):
             positions.update_one({"_id": self.cache}, {"$set": values}, upsert=True)
             self.is_lost = False
-
-
-@contextmanager
-def _open_stream(start: Document | None) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream. Closing it waits only briefly for the server, because the server may be shutting down."""
-    wait = round(BATCH_TIME * 1_000)
-    stream = database().watch(PIPELINE, start_after=start, max_await_time_ms=wait)
-    try:
-        yield stream
-    finally:
-        with time_limit(CLOSE_TIMEOUT):
-            stream.close()
-
-
-def _read_batch(stream: ChangeStream[Document]) -> set[str]:
-    """Return the keys of the next changes: wait up to BATCH_TIME for the first, then briefly for those that follow it."""
-    keys = set[str]()
-    until = time.monotonic() + BATCH_TIME
-    while (event := _next_event(stream)) is not None:
-        keys |= outdated_keys(event)
-        if time.monotonic() > until:
-            break
-    return keys
-
-
-def _next_event(stream: ChangeStream[Document]) -> Document | None:
-    with time_limit(READ_TIMEOUT):
-        return stream.try_next()
-
-
-def _position(stream: ChangeStream[Document]) -> Document:
-    position = stream.resume_token
-    assert position is not None  # every response of the server contains a token
-    return dict(position)

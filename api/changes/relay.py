@@ -9,22 +9,18 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from pymongo.errors import OperationFailure
-
 from api.changes import change_log, events, visibility
 from api.changes.change_log import RESET, Entry, LastEntry, Overtaken
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import Document, database
+from marginalia.mongo.connection import Document
 from marginalia.tasks import worker
 from nodes.models import tree
 from nodes.selectors import falling_due
 from nodes.services import site
-from reader.change_stream import CANNOT_RESUME, PIPELINE
+from reader import change_stream
 
 # Maximum number of events that are read and appended together.
 BATCH = 500
-# How long the stream waits for an event, in milliseconds. It returns earlier events without waiting.
-MAX_AWAIT_MS = 1
 # The relay records its progress at the last entry at most this often.
 MARK_INTERVAL = timedelta(seconds=15)
 # Scheduled changes are appended this much later. By then all servers show them, even if their clocks differ, and every
@@ -48,29 +44,27 @@ def relay(moment: datetime | None = None) -> int:
         has_more = True
         while has_more:
             try:
-                batch, resume_token = _read_events(resume)
-            except OperationFailure as error:
-                if error.code not in CANNOT_RESUME:
-                    raise
+                batch = change_stream.read(resume, BATCH)
+            except change_stream.HistoryLost:
                 # Some changes are lost, so clients must start again.
                 change_log.append(last, [_reset_entry("lost", last.number, None, last.until)])
                 last = _resume_or_start(moment)
                 resume = last.resume
                 continue
-            resume = resume_token
-            has_more = len(batch) == BATCH
-            if entries := visibility.entries(events.parse_changes(batch), last.until, fixed_moment or now()):
-                if events.lacks_site_version(batch):
+            resume = batch.position
+            has_more = len(batch.events) == BATCH
+            if entries := visibility.entries(events.parse_changes(batch.events), last.until, fixed_moment or now()):
+                if events.lacks_site_version(batch.events):
                     # The writer is about to store a new version, or has died. Clients that learn of a change must not
                     # get older cached pages.
                     site.invalidate()
                 last = change_log.append(last, entries)
                 appended += len(entries)
-        if due_entries := _due_entries(last, resume_token, moment):
+        if due_entries := _due_entries(last, batch.position, moment):
             change_log.append(last, due_entries)
             appended += len(due_entries)
         elif moment - last.marked > MARK_INTERVAL:
-            change_log.mark(last, resume_token, max(last.until, moment - GRACE))
+            change_log.mark(last, batch.position, max(last.until, moment - GRACE))
     return appended
 
 
@@ -85,28 +79,14 @@ def _resume_or_start(moment: datetime) -> LastEntry:
     """
     last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:
-        _events, token = _read_events(None)
-        second = _reset_entry("begun", last.number, token, last.until)
+        position = change_stream.read(None, BATCH).position
+        second = _reset_entry("begun", last.number, position, last.until)
         last = change_log.append(last, [second], number=round(last.at.timestamp() * 1000))
     return last
 
 
 def _reset_entry(reason: str, number: int, resume: Document | None, until: datetime) -> Entry:
     return Entry(f"{reason}:{number}", RESET, "", None, True, resume, until)
-
-
-def _read_events(resume: Document | None) -> tuple[list[Document], Document]:
-    """Return at most BATCH events after a resume token, and the token to continue from.
-
-    Without a resume token, events from now on are returned.
-    """
-    events: list[Document] = []
-    with database().watch(PIPELINE, start_after=resume, max_await_time_ms=MAX_AWAIT_MS, batch_size=BATCH) as stream:
-        while len(events) < BATCH and (event := stream.try_next()) is not None:
-            events.append(event)
-        token = stream.resume_token
-    assert token is not None  # every response of the server has one
-    return events, dict(token)
 
 
 def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:

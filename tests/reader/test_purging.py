@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from django.test import Client
 from pymongo import MongoClient
-from pymongo.errors import AutoReconnect, OperationFailure
+from pymongo.errors import AutoReconnect
 from pymongo.server_description import ServerDescription
 from pymongo.write_concern import WriteConcern
 
@@ -27,7 +27,7 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import worker
 from nodes.models import Node
 from reader import cdn, page_cache, purging
-from reader.change_stream import PIPELINE
+from reader.change_stream import PIPELINE, HistoryLost
 from reader.collections import collections
 from reader.doctor import caches_told
 from tests.cms.changing import CHANGES, NOTHING, World
@@ -196,7 +196,7 @@ def test_what_fails_while_the_history_is_lost_ends_no_following(cache, monkeypat
 
     def lost(*_: object) -> None:
         tries.append(1)
-        raise OperationFailure("The oplog does not reach back so far.", 286)
+        raise HistoryLost
 
     def away() -> None:
         raise AutoReconnect("away")

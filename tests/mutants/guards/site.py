@@ -230,13 +230,13 @@ MUTANTS = (
     Mutant(
         "second word to a cache in front",
         "reader/purging.py::Purger._follow",
-        "purged.append((time.monotonic(), keys, _position(stream)))",
+        "purged.append((time.monotonic(), keys, batch.position))",
         "pass",
         "tests/reader/test_purging.py::test_a_cache_hears_of_each_change_twice",
     ),
     Mutant(
         "leaving a server that fell silent",
-        "reader/purging.py::_next_event",
+        "reader/change_stream.py::_next_event",
         "with time_limit(READ_TIMEOUT):",
         "if True:",
         "tests/reader/test_purging.py::test_after_a_primary_fell_silent_a_cache_hears_of_the_next_one_s_changes_within_a_second",
