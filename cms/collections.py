@@ -15,7 +15,6 @@ def _django_collection(name: str, *indexes: Index, fields: dict[str, Schema]) ->
         validator=document(fields),
         unsharded_because="Small: accounts and sessions.",
         shared=True,
-        is_busy=name == "django_session",
     )
 
 

@@ -101,7 +101,6 @@ STATIC = (
         ),
         validator=schemas.FLAGS,
         unsharded_because="a queue: moderators read the newest of all",
-        is_busy=True,
     ),
     Collection(
         "comments.subscriptions",

@@ -86,8 +86,6 @@ class Collection:
     `shared`: Django's migrations also create indexes there, so undeclared indexes are left alone.
     `former`: the filter of documents in a former format, which this code can't read. A database with no other documents is
     refused.
-    `is_busy`: readers and posters write to it, never in a transaction with other collections. From MongoDB 8.0 on, it can be
-    on any shard without being sharded.
     """
 
     name: str
@@ -97,7 +95,6 @@ class Collection:
     unsharded_because: str = ""
     shared: bool = False
     former: dict[str, Any] | None = None
-    is_busy: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,6 @@ def _merged(first: Collection, second: Collection) -> Collection:
         unsharded_because=first.unsharded_because or second.unsharded_because,
         shared=first.shared and second.shared,
         former=first.former or second.former,
-        is_busy=first.is_busy or second.is_busy,
     )
 
 

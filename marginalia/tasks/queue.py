@@ -71,7 +71,6 @@ COLLECTIONS = (
             },
         ),
         unsharded_because="a queue: findAndModify takes the one that is due first",
-        is_busy=True,
     ),
     Collection(
         WORKERS,

@@ -116,21 +116,6 @@ def test_what_the_server_has_dealt_out_one_chunk_a_shard_is_left_so(mongo, monke
     assert [list(step.command)[0] for step in cut()] == ["split", "split"]
 
 
-def test_plan_has_what_newer_versions_can_do_and_says_that_it_is_untested(mongo):
-    plan = run("--plan", "--presplit", "2", "--shard", "a", "--shard", "b")
-    moves = re.findall(r'"moveCollection": "(.+?)", "toShard": "(.+?)"', plan)
-    assert {name.removeprefix(f"{mongo.name}.") for name, _shard in moves} == {
-        "jobs",
-        "comments.flags",
-        "django_session",
-    }
-    assert {shard for _name, shard in moves} == {"a", "b"}
-    sampled = {item.collection.name for item in declared_collections() if item.collection.shard_key}
-    assert set(re.findall(rf'"analyzeShardKey": "{mongo.name}\.(.+?)"', plan)) == sampled
-    assert plan.count("untested") == 2
-    assert '"toShard": "SHARD"' in run("--plan")
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [

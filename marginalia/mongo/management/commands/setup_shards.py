@@ -10,7 +10,7 @@ from marginalia.mongo.collections import mongodb_aliases, mongodb_collections
 from marginalia.mongo.connection import database
 from marginalia.mongo.doctor import queries
 from marginalia.mongo.management.base import MongoCommand
-from marginalia.mongo.sharding import newer, ranges, targeting
+from marginalia.mongo.sharding import ranges, targeting
 
 
 class Command(MongoCommand):
@@ -81,9 +81,6 @@ class Command(MongoCommand):
             self.stdout.write("\nIn mongosh, connected to a mongos, the same by hand, after manage.py setup_indexes:\n")
         for line in lines:
             self.stdout.write(line)
-        if options["plan"]:
-            for line in newer.mongosh(options["shard"]):
-                self.stdout.write(line)
         self.stdout.write(f"\n{len(lines)} commands for mongos." if lines else "Nothing to do.")
 
     def _ranges(self, options: dict[str, Any]) -> ranges.Presplit:
