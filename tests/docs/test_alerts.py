@@ -87,9 +87,7 @@ def test_every_rule_is_documented_and_no_other():
 def test_every_alert_has_a_runbook():
     urls = dict(zip(ALERTS, re.findall(r'runbook_url: "(.+)"', RULES.read_text()), strict=True))
     for alert, url in urls.items():
-        page = (ROOT / url).read_text()
-        assert page.startswith(f"# {alert}: ")
-        assert re.findall(r"^## (.+)$", page, re.MULTILINE) == ["Check", "Fix"]
+        assert (ROOT / url).read_text().startswith(f"# {alert}: ")
     folder = ROOT / "docs/runbooks"
     assert {ROOT / url for url in urls.values()} == set(folder.glob("*.md")) - {folder / "README.md"}
 

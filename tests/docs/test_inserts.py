@@ -13,9 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/add-an-insert.md"
 GUIDE = Path(__file__).parents[2] / "docs/editors-guide.md"
 
 
-def test_the_example_works_in_twenty_lines(mongo, settings, tmp_path):
+def test_the_example_works(mongo, settings, tmp_path):
     code, template = (dedent(block) for block in re.findall(r"```(?:python|html)\n(.*?)```", PAGE.read_text(), re.S))
-    assert len([line for line in code.splitlines() if line.strip()]) <= 20
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/hours.html").write_text(template)
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path, *settings.TEMPLATES[0]["DIRS"]]}]

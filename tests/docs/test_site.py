@@ -164,7 +164,3 @@ def test_every_document_is_in_an_index():
         listed = own.exists() and own != document and f"({document.name})" in own.read_text()
         name = document.relative_to(docs).as_posix()
         assert name == "README.md" or listed or f"({name})" in index, name
-
-
-def test_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) < 120
