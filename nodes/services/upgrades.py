@@ -11,7 +11,6 @@ from pymongo.errors import WriteError
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import MALFORMED
 from marginalia.mongo.servers import first_clause
-from nodes import content
 from nodes.collections import TRASH, home_of, node_filter
 from nodes.content import upgrading
 from nodes.errors import NodeError, TooBusy
@@ -46,15 +45,6 @@ class UpgradeResult:
 
 # The filter and the update to upgrade a document, and the outcome.
 Change = tuple[dict[str, Any], dict[str, Any], Outcome]
-
-
-def outdated(type: str) -> dict[str, Any]:
-    """Return the filter for nodes of a type that are stored, or whose draft is stored, in another version."""
-    present = content.get(type).schema_version
-    # Where no version is stored, it is the first.
-    other = {"$nin": [present, None] if present == upgrading.FIRST else [present]}
-    draft = {"draft": {"$exists": True}, f"draft.metadata.{upgrading.VERSION}": other}
-    return {"metadata.type": type, "$or": [{f"metadata.{upgrading.VERSION}": other}, draft]}
 
 
 def count(type: str) -> int:

@@ -4,7 +4,7 @@ So each parser reads its format from top to bottom like a file, and the whole fi
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
@@ -31,7 +31,6 @@ class ImageFacts:
     frames: int = 1
     scans: int = 1
     extra_memory: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 class Source:

@@ -57,7 +57,6 @@ CONTENT_FIELDS = (
 NO_CUT = {"detail.crop": None, "detail.rotation": None}
 
 save = functools.partial(editing.save, collection=ASSET_FILES)
-change_tags = functools.partial(editing.change_tags, collection=ASSET_FILES)
 move_to_trash = functools.partial(trash.trash, collection=ASSET_FILES)
 
 

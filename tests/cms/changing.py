@@ -10,6 +10,7 @@ from marginalia.comments.posting import services as comments
 from marginalia.comments.types import CommentAuthor
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from nodes.collections import ASSET_FILES
 from nodes.models import Node
 from nodes.models.stored_site import Scope
 from nodes.services import drafts, editing, trash
@@ -105,7 +106,7 @@ CHANGES: list[tuple[str, Scope | None, Change]] = [
     ("comments closed", Scope.LISTS, lambda ids: save(ids["other"], detail__comments="closed")),
     ("tag, with a save", Scope.TEXTS, lambda ids: save(ids["before"], TAGGED)),
     ("tag, without", Scope.TEXTS, lambda ids: editing.change_tags(ids["other"], TAGGED)),
-    ("tag of a photo", Scope.LISTS, lambda ids: photos.change_tags(ids["lake"], TAGGED)),
+    ("tag of a photo", Scope.LISTS, lambda ids: editing.change_tags(ids["lake"], TAGGED, ASSET_FILES)),
     ("words of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__alt="A lake at night")),
     ("cut of a photo", Scope.LISTS, lambda ids: save(ids["lake"], detail__crop=[0.1, 0.1, 0.5, 0.5])),
     (

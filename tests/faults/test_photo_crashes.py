@@ -10,9 +10,10 @@ from pymongo.errors import AutoReconnect
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from nodes.collections import ASSET_FILES
 from nodes.errors import NodeGone
 from nodes.selectors import stored_photos
-from nodes.services import trash
+from nodes.services import editing, trash
 from nodes.types import Actor, TagChange
 from photos.addresses import original_path
 from photos.assets import contents, locks
@@ -211,7 +212,7 @@ def test_a_save_and_tags_that_race_a_replacement_survive():
     def edit() -> None:
         nonce = document(photo_id)["metadata"]["nonce"]
         raced.append(photos.save(Actor(None, "Bob"), photo_id, nonce, {"title": "Edited"}))
-        photos.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})))
+        editing.change_tags(photo_id, TagChange(frozenset({"new"}), frozenset({"old"})), ASSET_FILES)
 
     with before_command("insert", "cms.revisions", edit):
         replace(photo_id, NEW, "b.png")

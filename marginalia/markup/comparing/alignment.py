@@ -34,17 +34,11 @@ class Row:
     new: tuple[Change, ...] = ()
 
 
-def align_texts(old: str, new: str, budget: Budget | None = None) -> list[Row]:
-    """Return the paragraphs of two texts as rows, with the changed words marked.
-
-    White space between paragraphs isn't compared. Text that the `budget` doesn't reach counts as changed.
-    """
-    olds, news = (diff.split_paragraphs(text, MAX_PARAGRAPHS) for text in (old, new))
-    return align_items(olds, news, budget)
-
-
 def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
-    """Return two lists of texts as rows, as `align_texts` does."""
+    """Return two lists of texts as rows, with the changed words marked.
+
+    Text that the `budget` doesn't reach counts as changed.
+    """
     budget = budget or Budget()
     matched = []
     for pair in align(olds, news, budget, diff.match_paragraphs):

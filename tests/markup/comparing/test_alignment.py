@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginalia.markup.comparing import diff
-from marginalia.markup.comparing.alignment import MAX_PARAGRAPHS, Row, align_items, align_texts
+from marginalia.markup.comparing.alignment import MAX_PARAGRAPHS, Row, align_items
 from marginalia.markup.comparing.sequences import Budget
 from tests.markup.properties import holds
+
+
+def align_texts(old: str, new: str, budget: Budget | None = None) -> list[Row]:
+    return align_items(*(diff.split_paragraphs(text, MAX_PARAGRAPHS) for text in (old, new)), budget)
 
 
 def shown(found):
