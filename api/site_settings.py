@@ -39,9 +39,13 @@ def read(request: HttpRequest) -> HttpResponse:
 
 
 @router.patch(
-    "/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Change settings",
+    "/site/settings",
+    auth=ACCOUNTS,
+    url_name="api-settings",
+    response=Settings,
+    summary="Change settings",
     openapi_extra={"parameters": [responses.IF_MATCH, KEY_PARAMETER]},
-)  # fmt: skip
+)
 def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  # type: ignore[valid-type]
     """Change settings with a JSON Merge Patch and If-Match.
 

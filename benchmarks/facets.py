@@ -39,11 +39,16 @@ def _load() -> Any:
     nodes = database()["cms.nodes"]
     ids = [
         node(
-            "recipe", f"recipe-{course}-{vegan}-{ingredient}", parent=section, text="Stir it well. " * 300,
+            "recipe",
+            f"recipe-{course}-{vegan}-{ingredient}",
+            parent=section,
+            text="Stir it well. " * 300,
             **dict[str, Any]({"detail.course": course, "detail.is_vegan": vegan, "detail.ingredients": [ingredient]}),
         )
-        for course in ("starter", "main", "dessert") for vegan in (True, False) for ingredient in INGREDIENTS
-    ]  # fmt: skip
+        for course in ("starter", "main", "dessert")
+        for vegan in (True, False)
+        for ingredient in INGREDIENTS
+    ]
     originals = list(nodes.find({"_id": {"$in": ids}}))
     # For the covered $group: indexes that contain the counted value.
     nodes.create_index([*PLACE, ("metadata.type", 1), ("metadata.detail.course", 1)], name="covering")

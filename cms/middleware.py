@@ -198,10 +198,21 @@ class PermissionsPolicyMiddleware:
     POLICY = ", ".join(
         f"{feature}=()"
         for feature in (
-            "accelerometer", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer",
-            "microphone", "midi", "payment", "serial", "usb", "xr-spatial-tracking",
+            "accelerometer",
+            "browsing-topics",
+            "camera",
+            "display-capture",
+            "geolocation",
+            "gyroscope",
+            "magnetometer",
+            "microphone",
+            "midi",
+            "payment",
+            "serial",
+            "usb",
+            "xr-spatial-tracking",
         )
-    )  # fmt: skip
+    )
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -33,7 +33,7 @@ def _moderator(request: HttpRequest) -> Sender:
 
 @router.get(
     "/comments/pending", auth=ACCOUNTS, url_name="api-pending", response=shapes.Queue, summary="List waiting comments"
-)  # fmt: skip
+)
 def queue(
     request: HttpRequest,
     state: Annotated[str, Query(pattern=f"^({'|'.join(QUEUES)})$")] = Verdict.WAITING.value,

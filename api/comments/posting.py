@@ -36,7 +36,7 @@ MIN_VISITOR_KEY = 16
 
 @router.post(
     COMMENTS_PATH, auth=ANYONE, url_name="api-comments", response={201: shapes.Comment}, summary="Post a comment"
-)  # fmt: skip
+)
 @refusals.as_problems()
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
     """Post a comment, as a visitor or with an account. A token needs the scope “write”.

@@ -24,8 +24,13 @@ from nodes.selectors import editable_nodes, stored_photos
 MAX_OPERATIONS = 100
 # The shape of the body of each operation that has one.
 BODIES: dict[str, type[Shape]] = {
-    "create": NewNode, "change": NodeChange, "schedule": At, "move": Place, "restore": Place, "tag": TagsChange,
-}  # fmt: skip
+    "create": NewNode,
+    "change": NodeChange,
+    "schedule": At,
+    "move": Place,
+    "restore": Place,
+    "tag": TagsChange,
+}
 # Operations on a version of a node, by name. Those with a body get it as `data`.
 VERSIONED: dict[str, Callable[..., None]] = {
     "change": operations.change,

@@ -26,9 +26,14 @@ from nodes.types import NEVER
 
 # The stored path of each field that all nodes have, by its name in JSON.
 PATHS = {
-    "title": "title", "slug": "slug", "section": "parent_id", "summary": "summary", "published": "published",
-    "expires": "expires", "author": "author",
-}  # fmt: skip
+    "title": "title",
+    "slug": "slug",
+    "section": "parent_id",
+    "summary": "summary",
+    "published": "published",
+    "expires": "expires",
+    "author": "author",
+}
 NAMES = {path: name for name, path in PATHS.items()}
 # Fields that only users with permission to publish can change, as in forms.
 PUBLISHER_FIELDS = frozenset({"published", "expires", "author", "detail.comments"})

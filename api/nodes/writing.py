@@ -77,9 +77,13 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
 
 
 @router.post(
-    "/nodes/{node_id}/publish", auth=ACCOUNTS, response=RESPONSES, url_name="api-publish", summary="Publish a node",
+    "/nodes/{node_id}/publish",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-publish",
+    summary="Publish a node",
     openapi_extra=VERSIONED,
-)  # fmt: skip
+)
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
@@ -89,18 +93,26 @@ def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -
 
 
 @router.post(
-    "/nodes/{node_id}/unpublish", auth=ACCOUNTS, response=RESPONSES, url_name="api-unpublish", summary="Unpublish a node",
+    "/nodes/{node_id}/unpublish",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-unpublish",
+    summary="Unpublish a node",
     openapi_extra=VERSIONED,
-)  # fmt: skip
+)
 def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Unpublish a node, or cancel its publication."""
     return _write(request, node_id, operations.unpublish)
 
 
 @router.post(
-    "/nodes/{node_id}/schedule", auth=ACCOUNTS, response=RESPONSES, url_name="api-schedule", summary="Schedule a node",
+    "/nodes/{node_id}/schedule",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-schedule",
+    summary="Schedule a node",
     openapi_extra=VERSIONED,
-)  # fmt: skip
+)
 def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
     """Publish a node at a time in the future.
 
@@ -110,36 +122,52 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
 
 
 @router.post(
-    "/nodes/{node_id}/unschedule", auth=ACCOUNTS, response=RESPONSES, url_name="api-unschedule",
-    summary="Cancel the schedule of a draft", openapi_extra=VERSIONED,
-)  # fmt: skip
+    "/nodes/{node_id}/unschedule",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-unschedule",
+    summary="Cancel the schedule of a draft",
+    openapi_extra=VERSIONED,
+)
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Turn scheduled changes into an ordinary draft. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
 @router.delete(
-    "/nodes/{node_id}/draft", auth=ACCOUNTS, response=RESPONSES, url_name="api-draft", summary="Discard a draft",
+    "/nodes/{node_id}/draft",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-draft",
+    summary="Discard a draft",
     openapi_extra=VERSIONED,
-)  # fmt: skip
+)
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Delete the draft of a node. The live version stays as it is. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
 @router.post(
-    "/nodes/{node_id}/move", auth=ACCOUNTS, response=RESPONSES, url_name="api-move", summary="Move or rename a node",
+    "/nodes/{node_id}/move",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-move",
+    summary="Move or rename a node",
     openapi_extra=VERSIONED,
-)  # fmt: skip
+)
 def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     """Move a node to another section, change its slug, or both. Its old URL redirects to the new one."""
     return _write(request, node_id, partial(operations.move, data=data.model_dump(exclude_unset=True)))
 
 
 @router.post(
-    "/nodes/{node_id}/tags", auth=ACCOUNTS, response=Node, url_name="api-node-tags", summary="Add and remove tags",
+    "/nodes/{node_id}/tags",
+    auth=ACCOUNTS,
+    response=Node,
+    url_name="api-node-tags",
+    summary="Add and remove tags",
     openapi_extra=REPEATABLE,
-)  # fmt: skip
+)
 def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpResponse:
     """Add and remove tags. If-Match is not needed, because changes of tags never conflict."""
     principal = writer(request)
@@ -154,18 +182,26 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
 
 
 @router.post(
-    "/nodes/{node_id}/trash", auth=ACCOUNTS, response={204: None, 412: Stale}, url_name="api-trash",
-    summary="Move a node to the trash", openapi_extra=VERSIONED,
-)  # fmt: skip
+    "/nodes/{node_id}/trash",
+    auth=ACCOUNTS,
+    response={204: None, 412: Stale},
+    url_name="api-trash",
+    summary="Move a node to the trash",
+    openapi_extra=VERSIONED,
+)
 def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Move a node to the trash, with everything in it. It keeps its version, which restoring it needs."""
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
 @router.post(
-    "/nodes/{node_id}/restore", auth=ACCOUNTS, response=RESPONSES, url_name="api-restore",
-    summary="Restore a node from the trash", openapi_extra=VERSIONED,
-)  # fmt: skip
+    "/nodes/{node_id}/restore",
+    auth=ACCOUNTS,
+    response=RESPONSES,
+    url_name="api-restore",
+    summary="Restore a node from the trash",
+    openapi_extra=VERSIONED,
+)
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
     """Restore a node to its former place, or to another one."""
     place = data.model_dump(exclude_unset=True) if data else {}

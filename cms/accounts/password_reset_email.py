@@ -29,9 +29,14 @@ class _EmailedResetForm(PasswordResetForm):
     """Django's form, but errors of the mail server reach the job queue. Django would log them and continue."""
 
     def send_mail(
-        self, subject_template_name: str, email_template_name: str, context: dict[str, Any], from_email: str | None,
-        to_email: str, html_email_template_name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        subject_template_name: str,
+        email_template_name: str,
+        context: dict[str, Any],
+        from_email: str | None,
+        to_email: str,
+        html_email_template_name: str | None = None,
+    ) -> None:
         subject = " ".join(render_to_string(subject_template_name, context).split())
         body = render_to_string(email_template_name, context)
         headers = {"Auto-Submitted": "auto-generated"}

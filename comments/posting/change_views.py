@@ -103,9 +103,13 @@ def confirmation_page(
 ) -> HttpResponse:
     """Return the page that asks for confirmation before a comment is changed. Its button posts to the same URL."""
     context = {
-        "comment": comment, "obj": obj, "text": SafeString(comment.html), "question": question, "answer": answer,
+        "comment": comment,
+        "obj": obj,
+        "text": SafeString(comment.html),
+        "question": question,
+        "answer": answer,
         "back": obj.get_absolute_url() if isinstance(comment, HeldComment) else _comment_url(comment, obj),
-    }  # fmt: skip
+    }
     return personal(page(request, comment.target, "ask", context, status=status))
 
 

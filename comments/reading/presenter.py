@@ -35,9 +35,26 @@ _SLUG = "1" * 16
 _MARK = re.compile("\x00(\\w+)\x01")
 # Values that can fill a form, each as HTML.
 VALUES = (
-    "anchor", "permalink", "name", "initials", "hue", "url", "html", "posted_iso", "posted_exact", "posted_day",
-    "posted_ago", "edited_exact", "depth", "level", "answers_name", "answers_link", "reply_link", "thread_link", "flag_link",
-)  # fmt: skip
+    "anchor",
+    "permalink",
+    "name",
+    "initials",
+    "hue",
+    "url",
+    "html",
+    "posted_iso",
+    "posted_exact",
+    "posted_day",
+    "posted_ago",
+    "edited_exact",
+    "depth",
+    "level",
+    "answers_name",
+    "answers_link",
+    "reply_link",
+    "thread_link",
+    "flag_link",
+)
 # Number of colours of avatars, which are classes in comments.css.
 HUES = 12
 

@@ -172,9 +172,16 @@ def render_confirmation(
     else:
         title = ngettext("Unpublish %(n)d photo?", "Unpublish %(n)d photos?", len(chosen))
     return render_page(
-        request, "photos_confirm", title % {"n": len(chosen)}, chosen=chosen, named=chosen[: bulk_forms.NAMED], uses=photo_uses,
-        action=action, button=bulk_forms.LABELS[action], back=back,
-    )  # fmt: skip
+        request,
+        "photos_confirm",
+        title % {"n": len(chosen)},
+        chosen=chosen,
+        named=chosen[: bulk_forms.NAMED],
+        uses=photo_uses,
+        action=action,
+        button=bulk_forms.LABELS[action],
+        back=back,
+    )
 
 
 def _chosen(request: HttpRequest) -> list[SelectedNode]:

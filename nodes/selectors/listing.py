@@ -24,10 +24,21 @@ WHOLE = {"metadata": 1, "derived.excerpt": 1, "derived.picture": 1, "derived.min
 LISTED = {
     f"metadata.{name}": 1
     for name in (
-        "nonce", "type", "parent_id", "slug", "title",
-        "created", "updated", "published", "expires", "author", "tags", "summary", "schema_version",
+        "nonce",
+        "type",
+        "parent_id",
+        "slug",
+        "title",
+        "created",
+        "updated",
+        "published",
+        "expires",
+        "author",
+        "tags",
+        "summary",
+        "schema_version",
     )
-} | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}  # fmt: skip
+} | {"derived.excerpt": 1, "derived.picture": 1, "derived.minutes": 1}
 # Fields for lists that show no tags, so a change of tags doesn't change these lists.
 UNTAGGED = {path: 1 for path in LISTED if path != "metadata.tags"}
 # The fields that lists read from each collection, and the models for its documents.

@@ -110,9 +110,10 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
     if pixels > limits.max_pixels or max(facts.size) > 65_500:
         raise too_many_pixels(limits)
     if facts.frames > limits.max_frames:
-        raise BadPicture(_("The picture has %(count)d frames; %(most)d are allowed.") % {
-            "count": facts.frames, "most": limits.max_frames
-        })  # fmt: skip
+        raise BadPicture(
+            _("The picture has %(count)d frames; %(most)d are allowed.")
+            % {"count": facts.frames, "most": limits.max_frames}
+        )
     if facts.frames > 1 and pixels * facts.frames > MAX_FRAMES_FACTOR * limits.max_pixels:
         megapixels = {
             "have": pixels * facts.frames // 1_000_000,

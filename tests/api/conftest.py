@@ -27,9 +27,12 @@ class Asker:
     def send(self, method: str, path: str, said: Any = None, **headers: str) -> Any:
         """Return the answer to a request with a body of JSON."""
         return self.client.generic(
-            method, f"/api/v1{path}", json.dumps(said or {}), "application/json",
+            method,
+            f"/api/v1{path}",
+            json.dumps(said or {}),
+            "application/json",
             headers={name.replace("_", "-"): value for name, value in headers.items()},
-        )  # fmt: skip
+        )
 
     def read(self, path: str) -> Any:
         """Return what an answer with 200 says."""

@@ -44,14 +44,22 @@ def test_each_change_has_its_result_and_one_that_fails_stops_no_other(editor, bl
         return {"do": do, "id": str(pages[number]), "body": body or {}, **seen}
 
     sent = [
-        new(blog, "Made"), {"do": "create", "body": {"type": "blog-entry", "title": "", "$x": 1}},
-        one("change", 0, {"title": "Changed"}), one("change", 1, {"title": "Stale"}, if_match=f'"{ObjectId()}"'),
-        one("change", 1, {"title": "Unread"}, if_match=""), one("change", 1, {"title": "Draft"}, version="draft"),
-        one("unpublish", 2), one("unpublish", 2, {"x": 1}), one("trash", 3),
+        new(blog, "Made"),
+        {"do": "create", "body": {"type": "blog-entry", "title": "", "$x": 1}},
+        one("change", 0, {"title": "Changed"}),
+        one("change", 1, {"title": "Stale"}, if_match=f'"{ObjectId()}"'),
+        one("change", 1, {"title": "Unread"}, if_match=""),
+        one("change", 1, {"title": "Draft"}, version="draft"),
+        one("unpublish", 2),
+        one("unpublish", 2, {"x": 1}),
+        one("trash", 3),
         {"do": "tag", "id": str(pages[4]), "body": {"add": ["b"], "remove": ["a"]}},
-        {"do": "trash", "id": str(ObjectId()), "if_match": f'"{ObjectId()}"'}, {"do": "publish", "if_match": "x"},
-        one("move", 5, {"slug": "moved"}), one("unpublish", 6), one("schedule", 6, {"at": "2999-01-01T00:00:00Z"}, if_match=""),
-    ]  # fmt: skip
+        {"do": "trash", "id": str(ObjectId()), "if_match": f'"{ObjectId()}"'},
+        {"do": "publish", "if_match": "x"},
+        one("move", 5, {"slug": "moved"}),
+        one("unpublish", 6),
+        one("schedule", 6, {"at": "2999-01-01T00:00:00Z"}, if_match=""),
+    ]
     found = results(editor.send("POST", "/bulk", {"operations": sent}))
     assert [one["status"] for one in found] == [
         201,

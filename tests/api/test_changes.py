@@ -79,8 +79,12 @@ def test_changes_are_told_in_order_and_once(visitor, begun):
     assert (relay(), relay()) == (2, 0)
     said = visitor.read(f"/changes?since={since}")
     assert [(one["kind"], one["id"]) for one in said["changes"]] == [
-        (NODE, str(first)), (NODE, str(second)), (NODE, str(first)), (NODE, str(second)), (SETTINGS, "site"),
-    ]  # fmt: skip
+        (NODE, str(first)),
+        (NODE, str(second)),
+        (NODE, str(first)),
+        (NODE, str(second)),
+        (SETTINGS, "site"),
+    ]
     assert [one["number"] for one in said["changes"]] == list(range(since + 1, since + 6))
     assert said["changes"][2]["nonce"] == str(nonce)
     assert (said["next"], said["more"]) == (since + 5, False)
@@ -147,8 +151,11 @@ def test_what_falls_due_is_told_once(begun):
     assert (relay(soon), entries()) == (0, before)
     assert relay(soon + LATER) == 4
     assert {(kind, id) for kind, id, _public in entries()[len(before) :]} == {
-        (NODE, str(appears)), (NODE, str(ends)), (SUBTREE, str(section)), (NODE, str(changes)),
-    }  # fmt: skip
+        (NODE, str(appears)),
+        (NODE, str(ends)),
+        (SUBTREE, str(section)),
+        (NODE, str(changes)),
+    }
     assert relay(soon + LATER) == 0
     assert [public for _kind, id, public in entries() if id == str(ends)] == [True, True]
 

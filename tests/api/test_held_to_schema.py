@@ -52,7 +52,7 @@ CHECKS = {
     },
     "missing_required_header": {"expected-statuses": ["401", "403", "413", "422", "428"]},
     "positive_data_acceptance": {"expected-statuses": DECIDED_BY_WHAT_IS_STORED},
-}  # fmt: skip
+}
 KEY = ObjectId("6565f1e2a3b4c5d6e7f80910")  # the id of the schema's examples
 
 
@@ -64,8 +64,15 @@ def known(mongo, settings) -> dict[str, list[str]]:
     blog, gallery = build.node("blog", "news"), photo_build.gallery()
     fields = {"published": build.PAST, "detail.text": "Words"}
     post = editing.create(
-        build.EDITOR, type="blog-entry", parent_id=blog, slug="one", title="One", fields=fields, tags=("spring",), node_id=KEY
-    )  # fmt: skip
+        build.EDITOR,
+        type="blog-entry",
+        parent_id=blog,
+        slug="one",
+        title="One",
+        fields=fields,
+        tags=("spring",),
+        node_id=KEY,
+    )
     relay()
     drafted = drafts.save_draft(build.EDITOR, KEY, post.nonce, {"title": "Two"})
     photo = photo_build.upload(gallery)
@@ -94,15 +101,24 @@ def wrong(known: dict[str, list[str]], sent: dict[str, str], seed: int, *, edges
     from schemathesis.engine import events, from_schema
 
     ids = {"dictionary": "ids", "probability": 0.5}
-    config = SchemathesisConfig.from_dict({
-        "seed": seed, "headers": sent, "continue-on-failure": True, "checks": CHECKS,
-        "generation": {"max-examples": EXAMPLES, "no-shrink": True}, "phases": {"coverage": {"enabled": edges}},
-        "dictionaries": {name: {"values": values} for name, values in known.items()},
-        "parameters": {
-            "path.node_id": ids, "path.photo_id": ids, "query.section": ids, "query.gallery": ids,
-            "header.If-Match": {"dictionary": "versions", "probability": 0.5},
-        },
-    })  # fmt: skip
+    config = SchemathesisConfig.from_dict(
+        {
+            "seed": seed,
+            "headers": sent,
+            "continue-on-failure": True,
+            "checks": CHECKS,
+            "generation": {"max-examples": EXAMPLES, "no-shrink": True},
+            "phases": {"coverage": {"enabled": edges}},
+            "dictionaries": {name: {"values": values} for name, values in known.items()},
+            "parameters": {
+                "path.node_id": ids,
+                "path.photo_id": ids,
+                "query.section": ids,
+                "query.gallery": ids,
+                "header.If-Match": {"dictionary": "versions", "probability": 0.5},
+            },
+        }
+    )
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application(), config=config)
     asked = set()
     for event in from_schema(schema).execute():

@@ -62,8 +62,11 @@ def test_facets_narrow_a_section_and_are_counted(visitor):
         assert slugs(visitor, f"section={book}&facet=course%3Ddessert&facet=is_vegan%3Dtrue") == [["pie"]]
         counted = visitor.read(f"/nodes/facets?section={book}")["items"]
         assert {one["facet"]: one["count"] for one in counted} == {
-            "course=dessert": 2, "course=main": 1, "is_vegan=true": 2, "is_vegan=false": 1,
-        }  # fmt: skip
+            "course=dessert": 2,
+            "course=main": 1,
+            "is_vegan=true": 2,
+            "is_vegan=false": 1,
+        }
         assert visitor.get(f"/nodes?section={book}&facet=servings%3D2").status_code == 422
         assert visitor.get(f"/nodes/facets?section={'0' * 24}").status_code == 404
         assert visitor.read(f"/nodes/facets?section={build.node('folder', 'plain')}") == {"items": []}
@@ -81,10 +84,19 @@ def test_every_class_of_field_is_answered_as_its_schema_says(visitor, commands):
     with registered(Everything):
         moment = datetime(2026, 2, 3, 4, 5, 6, 7000, tzinfo=UTC)
         fields = {
-            "price": "2.50", "on": "2026-02-03", "at": "04:05:00", "moment": moment, "lasts": timedelta(hours=1, minutes=2),
-            "key": "6f9619ff-8b86-d011-b42d-00cf4fc964ff", "lines": ["a", "b"], "days": ["2026-02-03"], "prices": ["1.5"],
-            "piece": {"name": "One", "price": "1.250"}, "pieces": [{"name": "Two", "at": "01:02:03"}], "may_be": None,
-        }  # fmt: skip
+            "price": "2.50",
+            "on": "2026-02-03",
+            "at": "04:05:00",
+            "moment": moment,
+            "lasts": timedelta(hours=1, minutes=2),
+            "key": "6f9619ff-8b86-d011-b42d-00cf4fc964ff",
+            "lines": ["a", "b"],
+            "days": ["2026-02-03"],
+            "prices": ["1.5"],
+            "piece": {"name": "One", "price": "1.250"},
+            "pieces": [{"name": "Two", "at": "01:02:03"}],
+            "may_be": None,
+        }
         key = build.node(
             "everything", "one", parent=build.node("blog", "blog"), **{f"detail.{k}": v for k, v in fields.items()}
         )

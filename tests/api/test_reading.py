@@ -38,10 +38,21 @@ def test_a_post_is_answered_as_the_schema_says(visitor, blog):
     assert answer["Content-Type"] == "application/json"
     said = json.loads(answer.content)
     TypeAdapter(shapes.any_node()).validate_python(said)
-    assert said | {
-        "id": str(key), "type": "blog-entry", "nonce": str(nonce), "path": "/news/hello", "section": str(blog),
-        "title": "Hello", "tags": ["one"], "author": {"name": "Ines", "path": "/author/ines"}, "expires": None,
-    } == said  # fmt: skip
+    assert (
+        said
+        | {
+            "id": str(key),
+            "type": "blog-entry",
+            "nonce": str(nonce),
+            "path": "/news/hello",
+            "section": str(blog),
+            "title": "Hello",
+            "tags": ["one"],
+            "author": {"name": "Ines", "path": "/author/ines"},
+            "expires": None,
+        }
+        == said
+    )
     assert said["detail"]["text"] == "Text of **hello**"
     assert "<strong>hello</strong>" in said["body_html"]
     assert "source" not in said["detail"]
@@ -62,13 +73,20 @@ def test_fields_picks(visitor, blog):
 
 # (what is asked for, the field that is wrong)
 WRONG = [
-    ("/nodes?limit=0", "query.limit"), ("/nodes?limit=x", "query.limit"), ("/nodes?fields=password", "query.fields"),
-    ("/nodes?$where=1", "query.$where"), ("/nodes?metadata.type=x", "query.metadata.type"),
+    ("/nodes?limit=0", "query.limit"),
+    ("/nodes?limit=x", "query.limit"),
+    ("/nodes?fields=password", "query.fields"),
+    ("/nodes?$where=1", "query.$where"),
+    ("/nodes?metadata.type=x", "query.metadata.type"),
     ("/nodes?cursor=x", "query.cursor"),
-    ("/nodes?include=draft", "query.include"), ("/nodes?type=photo-content", "query.type"), ("/tree?x=1", "query.x"),
+    ("/nodes?include=draft", "query.include"),
+    ("/nodes?type=photo-content", "query.type"),
+    ("/tree?x=1", "query.x"),
     ("/nodes?tag=a&tag=b", "query.tag"),
-    ("/nodes?tag=a&q=b", "query.tag"), ("/nodes?facet=a", "query.facet"), ("/nodes/%24ne", "path.node_id"),
-]  # fmt: skip
+    ("/nodes?tag=a&q=b", "query.tag"),
+    ("/nodes?facet=a", "query.facet"),
+    ("/nodes/%24ne", "path.node_id"),
+]
 
 
 def test_what_has_not_the_promised_form_is_refused_by_field(visitor):
@@ -124,9 +142,13 @@ def test_lists_are_narrowed(visitor, blog):
         for query in ("tag=one", "author=Ines", "type=basic-page", "q=quicksilver", f"section={blog}", "")
     }
     assert found == {
-        "tag=one": ["hello"], "author=Ines": ["hello"], "type=basic-page": ["about"], "q=quicksilver": ["hello"],
-        f"section={blog}": ["hello"], "": ["hello"],
-    }  # fmt: skip
+        "tag=one": ["hello"],
+        "author=Ines": ["hello"],
+        "type=basic-page": ["about"],
+        "q=quicksilver": ["hello"],
+        f"section={blog}": ["hello"],
+        "": ["hello"],
+    }
     assert (
         visitor.read(f"/nodes?section={blog}&include=detail,body_html")["items"][0]["detail"]["text"] == "quicksilver"
     )
@@ -202,8 +224,10 @@ def test_a_draft_is_told_to_who_may_see_it(visitor, blog, account, asker):
 
 def test_methods_and_addresses_that_are_none(visitor, blog):
     for answer, status in (
-        (visitor.client.post("/api/v1/tree"), 405), (visitor.get("/nothing"), 404), (visitor.client.get("/api/v2/nodes"), 404),
-    ):  # fmt: skip
+        (visitor.client.post("/api/v1/tree"), 405),
+        (visitor.get("/nothing"), 404),
+        (visitor.client.get("/api/v2/nodes"), 404),
+    ):
         assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     assert visitor.client.post("/api/v1/tree")["Allow"] == "GET, HEAD"
     assert visitor.client.head("/api/v1/tree").status_code == 200

@@ -35,9 +35,13 @@ def things(owner):
         fields |= {"draft": {"published": None}, "scheduled": {"published": now() + timedelta(days=9)}}.get(state, {})
         fields |= {"expires": datetime(2022, 1, 1, tzinfo=UTC)} if state == "expired" else {}
         post = editing.create(
-            build.EDITOR, type="blog-entry", parent_id=dark if state == "private" else blog, slug=f"s{state}",
-            title=f"zq{state}", fields=fields,
-        )  # fmt: skip
+            build.EDITOR,
+            type="blog-entry",
+            parent_id=dark if state == "private" else blog,
+            slug=f"s{state}",
+            title=f"zq{state}",
+            fields=fields,
+        )
         if state == "drafted":
             drafts.save_draft(build.EDITOR, post.id, post.nonce, {"title": "zqsecret"})
         if state == "trashed":
@@ -161,8 +165,15 @@ def test_a_token_that_is_none_opens_nothing(account, mongo):
     gone, revoked = tokens.create(editor, "gone", (Scope.READ,))
     assert tokens.revoke(gone.id, editor.pk)
     for header in (
-        f"Bearer {expired}", f"Bearer {revoked}", f"Bearer {secret}x", "Bearer ", "Bearer", secret, "Basic eDp5", "Bearer \x00",
-    ):  # fmt: skip
+        f"Bearer {expired}",
+        f"Bearer {revoked}",
+        f"Bearer {secret}x",
+        "Bearer ",
+        "Bearer",
+        secret,
+        "Basic eDp5",
+        "Bearer \x00",
+    ):
         answer = Client().get("/api/v1/tree", headers={"Authorization": header})
         assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json"), header
         assert answer["WWW-Authenticate"].startswith("Bearer"), header

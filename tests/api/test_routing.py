@@ -24,9 +24,12 @@ pytestmark = pytest.mark.urls(__name__)
 
 router = Router()
 RAISED: dict[str, Exception] = {
-    "gone": Http404(), "refused": PermissionDenied(), "away": AutoReconnect(), "broken": RuntimeError("secret words"),
+    "gone": Http404(),
+    "refused": PermissionDenied(),
+    "away": AutoReconnect(),
+    "broken": RuntimeError("secret words"),
     "stale": Problem("stale", "Changed.", stored={"title": "Other"}),
-}  # fmt: skip
+}
 
 
 class Thing(Shape):
@@ -79,14 +82,24 @@ def test_if_match_names_the_nonce(writer):
 
 # (a body, how it is answered, the fields that are wrong)
 BODIES = [
-    (b"", 422, ["body"]), (b"{", 400, []), (b'{"name": "a", "name": "b"}', 400, []), (b'{"name": NaN}', 400, []),
-    (b'{"name": 1e999}', 400, []), (b'{"name": -1e999}', 400, []), (b'{"name": ' + b"9" * 5_000 + b"}", 400, []),
-    (b"[" * 100_000, 400, []), (b"\xff", 400, []), ({"name": 3}, 422, ["body.name"]), ([], 422, ["body"]),
+    (b"", 422, ["body"]),
+    (b"{", 400, []),
+    (b'{"name": "a", "name": "b"}', 400, []),
+    (b'{"name": NaN}', 400, []),
+    (b'{"name": 1e999}', 400, []),
+    (b'{"name": -1e999}', 400, []),
+    (b'{"name": ' + b"9" * 5_000 + b"}", 400, []),
+    (b"[" * 100_000, 400, []),
+    (b"\xff", 400, []),
+    ({"name": 3}, 422, ["body.name"]),
+    ([], 422, ["body"]),
     ({"name": "x", "$set": {"a": 1}}, 422, ["body.$set"]),
     ({"name": "x", "metadata.title": "y"}, 422, ["body.metadata.title"]),
-    (b'{"name": "\\ud800"}', 400, []), (b'{"\\ud800": 1}', 400, []),
-    (b'{"name": "\xed\xa0\x80"}', 400, []), ('{"name": "x"}'.encode("utf-16-le"), 400, []),
-]  # fmt: skip
+    (b'{"name": "\\ud800"}', 400, []),
+    (b'{"\\ud800": 1}', 400, []),
+    (b'{"name": "\xed\xa0\x80"}', 400, []),
+    ('{"name": "x"}'.encode("utf-16-le"), 400, []),
+]
 
 
 def test_a_body_that_is_not_as_promised_is_refused(writer):
@@ -126,8 +139,11 @@ def test_visitors_who_change_something_are_counted_by_network(settings, mongo):
 
 def test_what_goes_wrong_is_a_problem(mongo):
     for which, status, kind in (
-        ("gone", 404, "not-found"), ("refused", 403, "forbidden"), ("away", 503, "unavailable"), ("broken", 500, "failed"),
-    ):  # fmt: skip
+        ("gone", 404, "not-found"),
+        ("refused", 403, "forbidden"),
+        ("away", 503, "unavailable"),
+        ("broken", 500, "failed"),
+    ):
         answer = Asker().get(f"/raise?which={which}")
         said = json.loads(answer.content)
         assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
@@ -144,9 +160,10 @@ def test_a_problem_has_members_of_its_own(mongo):
 
 def test_what_is_refused_before_any_view_is_a_problem(rf):
     for answer, status in (
-        (errors.unavailable(rf.get("/api/v1/tree")), 503), (errors.server_error(rf.get("/api/v1/tree")), 500),
+        (errors.unavailable(rf.get("/api/v1/tree")), 503),
+        (errors.server_error(rf.get("/api/v1/tree")), 500),
         (errors.bad_request(rf.get("/api/v1/tree"), SuspiciousOperation()), 400),
-    ):  # fmt: skip
+    ):
         assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     assert errors.unavailable(rf.get("/"))["Content-Type"].startswith("text/html")
 

@@ -45,10 +45,12 @@ def test_the_page_of_it_has_every_operation_and_no_script_of_others(mongo, comma
     assert log.names == ["find"]
     rows = {" ".join(re.sub(r"<.*?>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)}
     for row in (
-        "limit integer Nodes per page. 20 without it, 100 at most.", "state public or removed or pending",
-        "title string, needed", "If-Match string, needed The ETag of the version that the change is based on.",
+        "limit integer Nodes per page. 20 without it, 100 at most.",
+        "state public or removed or pending",
+        "title string, needed",
+        "If-Match string, needed The ETag of the version that the change is based on.",
         "state string The list of the admin: any , live , scheduled , unpublished , expiring , expired , drafted , due .",
-    ):  # fmt: skip
+    ):
         assert row in rows
     assert any(row.startswith("Idempotency-Key string A request sent again with its key") for row in rows)
     assert "Authorization: Bearer mrg_" in page

@@ -51,18 +51,29 @@ def test_what_the_form_refuses_is_refused_and_others_do_not_read_them(account, a
     chief = asker(account("adm", "Administrators"), Scope.ADMINISTER)
     etag = chief.get(PATH)["ETag"]
     for name, value in (
-        ("posts_per_page", 0), ("posts_per_page", "x"), ("language", "xx"), ("time_zone", "Moon"), ("accent", "#ffff00"),
-        ("menu", [{"label": "x", "target": "javascript:alert(1)"}]), ("menu", [{"label": "\0", "target": "/?a"}]),
-        ("footer_links", [{"label": "x", "target": "/?\0"}]), ("name", ""), ("name", {"$ne": 1}), ("home", "no"),
-        ("tree", 5), ("settings.name", "x"),
-    ):  # fmt: skip
+        ("posts_per_page", 0),
+        ("posts_per_page", "x"),
+        ("language", "xx"),
+        ("time_zone", "Moon"),
+        ("accent", "#ffff00"),
+        ("menu", [{"label": "x", "target": "javascript:alert(1)"}]),
+        ("menu", [{"label": "\0", "target": "/?a"}]),
+        ("footer_links", [{"label": "x", "target": "/?\0"}]),
+        ("name", ""),
+        ("name", {"$ne": 1}),
+        ("home", "no"),
+        ("tree", 5),
+        ("settings.name", "x"),
+    ):
         answer = chief.send("PATCH", PATH, {name: value}, If_Match=etag)
         assert answer.status_code == 422, (name, value)
         assert json.loads(answer.content)["errors"][0]["field"].startswith(f"body.{name}")
     every = tuple(set(Scope) - {Scope.ADMINISTER})
     for other in (
-        asker(account("ed", "Editors"), *Scope), asker(account("adm2", "Administrators"), *every), asker(account("r"), *Scope)
-    ):  # fmt: skip
+        asker(account("ed", "Editors"), *Scope),
+        asker(account("adm2", "Administrators"), *every),
+        asker(account("r"), *Scope),
+    ):
         assert other.get(PATH).status_code == 403
         assert other.send("PATCH", PATH, {"name": "x"}, If_Match=etag).status_code == 403
     assert stored_site.read().settings.name == "Marginalia"

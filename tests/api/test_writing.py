@@ -55,10 +55,14 @@ def test_a_post_is_made_as_a_draft(author, blog, mongo):
         "POST",
         "/nodes",
         {
-            "type": "blog-entry", "section": str(blog), "title": " On lists ", "summary": "Short", "tags": ["b", "a", "B"],
+            "type": "blog-entry",
+            "section": str(blog),
+            "title": " On lists ",
+            "summary": "Short",
+            "tags": ["b", "a", "B"],
             "detail": {"text": "Some *words*."},
         },
-    )  # fmt: skip
+    )
     said = json.loads(answer.content)
     assert (answer.status_code, answer["Location"]) == (201, f"/api/v1/nodes/{said['id']}")
     kept = document(said["id"])
@@ -70,20 +74,39 @@ def test_a_post_is_made_as_a_draft(author, blog, mongo):
 
 
 REFUSED = [
-    ({"type": "no-such"}, "type"), ({"type": "photo"}, "type"), ({"title": ""}, "title"), ({"title": "x" * 301}, "title"),
-    ({"title": "a\x00b"}, "title"), ({"slug": "no/slug"}, "slug"), ({"slug": "taken"}, "slug"),
-    ({"section": "0" * 24}, "section"), ({"section": "x"}, "section"), ({"metadata.type": "x"}, "metadata.type"),
-    ({"$set": {}}, "$set"), ({"nonce": "0" * 24}, "nonce"), ({"detail": {"$set": 1}}, "detail.$set"),
-    ({"detail": {"a.b": 1}}, "detail.a.b"), ({"detail": {"source": {}}}, "detail.source"),
-    ({"detail": {"format": "pdf"}}, "detail.format"), ({"detail": {"text": {"$ne": 1}}}, "detail.text"),
-    ({"detail": {"text": "x" * 1_000_001}}, "detail.text"), ({"detail": {"text": 5}}, "detail.text"),
-    ({"detail": {"comments": "close"}}, "detail.comments"), ({"detail": {"is_pinned": "no"}}, "detail.is_pinned"),
-    ({"summary": "x" * 1_000_001}, "summary"), ({"published": "yesterday"}, "published"),
-    ({"published": "2021-01-01T00:00:00"}, "published"), ({"published": "0001-01-01T00:00:00Z"}, "published"),
-    ({"published": 0}, "published"), ({"published": "0"}, "published"), ({"published": True}, "published"),
-    ({"published": "2998-01-01T00:00:00Z", "expires": "2997-01-01T00:00:00Z"}, "expires"), ({"tags": ["x" * 101]}, "tags.0"),
-    ({"author": {"name": "x", "account": "0" * 24}}, "author"), ({"author": None}, "author"),
-]  # fmt: skip
+    ({"type": "no-such"}, "type"),
+    ({"type": "photo"}, "type"),
+    ({"title": ""}, "title"),
+    ({"title": "x" * 301}, "title"),
+    ({"title": "a\x00b"}, "title"),
+    ({"slug": "no/slug"}, "slug"),
+    ({"slug": "taken"}, "slug"),
+    ({"section": "0" * 24}, "section"),
+    ({"section": "x"}, "section"),
+    ({"metadata.type": "x"}, "metadata.type"),
+    ({"$set": {}}, "$set"),
+    ({"nonce": "0" * 24}, "nonce"),
+    ({"detail": {"$set": 1}}, "detail.$set"),
+    ({"detail": {"a.b": 1}}, "detail.a.b"),
+    ({"detail": {"source": {}}}, "detail.source"),
+    ({"detail": {"format": "pdf"}}, "detail.format"),
+    ({"detail": {"text": {"$ne": 1}}}, "detail.text"),
+    ({"detail": {"text": "x" * 1_000_001}}, "detail.text"),
+    ({"detail": {"text": 5}}, "detail.text"),
+    ({"detail": {"comments": "close"}}, "detail.comments"),
+    ({"detail": {"is_pinned": "no"}}, "detail.is_pinned"),
+    ({"summary": "x" * 1_000_001}, "summary"),
+    ({"published": "yesterday"}, "published"),
+    ({"published": "2021-01-01T00:00:00"}, "published"),
+    ({"published": "0001-01-01T00:00:00Z"}, "published"),
+    ({"published": 0}, "published"),
+    ({"published": "0"}, "published"),
+    ({"published": True}, "published"),
+    ({"published": "2998-01-01T00:00:00Z", "expires": "2997-01-01T00:00:00Z"}, "expires"),
+    ({"tags": ["x" * 101]}, "tags.0"),
+    ({"author": {"name": "x", "account": "0" * 24}}, "author"),
+    ({"author": None}, "author"),
+]
 
 
 def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo, settings):
@@ -105,11 +128,24 @@ def test_what_forms_would_refuse_is_refused_by_its_field(editor, blog, mongo, se
 
 # Of each class of field what JSON would write otherwise, and what it writes.
 KINDS = [
-    ("words", 5, "a"), ("line", True, "a"), ("whole", 2.7, 2), ("whole", "2", 2), ("whole", True, 2), ("part_of_one", "1", 1),
-    ("price", True, "2.50"), ("price", [], 2), ("is_so", 1, True), ("may_be", "t", None),
-    ("on", 20210101, "2021-01-01"), ("at", 900, "09:00"), ("moment", 0, "2021-01-01T00:00:00Z"), ("numbers", ["1"], [1]),
-    ("lines", [1], ["1"]), ("piece", {"name": 1}, {"name": "1"}), ("pieces", [{"name": "a", "number": "1"}], [{"name": "a"}]),
-]  # fmt: skip
+    ("words", 5, "a"),
+    ("line", True, "a"),
+    ("whole", 2.7, 2),
+    ("whole", "2", 2),
+    ("whole", True, 2),
+    ("part_of_one", "1", 1),
+    ("price", True, "2.50"),
+    ("price", [], 2),
+    ("is_so", 1, True),
+    ("may_be", "t", None),
+    ("on", 20210101, "2021-01-01"),
+    ("at", 900, "09:00"),
+    ("moment", 0, "2021-01-01T00:00:00Z"),
+    ("numbers", ["1"], [1]),
+    ("lines", [1], ["1"]),
+    ("piece", {"name": 1}, {"name": "1"}),
+    ("pieces", [{"name": "a", "number": "1"}], [{"name": "a"}]),
+]
 
 
 def test_a_declared_field_takes_what_json_has_for_it(editor, blog):
@@ -237,16 +273,25 @@ def test_a_problem_says_what_to_do(editor, blog):
     wanted = [
         (editor.send("POST", "/nodes", {**post, "titel": "x"}), "There is no such field."),
         (editor.send("POST", "/nodes", {"title": "x"}), "This is needed."),
-        (editor.send("POST", "/nodes", {**post, "section": None}), "This cannot stand at the top level: name a section."),
-        (editor.send("POST", "/nodes", {**post, "section": key}), "There is no such section, or this cannot stand in it."),
-        (editor.send("POST", "/nodes", {**post, "published": 0}), "Write a time with its zone, such as 2026-05-01T09:00:00Z."),
+        (
+            editor.send("POST", "/nodes", {**post, "section": None}),
+            "This cannot stand at the top level: name a section.",
+        ),
+        (
+            editor.send("POST", "/nodes", {**post, "section": key}),
+            "There is no such section, or this cannot stand in it.",
+        ),
+        (
+            editor.send("POST", "/nodes", {**post, "published": 0}),
+            "Write a time with its zone, such as 2026-05-01T09:00:00Z.",
+        ),
         (editor.send("POST", "/nodes", {**post, "detail": {"is_pinned": 1}}), "“is_pinned” takes true or false."),
         (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}, If_Match=etag.strip('"')), "with its quotes"),
         (editor.send("PATCH", f"/nodes/{key}", {"title": "x"}), "send the ETag of what was read as If-Match"),
         (editor.send("DELETE", f"/nodes/{key}"), "This address takes GET, HEAD, PATCH."),
         (editor.get("/nodes/"), "Its addresses have no slash at the end."),
         (editor.get("/tree", Authorization="Token x"), "`Authorization: Bearer mrg_…`"),
-    ]  # fmt: skip
+    ]
     for answer, sentence in wanted:
         said = json.loads(answer.content)
         told = [said["detail"], *(one["message"] for one in said.get("errors", ()))]
@@ -342,8 +387,11 @@ def test_a_draft_that_leaves_the_date_alone_is_published_whatever_it_was(editor,
 
 def test_what_only_editors_set_authors_do_not(author, blog, mongo):
     for name, value in (
-        ("published", "2021-01-01T00:00:00Z"), ("expires", None), ("author", {"name": "x"}), ("detail", {"comments": "open"}),
-    ):  # fmt: skip
+        ("published", "2021-01-01T00:00:00Z"),
+        ("expires", None),
+        ("author", {"name": "x"}),
+        ("detail", {"comments": "open"}),
+    ):
         said = {"type": "blog-entry", "section": str(blog), "title": "Post", name: value}
         answer = author.send("POST", "/nodes", said)
         assert answer.status_code == 403

@@ -15,8 +15,17 @@ READS, WRITES = {"find", "aggregate", "distinct", "count"}, {"update", "delete",
 # Documents that may be read beyond twice what is returned: with a handful in the collection a ratio says little.
 SLACK = 4
 # Of the framework's own, at tables of a few rows that editors' accounts and rights are in.
-SMALL = {"auth_user", "auth_group", "auth_permission", "django_content_type", "auth_user_groups", "auth_group_permissions",
-         "auth_user_user_permissions", "django_migrations", "django_admin_log"}  # fmt: skip
+SMALL = {
+    "auth_user",
+    "auth_group",
+    "auth_permission",
+    "django_content_type",
+    "auth_user_groups",
+    "auth_group_permissions",
+    "auth_user_user_permissions",
+    "django_migrations",
+    "django_admin_log",
+}
 
 
 def shape(value: Any) -> Any:

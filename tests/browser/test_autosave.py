@@ -145,6 +145,8 @@ def test_two_editors_in_one_page_saving_twenty_times_each_lose_no_word(browsing,
             expect(editor.locator(".unsaved:visible")).to_have_count(0)
     paragraphs = stored(node_id)["detail"]["text"].split("\n\n")
     assert paragraphs == [
-        "Ann: " + " ".join(f"Ann{n}" for n in range(20)), "Same.", "Bob: " + " ".join(f"Bob{n}" for n in range(20)),
-    ]  # fmt: skip
+        "Ann: " + " ".join(f"Ann{n}" for n in range(20)),
+        "Same.",
+        "Bob: " + " ".join(f"Bob{n}" for n in range(20)),
+    ]
     assert list(mongo["cms.working_copies"].find({"fields": {"$exists": True}})) == []

@@ -100,16 +100,35 @@ NO_PAGE = {
     # The site's own page of logging in, looked at among the readers'.
     "login",
     # Data and parts of pages, for scripts.
-    "autocomplete", "jsi18n", "nodes_node_choose", "nodes_node_propose_slug", "nodes_node_show_typed", "nodes_node_tags",
-    "nodes_node_pick_photos", "nodes_node_link_to", "nodes_node_preview_frame",
+    "autocomplete",
+    "jsi18n",
+    "nodes_node_choose",
+    "nodes_node_propose_slug",
+    "nodes_node_show_typed",
+    "nodes_node_tags",
+    "nodes_node_pick_photos",
+    "nodes_node_link_to",
+    "nodes_node_preview_frame",
     # Posted to, and led on from.
-    "logout", "None", "nodes_node_undo", "nodes_node_keep_typed", "nodes_node_discard_typed", "nodes_node_preview_link",
-    "nodes_photo_upload", "nodes_photo_replace", "nodes_photo_go_back", "nodes_photo_trash",
+    "logout",
+    "None",
+    "nodes_node_undo",
+    "nodes_node_keep_typed",
+    "nodes_node_discard_typed",
+    "nodes_node_preview_link",
+    "nodes_photo_upload",
+    "nodes_photo_replace",
+    "nodes_photo_go_back",
+    "nodes_photo_trash",
     "marginalia_comments_moderation_decide",
     "nodes_sitesettings_preview",
     # Allowed to nobody: what comments store is read only.
-    *(f"marginalia_comments_stored{what}_{act}" for what in ("discussion", "comment", "bucket") for act in ("add", "delete")),
-}  # fmt: skip
+    *(
+        f"marginalia_comments_stored{what}_{act}"
+        for what in ("discussion", "comment", "bucket")
+        for act in ("add", "delete")
+    ),
+}
 
 
 @pytest.mark.slow

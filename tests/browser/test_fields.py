@@ -113,9 +113,15 @@ class Typed:
         """Make a post, and comments on it, whose every field is a payload."""
         payload = self.payloads[number]
         made = build.node(
-            "blog-entry", f"p{number}", parent=blog, title=word, summary=payload, text=payload,
-            tags=("common", *possible_tags([word])), author={"_id": user.pk, "name": word},
-        )  # fmt: skip
+            "blog-entry",
+            f"p{number}",
+            parent=blog,
+            title=word,
+            summary=payload,
+            text=payload,
+            tags=("common", *possible_tags([word])),
+            author={"_id": user.pk, "name": word},
+        )
         target = Target("nodes.node", str(made))
         author = CommentAuthor(
             word, str(user.pk), payload if payload.startswith("javascript") else 'https://example.org/"><script>'

@@ -18,11 +18,42 @@ FIELDS = {
     "marginalia_comments_storedcomment": ("slug", "posted"),
     "marginalia_comments_storedbucket": ("discussion_id", "id"),
 }
-LOOKUPS = ["regex=(", "iregex=[", "regex=%00", "exact=%00", "gt=99999999999999999999999", "year=99999999999999999999",
-    "year=0", "year=abc", "date=0000-00-00", "week_day=9", "in=a,(", "isnull=maybe", "range=1", "contains=%00",
-    "startswith=%ff"]  # fmt: skip
-OTHERS = ["q=%00", "q=(", "q=a:%00", "q=:", "p=99999999999999999999", "p=-1", "o=99.-99", "o=x", "e=1", "all=", "_facets=1",
-    "nothing=1", "id=x", "id__exact=0", "pk__in=x,y", "count=9223372036854775808", "number__gt=1e400"]  # fmt: skip
+LOOKUPS = [
+    "regex=(",
+    "iregex=[",
+    "regex=%00",
+    "exact=%00",
+    "gt=99999999999999999999999",
+    "year=99999999999999999999",
+    "year=0",
+    "year=abc",
+    "date=0000-00-00",
+    "week_day=9",
+    "in=a,(",
+    "isnull=maybe",
+    "range=1",
+    "contains=%00",
+    "startswith=%ff",
+]
+OTHERS = [
+    "q=%00",
+    "q=(",
+    "q=a:%00",
+    "q=:",
+    "p=99999999999999999999",
+    "p=-1",
+    "o=99.-99",
+    "o=x",
+    "e=1",
+    "all=",
+    "_facets=1",
+    "nothing=1",
+    "id=x",
+    "id__exact=0",
+    "pk__in=x,y",
+    "count=9223372036854775808",
+    "number__gt=1e400",
+]
 
 
 @pytest.fixture

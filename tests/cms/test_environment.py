@@ -141,8 +141,14 @@ WRONG = [
     *(
         ({"SITE_URL": value}, "SITE_URL must be a scheme and a host")
         for value in (
-            "example.org", "https://example.org/app", "https://example.org?a", "https://", "*", "ftp://example.org",
-            "https://ann@example.org", "https://example.org:port",
+            "example.org",
+            "https://example.org/app",
+            "https://example.org?a",
+            "https://",
+            "*",
+            "ftp://example.org",
+            "https://ann@example.org",
+            "https://example.org:port",
         )
     ),
     ({"SECRET_KEY": ""}, "SECRET_KEY is missing"),
@@ -154,7 +160,10 @@ WRONG = [
     ({"PORT": "9" * 5000}, "PORT must be a smaller number"),
     ({"THEME": "no-such-folder"}, "THEME must be an existing folder"),
     ({"VAR_DIR": "/dev/null/var"}, "VAR_DIR must be a folder that this process can write to"),
-    ({"PROMETHEUS_MULTIPROC_DIR": "/dev/null/counts"}, "PROMETHEUS_MULTIPROC_DIR must be a folder that this process can write"),
+    (
+        {"PROMETHEUS_MULTIPROC_DIR": "/dev/null/counts"},
+        "PROMETHEUS_MULTIPROC_DIR must be a folder that this process can write",
+    ),
     ({"MONGODB_URI": ""}, "MONGODB_URI names no user"),
     ({"MONGODB_URI": "mongodb://db.example.org/?replicaSet=rs0"}, "MONGODB_URI names no user"),
     ({"MONGODB_URI": "mongodb://db.example.org/?appname=u@p"}, "MONGODB_URI names no user"),
@@ -163,13 +172,18 @@ WRONG = [
     *(
         ({"MONGODB_URI": uri}, "MONGODB_URI is no connection string. Percent-encode @ : / ? and %")
         for uri in (
-            "mongodb://site:pass@word@db.example.org/", "mongodb://site:pass/word@db.example.org/",
-            "mongodb://site:pass:word@db.example.org/", "mongodb://site:pass%word@db.example.org/",
+            "mongodb://site:pass@word@db.example.org/",
+            "mongodb://site:pass/word@db.example.org/",
+            "mongodb://site:pass:word@db.example.org/",
+            "mongodb://site:pass%word@db.example.org/",
             "mongodb+srv://site:pass@word@db.example.org/",
         )
     ),
     *(
-        ({"MONGODB_URI": f"mongodb://site:secret@db.example.org/?replicaSet=rs0&{option}&tls=true"}, f"MONGODB_URI {words}")
+        (
+            {"MONGODB_URI": f"mongodb://site:secret@db.example.org/?replicaSet=rs0&{option}&tls=true"},
+            f"MONGODB_URI {words}",
+        )
         for option, words in (
             ("readPreference=secondaryPreferred", "must set readPreference to primary"),
             ("w=0", "must set w to majority"),
@@ -188,8 +202,12 @@ WRONG = [
     *(
         ({"MONGODB_DATABASE": name}, f"MONGODB_DATABASE must {words}")
         for name, words in (
-            ("admin", "not be admin"), ("Local", "not be Local"), ("config", "not be config"),
-            ("my site", "have at most 63 bytes"), ("a.b", "have at most 63 bytes"), ("a" * 64, "have at most 63 bytes"),
+            ("admin", "not be admin"),
+            ("Local", "not be Local"),
+            ("config", "not be config"),
+            ("my site", "have at most 63 bytes"),
+            ("a.b", "have at most 63 bytes"),
+            ("a" * 64, "have at most 63 bytes"),
         )
     ),
     *(
@@ -235,7 +253,7 @@ WRONG = [
     ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be 'line' or 'json', not 'xml'"),
     ({"MONGODB_URL": "mongodb://a/"}, "MONGODB_URL is not a setting. Did you mean MONGODB_URI?"),
     ({"allowed_hosts": "a"}, "allowed_hosts is not a setting. Did you mean ALLOWED_HOSTS?"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: value if isinstance(value, str) else "")

@@ -32,8 +32,11 @@ def chief(mongo) -> Client:
 @pytest.fixture
 def comment(mongo, settings) -> Comment:
     settings.COMMENTS = {
-        **settings.COMMENTS, "POLICY": "marginalia.comments.posting.policy.stock", "MODE": "open", "MIN_SECONDS": 0,
-    }  # fmt: skip
+        **settings.COMMENTS,
+        "POLICY": "marginalia.comments.posting.policy.stock",
+        "MODE": "open",
+        "MIN_SECONDS": 0,
+    }
     target = site.entry()
     site.post(Client(), target, "Theirs")
     return list(selectors.iterate(target))[-1]

@@ -134,10 +134,16 @@ def test_the_cookie_of_own_comments_goes_to_comments_alone(mongo, settings):
 
 def test_production_is_strict(tmp_path):
     wanted = {
-        "SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True, "SECURE_SSL_REDIRECT": True,
-        "SECURE_HSTS_SECONDS": 31_536_000, "SECURE_HSTS_INCLUDE_SUBDOMAINS": False, "SECURE_HSTS_PRELOAD": False,
-        "SECURE_CONTENT_TYPE_NOSNIFF": True, "X_FRAME_OPTIONS": "DENY", "DEBUG": False,
-    }  # fmt: skip
+        "SESSION_COOKIE_SECURE": True,
+        "CSRF_COOKIE_SECURE": True,
+        "SECURE_SSL_REDIRECT": True,
+        "SECURE_HSTS_SECONDS": 31_536_000,
+        "SECURE_HSTS_INCLUDE_SUBDOMAINS": False,
+        "SECURE_HSTS_PRELOAD": False,
+        "SECURE_CONTENT_TYPE_NOSNIFF": True,
+        "X_FRAME_OPTIONS": "DENY",
+        "DEBUG": False,
+    }
     shown = f"from cms.settings import *; print({{name: globals()[name] for name in {list(wanted)}}})"
     answer = run_python(production() | {"VAR_DIR": str(tmp_path)}, "-c", shown)
     assert answer.stdout.strip() == str(wanted), answer.stderr
@@ -185,8 +191,12 @@ def test_no_form_is_taken_without_its_token(chief):
         assert strict.post(path, {"title": "x"}).status_code == 403, path
     upload = strict.post(f"/admin/nodes/photo/upload/{node('gallery', 'gallery')}/", {})
     assert upload.status_code == 403
-    assert strict.post("/comments/post", {"text": "x", "token": FormToken.new(Target("nodes.node", str(page_id))).signed()}
-                       ).status_code == 422  # fmt: skip
+    assert (
+        strict.post(
+            "/comments/post", {"text": "x", "token": FormToken.new(Target("nodes.node", str(page_id))).signed()}
+        ).status_code
+        == 422
+    )
     assert "page" in Client().get("/page").content.decode().lower(), "nothing was done to it"
 
 

@@ -94,10 +94,8 @@ def requests(client, target, comment, held):
         f"{moderation}decide": ("post", reverse(f"{moderation}decide"), {"action": f"approve:{held.id}"}),
         f"{moderation}published": ("get", reverse(f"{moderation}published"), None),
         f"{moderation}comment": ("get", one_page, None),
-        f"{moderation}comment sent": (
-            "post", one_page, {"text": TEXT, "rev": comment.rev, "nonce": "n", "edit": "1"}
-        ),
-    }  # fmt: skip
+        f"{moderation}comment sent": ("post", one_page, {"text": TEXT, "rev": comment.rev, "nonce": "n", "edit": "1"}),
+    }
 
 
 @pytest.fixture
@@ -113,14 +111,36 @@ def known(client, post_page, moderator):
 
 
 NAMES = (
-    *(f"comments-{name}" for name in (
-        "comment-done", "url-redirect", "thread", "edit", "edit sent", "delete", "delete sent", "flag", "flag sent", "form",
-        "post-comment", "post-comment preview", "discussion", "mine", "approve", "approve sent", "approve outdated",
-        "subscribe", "unsubscribe", "feed",
-    )),
-    *(f"admin:marginalia_comments_moderation_{name}" for name in ("changelist", "decide", "published", "comment",
-    "comment sent")),
-)  # fmt: skip
+    *(
+        f"comments-{name}"
+        for name in (
+            "comment-done",
+            "url-redirect",
+            "thread",
+            "edit",
+            "edit sent",
+            "delete",
+            "delete sent",
+            "flag",
+            "flag sent",
+            "form",
+            "post-comment",
+            "post-comment preview",
+            "discussion",
+            "mine",
+            "approve",
+            "approve sent",
+            "approve outdated",
+            "subscribe",
+            "unsubscribe",
+            "feed",
+        )
+    ),
+    *(
+        f"admin:marginalia_comments_moderation_{name}"
+        for name in ("changelist", "decide", "published", "comment", "comment sent")
+    ),
+)
 SENDING_TEXT = [name for name in NAMES if name.split("-")[-1] in ("comment", "comment preview", "edit sent")] + [
     NAMES[-1]
 ]

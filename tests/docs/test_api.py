@@ -107,9 +107,14 @@ def reader(mongo, tmp_path) -> Iterator[Reader]:
 @pytest.fixture
 def essays(mongo) -> ObjectId:
     made = editing.create(
-        build.EDITOR, type="blog", parent_id=None, slug="essays", title="Essays", fields={"published": build.PAST},
+        build.EDITOR,
+        type="blog",
+        parent_id=None,
+        slug="essays",
+        title="Essays",
+        fields={"published": build.PAST},
         node_id=ObjectId(SECTION),
-    )  # fmt: skip
+    )
     return build.node("blog-entry", "on-lists", parent=made.id, title="On lists", tags=("ink",))
 
 
@@ -140,11 +145,15 @@ def test_how_to_use_it(reader, essays):
 def test_how_to_write_by_it(reader, essays, mongo):
     statuses = dict(reader.follow("write-by-api.md"))
     assert statuses == {
-        "GET /tree": 200, "POST /nodes": 201, "PATCH /nodes/ID": 200, "POST /nodes/ID/publish": 200,
+        "GET /tree": 200,
+        "POST /nodes": 201,
+        "PATCH /nodes/ID": 200,
+        "POST /nodes/ID/publish": 200,
         # It was published by the command before: the page says "or".
         "POST /nodes/ID/schedule": 422,
-        "PATCH /nodes/ID?version=draft": 200, "POST /nodes/ID/publish?version=draft": 200,
-    }  # fmt: skip
+        "PATCH /nodes/ID?version=draft": 200,
+        "POST /nodes/ID/publish?version=draft": 200,
+    }
     key = ObjectId(reader.made)
     kept = build.stored(key)
     assert (kept["title"], kept["tags"], kept["parent_id"]) == ("On lists, again", ["craft"], ObjectId(SECTION))
@@ -181,17 +190,25 @@ def test_how_to_mirror_with_it(reader, essays, monkeypatch):
 
 def test_the_examples_of_the_reference(reader, mongo):
     editing.create(
-        build.EDITOR, type="gallery", parent_id=None, slug="plates", title="Plates", fields={"published": build.PAST},
+        build.EDITOR,
+        type="gallery",
+        parent_id=None,
+        slug="plates",
+        title="Plates",
+        fields={"published": build.PAST},
         node_id=ObjectId(SECTION),
-    )  # fmt: skip
+    )
     (reader.folder / "lake.jpg").write_bytes(pictures.jpeg())
     (reader.folder / "first-piece").write_bytes(bytes(8_388_608))
     page = str(build.node("basic-page", "about"))
     commands = [command for block in blocks("api.md", "reference") for command in block.typed()]
     sent = [reader.send(command.replace("/nodes/ID/", f"/nodes/{page}/")) for command in commands]
     assert [(path.partition("?")[0], status) for path, status in sent] == [
-        ("GET /nodes", 200), ("POST /photos", 201), ("POST /photos/uploads", 201), ("PUT /photos/uploads/ID", 308),
+        ("GET /nodes", 200),
+        ("POST /photos", 201),
+        ("POST /photos/uploads", 201),
+        ("PUT /photos/uploads/ID", 308),
         (f"POST /nodes/{page}/comments", 201),
-    ]  # fmt: skip
+    ]
     assert mongo["api.upload_parts"].count_documents({}) == 32
     assert photo_build.count()[0] == 1

@@ -138,17 +138,23 @@ def test_beside_a_file_that_is_there_none_is_made(settings, theme, there):
 
 
 WRONG = [
-    ("templates/base.html", '{% extends "base.html" %}{% block masthead %}{% endblock %}',
-     "block “masthead” is in no template that it extends."),
-    ("templates/nodes/base.html", '{% extends "base.html" %}{% block content %}{% block margin %}{% endblock %}{% endblock %}',
-     "block “more” is missing, which nodes/folder.html fills."),
+    (
+        "templates/base.html",
+        '{% extends "base.html" %}{% block masthead %}{% endblock %}',
+        "block “masthead” is in no template that it extends.",
+    ),
+    (
+        "templates/nodes/base.html",
+        '{% extends "base.html" %}{% block content %}{% block margin %}{% endblock %}{% endblock %}',
+        "block “more” is missing, which nodes/folder.html fills.",
+    ),
     ("templates/nodes/blog-post.html", "x", "the site has no such template, and no other of the theme uses it."),
     ("templates/nodes/tag.html", '{% include "nodes/_list.html" %}', "there is no template “nodes/_list.html”."),
     ("templates/nodes/tag.html", '{% load static %}{% static "gone.css" %}', "there is no static file “gone.css”."),
     ("templates/nodes/tag.html", "{% block x %}", "Unclosed tag on line 1: 'block'. Looking for one of: endblock."),
     ("static/theme.css", ".a { color: var(--acent); }", "nothing sets “--acent”."),
     ("static/theme.css", ":root { --acent: red; }", "nothing reads “--acent”."),
-]  # fmt: skip
+]
 
 
 def test_what_does_not_fit_is_named(theme, capsys):

@@ -128,8 +128,10 @@ def initiated(folder: Path, ports: tuple[int, ...], here: Callable[[str], str]) 
     hosts = ",".join(f"localhost:{port}" for port in ports)
     admin = MongoClient(
         f"mongodb://{hosts}/?replicaSet=rs0&authSource=admin",
-        username=create_admin["createUser"], password=create_admin["pwd"], **options,
-    )  # fmt: skip
+        username=create_admin["createUser"],
+        password=create_admin["pwd"],
+        **options,
+    )
     admin.admin.command(create_user)
     return admin
 

@@ -118,9 +118,11 @@ def test_it_serves_the_site(image, mongo):
     node(title="Ours")
     port = free_port()
     environment = {
-        "SECRET_KEY": "of-a-test", "MONGODB_URI": connection.settings_dict["HOST"], "WEB_CONCURRENCY": "1",
+        "SECRET_KEY": "of-a-test",
+        "MONGODB_URI": connection.settings_dict["HOST"],
+        "WEB_CONCURRENCY": "1",
         "MONGODB_DATABASE": connection.settings_dict["NAME"],
-    }  # fmt: skip
+    }
     serve = [word.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for word in image.said["Cmd"]]
     assert serve != image.said["Cmd"]
     kind, *ask = [word.replace(":8000", f":{port}") for word in image.said["Healthcheck"]["Test"]]

@@ -29,9 +29,13 @@ def instances(mongo, tmp_path) -> Iterator[tuple[int, list[Service]]]:
     """The port, and two running instances."""
     node(title="Ours")
     environment = {
-        **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(tmp_path),
-        "TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": settings.SECRET_KEY,
-    }  # fmt: skip
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "WEB_CONCURRENCY": "1",
+        "VAR_DIR": str(tmp_path),
+        "TEST_MONGODB_NAME": connection.settings_dict["NAME"],
+        "SECRET_KEY": settings.SECRET_KEY,
+    }
     command = [sys.executable, *started_by("marginalia@.service")[1:]]
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         both = [Service(command, listening, tmp_path, environment) for _ in range(2)]

@@ -151,8 +151,16 @@ def test_every_invariant_names_what_holds_it(page):
 
 def test_invariants_of_every_app_are_documented():
     assert {path.stem for path in WITH_INVARIANTS} >= {
-        "architecture", "nodes", "photos", "reader", "editor", "comments", "conversion", "changes", "security"
-    }  # fmt: skip
+        "architecture",
+        "nodes",
+        "photos",
+        "reader",
+        "editor",
+        "comments",
+        "conversion",
+        "changes",
+        "security",
+    }
 
 
 def test_every_document_is_in_an_index():

@@ -24,9 +24,15 @@ def shown(html):
     for label, table in re.findall(r'difference-of"><h2>(.*?)</h2>(.*?)</section>', html, re.S):
         rows = re.findall(r'<tr class="(\w+)">(.*?)</tr>', table, re.S)
         found[label] = [
-            (kind, *(re.sub(r"<(?!/?(ins|del)\b)[^>]*>", "", cell).strip() for cell in re.findall(r"<td.*?</td>", row, re.S)))
+            (
+                kind,
+                *(
+                    re.sub(r"<(?!/?(ins|del)\b)[^>]*>", "", cell).strip()
+                    for cell in re.findall(r"<td.*?</td>", row, re.S)
+                ),
+            )
             for kind, row in rows
-        ]  # fmt: skip
+        ]
     return found
 
 
@@ -91,10 +97,16 @@ def test_fields_are_told_in_the_words_of_their_form(stew, compare):
     old, before = nonce(stew), stored(stew)["detail"]["steps"]
     steps = [{**before[1], "what": "Simmer"}, {"what": "Eat", "minutes": 5}]
     changed = {"course": "starter", "is_vegan": True, "ingredients": ["beans", "pepper", "rice", "oil"], "steps": steps}
-    save(stew, old, tags=TagChange(frozenset({"new"}), frozenset({"old"})), title="Bean stew",
-         **{f"detail__{name}": value for name, value in changed.items()}, detail__since="2025-05-01",
-         published=datetime(2021, 6, 1, 9, tzinfo=UTC), parent_id=node("cookbook", "other", title="Other cooking"),
-    )  # fmt: skip
+    save(
+        stew,
+        old,
+        tags=TagChange(frozenset({"new"}), frozenset({"old"})),
+        title="Bean stew",
+        **{f"detail__{name}": value for name, value in changed.items()},
+        detail__since="2025-05-01",
+        published=datetime(2021, 6, 1, 9, tzinfo=UTC),
+        parent_id=node("cookbook", "other", title="Other cooking"),
+    )
     said = shown(compare(stew, old))
     assert said["Title"] == [("changed", "<del>Stew</del>", "<ins>Bean stew</ins>")]
     assert said["Course"] == [("changed", "<del>Main course</del>", "<ins>Starter</ins>")]

@@ -288,10 +288,16 @@ class TestBrokenInTheForm:
         trashed, live = node(slug="trashed", title="Old fees"), node(slug="live")
         photo = upload(gallery(), name="lake.jpg", fields={"published": None, "title": "The lake"})
         lines = [
-            f"[fine](node:{live}) [*our* plans](node:{hidden}#a)", "", f"and [again](node:{hidden})", "",
-            f"[fees](node:{trashed}) [gone](node:{gone})", "", f"![A lake](photo:{photo})", "",
+            f"[fine](node:{live}) [*our* plans](node:{hidden}#a)",
+            "",
+            f"and [again](node:{hidden})",
+            "",
+            f"[fees](node:{trashed}) [gone](node:{gone})",
+            "",
+            f"![A lake](photo:{photo})",
+            "",
             f"::photo{{photo=photo:{other}}}",
-        ]  # fmt: skip
+        ]
         page = node(slug="page", text="\r\n".join(lines))
         trash.trash(EDITOR, trashed, nonce(trashed))
         assert self.listed(editor, page) == (

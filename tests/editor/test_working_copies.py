@@ -53,10 +53,20 @@ def test_also_of_a_new_page_and_of_a_photo(mongo, editor):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"_copy": "x"}, {"_copy": ""}, {"_seq": "0"}, {"_seq": "-1"}, {"_seq": "9" * 30}, {"_seq": "$gt"}, {"_node": "x"},
-        {"_node": '{"$ne": null}'}, {"_user": "x"}, {"type": ""}, {"type": "no-such"}, {"type": "$where"},
+        {"_copy": "x"},
+        {"_copy": ""},
+        {"_seq": "0"},
+        {"_seq": "-1"},
+        {"_seq": "9" * 30},
+        {"_seq": "$gt"},
+        {"_node": "x"},
+        {"_node": '{"$ne": null}'},
+        {"_user": "x"},
+        {"type": ""},
+        {"type": "no-such"},
+        {"type": "$where"},
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(mongo, editor, wrong):
     ann = editor()
     assert ann.client.post(KEEP, {**typed(ann, title="T"), **wrong}).status_code == 400

@@ -144,9 +144,12 @@ class Writers:
     def change(self):
         """Make one change of any kind; what another state forbids is no change, and another one is tried."""
         acts = (
-            [self.save] * 8 + [self.add] * 3 + [self.schedule] * 3 + [self.publish] * 2
+            [self.save] * 8
+            + [self.add] * 3
+            + [self.schedule] * 3
+            + [self.publish] * 2
             + [self.discard, self.tag, self.draft, self.move, self.name]
-        )  # fmt: skip
+        )
         while True:
             act = self.random.choice(acts)
             self.number += 1

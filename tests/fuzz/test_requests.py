@@ -233,9 +233,13 @@ def run(fuzzed: Fuzzed, number: int, start: int) -> None:
 
         @seed(chosen.randrange(2**32))
         @settings(
-            max_examples=FEW, deadline=None, database=None, phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck), print_blob=False,
-        )  # fmt: skip
+            max_examples=FEW,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        )
         @given(requests(fuzzed.known, route))
         def send(sent: Sent) -> None:
             fuzzed.send(sent)

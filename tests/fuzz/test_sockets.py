@@ -110,14 +110,12 @@ BAD = {
     "bad chunk": POST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n" + BODY,
     "huge chunk": POST + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n" + BODY,
     "unended chunk": POST + b"Transfer-Encoding: chunked\r\n\r\nE\r\n" + BODY,
-    "both lengths": POST
-    + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-    + get(b"/page"),
+    "both lengths": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get(b"/page"),
     "hidden coding": POST + b"Transfer-Encoding: \x0bchunked\r\nContent-Length: 14\r\n\r\n" + BODY,
     "two codings": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
     "unended parts": POST.replace(b"application/x-www-form-urlencoded", b"multipart/form-data; boundary=b")
-    + b"Content-Length: 60\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nunended",
-}  # fmt: skip
+    + b'Content-Length: 60\r\n\r\n--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nunended',
+}
 
 
 def test_what_is_no_request_harms_nobody(site, log):

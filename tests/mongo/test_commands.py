@@ -100,15 +100,32 @@ def test_every_command_without_a_database_is_one_sentence(mongo, tmp_path):
     (tmp_path / "posts.xml").write_bytes(wxr.export(wxr.item(1, "Here")))
     (tmp_path / "photos").mkdir()
     commands = [
-        ["check_comments"], ["check_links"], ["check_nodes"], ["convert_comments", "--to", "buckets"], ["doctor"], ["dumpdata"],
-        ["end_sessions", "--all"], ["erase_author", "--email", "ann@example.org"],
-        ["export_author", "--email", "ann@example.org"], ["export_comments"], ["export_site", str(tmp_path / "new")],
-        ["import_comments", str(tmp_path / "discussions")], ["import_photos", str(tmp_path / "photos"), "--gallery", "none"],
-        ["import_site", str(tmp_path / "site")], ["import_wordpress", str(tmp_path / "posts.xml")], ["load_demo"],
-        ["purge_revisions", "--keep", "1", "--older-than", "1"], ["setup_indexes"], ["setup_indexes", "--plan"],
-        ["setup_indexes", "--check"], ["setup_indexes", "--status"], ["setup_shards"], ["sweep_uploads"], ["upgrade_nodes"],
+        ["check_comments"],
+        ["check_links"],
+        ["check_nodes"],
+        ["convert_comments", "--to", "buckets"],
+        ["doctor"],
+        ["dumpdata"],
+        ["end_sessions", "--all"],
+        ["erase_author", "--email", "ann@example.org"],
+        ["export_author", "--email", "ann@example.org"],
+        ["export_comments"],
+        ["export_site", str(tmp_path / "new")],
+        ["import_comments", str(tmp_path / "discussions")],
+        ["import_photos", str(tmp_path / "photos"), "--gallery", "none"],
+        ["import_site", str(tmp_path / "site")],
+        ["import_wordpress", str(tmp_path / "posts.xml")],
+        ["load_demo"],
+        ["purge_revisions", "--keep", "1", "--older-than", "1"],
+        ["setup_indexes"],
+        ["setup_indexes", "--plan"],
+        ["setup_indexes", "--check"],
+        ["setup_indexes", "--status"],
+        ["setup_shards"],
+        ["sweep_uploads"],
+        ["upgrade_nodes"],
         ["work", "--once"],
-    ]  # fmt: skip
+    ]
     without_database = {"check", "check_theme", "makemigrations", "mongod", "serve", "start_theme"}
     ours = {name for name, app in get_commands().items() if app in OURS}
     assert {words[0] for words in commands} == ours - without_database

@@ -22,9 +22,15 @@ pytestmark = pytest.mark.usefixtures("mongo")
 CORNER = [0.0, 0.0, 0.25, 0.5]
 TURNS = {0: None, 90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 STORED = {
-    1: None, 2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_90, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_270,
-}  # fmt: skip
+    1: None,
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_90,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_270,
+}
 
 
 def cut(photo_id, **said):
@@ -167,9 +173,16 @@ class TestSaving:
 
     @pytest.mark.parametrize(
         "crop",
-        [[0.5, 0.0, 0.6, 1.0], [-0.1, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, float("nan"), 1.0], [0.1, 0.2, 0.3],
-         ["a", 0, 1, 1], [{"$gt": 0}, 0, 1, 1]],
-    )  # fmt: skip
+        [
+            [0.5, 0.0, 0.6, 1.0],
+            [-0.1, 0.0, 0.5, 0.5],
+            [0.0, 0.0, 0.0, 1.0],
+            [0.0, 0.0, float("nan"), 1.0],
+            [0.1, 0.2, 0.3],
+            ["a", 0, 1, 1],
+            [{"$gt": 0}, 0, 1, 1],
+        ],
+    )
     def test_what_is_no_part_of_a_picture_is_refused(self, crop):
         photo_id = upload(gallery())
         with pytest.raises(InvalidField):

@@ -124,9 +124,21 @@ def test_a_square_keeps_the_focal_point(client):
 
 @pytest.mark.parametrize(
     "spec",
-    ["w321.webp", "w320.png", "w0320.jpg", "w320.jpg.exe", "s160-10x10.jpg", "s161-50x50.jpg", "s160-050x50.jpg", "w320", "x",
-     "w99999.jpg", "w٣٢٠.jpg", "..%2Foriginal"],
-)  # fmt: skip
+    [
+        "w321.webp",
+        "w320.png",
+        "w0320.jpg",
+        "w320.jpg.exe",
+        "s160-10x10.jpg",
+        "s161-50x50.jpg",
+        "s160-050x50.jpg",
+        "w320",
+        "x",
+        "w99999.jpg",
+        "w٣٢٠.jpg",
+        "..%2Foriginal",
+    ],
+)
 def test_other_copies_are_not_made(client, spec):
     photo_id = upload(gallery())
     assert client.get(f"/media/{photo_id}/{photo_id}/{spec}").status_code == 404

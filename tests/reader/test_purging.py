@@ -280,9 +280,13 @@ def heard_on_three(tmp_path):
     with EphemeralMongod(3) as servers, caching() as cache, (tmp_path / "log").open("wb") as log:
         uri = servers.uri
         environment = {
-            **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "TEST_MONGODB_URI": uri, "LOG_LEVEL": "WARNING",
-            "TEST_MONGODB_NAME": "test_purging", "CDN_PURGE_URLS": cache.url,
-        }  # fmt: skip
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "TEST_MONGODB_URI": uri,
+            "LOG_LEVEL": "WARNING",
+            "TEST_MONGODB_NAME": "test_purging",
+            "CDN_PURGE_URLS": cache.url,
+        }
         command = [sys.executable, *started_by("marginalia-work.service")[1:]]
         worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         try:

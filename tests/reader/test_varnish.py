@@ -37,10 +37,15 @@ def running(mongo, tmp_path) -> Iterator[tuple[Varnish, list[subprocess.Popen[by
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         port = listening.getsockname()[1]
         environment = {
-            **os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "WEB_CONCURRENCY": "1", "VAR_DIR": str(tmp_path),
-            "TEST_MONGODB_NAME": connection.settings_dict["NAME"], "SECRET_KEY": site_settings.SECRET_KEY,
-            "CDN_PURGE_URLS": "http://127.0.0.1:9", "LOG_LEVEL": "WARNING",
-        }  # fmt: skip
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "WEB_CONCURRENCY": "1",
+            "VAR_DIR": str(tmp_path),
+            "TEST_MONGODB_NAME": connection.settings_dict["NAME"],
+            "SECRET_KEY": site_settings.SECRET_KEY,
+            "CDN_PURGE_URLS": "http://127.0.0.1:9",
+            "LOG_LEVEL": "WARNING",
+        }
         site = Service([sys.executable, *started_by("marginalia@.service")[1:]], listening, tmp_path, environment)
         try:
             site.start()

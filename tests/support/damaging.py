@@ -95,12 +95,39 @@ def build(db: Database[Any]) -> Site:
 def public_paths(photos: list[ObjectId]) -> list[str]:
     """Return the paths of public pages, feeds and sitemaps."""
     return [
-        "/", "/guide", "/news", "/gallery", "/guide/start", "/news/one", "/news/second", "/news/two", "/news/three",
-        "/gallery/lake", "/gallery/hill", "/feed/atom", "/feed/rss", "/feed/json", "/news/feed/atom", "/tag/red",
-        "/tag/red/feed/rss", "/author/ann", "/author/ann/feed/atom", "/search?q=title", "/search?q=about+page",
-        "/search/suggestions?q=ti", "/news/archive", "/news/archive/2020", "/news/archive/2020/1", "/media/find",
-        "/robots.txt", "/sitemap.xml", "/comments/mine", "/no-such-page", "/healthz", "/readyz",
-    ]  # fmt: skip
+        "/",
+        "/guide",
+        "/news",
+        "/gallery",
+        "/guide/start",
+        "/news/one",
+        "/news/second",
+        "/news/two",
+        "/news/three",
+        "/gallery/lake",
+        "/gallery/hill",
+        "/feed/atom",
+        "/feed/rss",
+        "/feed/json",
+        "/news/feed/atom",
+        "/tag/red",
+        "/tag/red/feed/rss",
+        "/author/ann",
+        "/author/ann/feed/atom",
+        "/search?q=title",
+        "/search?q=about+page",
+        "/search/suggestions?q=ti",
+        "/news/archive",
+        "/news/archive/2020",
+        "/news/archive/2020/1",
+        "/media/find",
+        "/robots.txt",
+        "/sitemap.xml",
+        "/comments/mine",
+        "/no-such-page",
+        "/healthz",
+        "/readyz",
+    ]
 
 
 def admin_paths() -> list[str]:
@@ -128,10 +155,23 @@ def admin_paths() -> list[str]:
 def api_paths(node_id: ObjectId) -> list[str]:
     """Return the paths of the API's lists."""
     paths = (
-        "authors", "changes", "nodes", "nodes?type=blog-entry", "nodes?tag=red", "nodes?q=title", "nodes?whole=true",
-        "nodes?state=all", "site", "site/settings", "tags", "tree", "comments/pending", f"comments/counts?node={node_id}",
-        f"nodes/{node_id}/comments", "nodes/by-path?path=/news/three",
-    )  # fmt: skip
+        "authors",
+        "changes",
+        "nodes",
+        "nodes?type=blog-entry",
+        "nodes?tag=red",
+        "nodes?q=title",
+        "nodes?whole=true",
+        "nodes?state=all",
+        "site",
+        "site/settings",
+        "tags",
+        "tree",
+        "comments/pending",
+        f"comments/counts?node={node_id}",
+        f"nodes/{node_id}/comments",
+        "nodes/by-path?path=/news/three",
+    )
     return [f"/api/v1/{path}" for path in paths]
 
 

@@ -32,9 +32,18 @@ STORED = {
 def former(kind, payload, state=queue.WAITING, **fields):
     """A job as it was stored."""
     return {
-        "_id": ObjectId(), "kind": kind, "key": str(ObjectId()), "payload": payload, "state": state,
-        "created": now(), "due": now(), "tries": 0, "lease": None, "error": "", **fields,
-    }  # fmt: skip
+        "_id": ObjectId(),
+        "kind": kind,
+        "key": str(ObjectId()),
+        "payload": payload,
+        "state": state,
+        "created": now(),
+        "due": now(),
+        "tries": 0,
+        "lease": None,
+        "error": "",
+        **fields,
+    }
 
 
 @pytest.mark.parametrize("kind", STORED)

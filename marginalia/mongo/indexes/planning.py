@@ -106,12 +106,16 @@ def changes_of(alias: str, collection: Collection, db: Database[Document]) -> li
         former = {index.name: list(index.keys) for index in collection.indexes}
         changes += [
             Change(
-                "-", alias, name, f"index {stray}, which no app declares", _drop_index(name, stray),
+                "-",
+                alias,
+                name,
+                f"index {stray}, which no app declares",
+                _drop_index(name, stray),
                 optional=former.get(stray) != listed_keys(details),
             )
             for stray, details in existing.items()
             if stray != "_id_" and stray not in matched and not _serves_shard_key(collection, details)
-        ]  # fmt: skip
+        ]
     return changes
 
 

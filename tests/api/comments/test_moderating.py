@@ -48,10 +48,19 @@ def test_what_waits_is_listed_page_by_page(chief, post_page, writer):
     rest = json.loads(chief.asker.get(f"/comments/pending?limit=2&cursor={first['next']}").content)
     assert [one["id"] for one in (*first["items"], *rest["items"])] == [held.id for held in waiting]
     assert rest["next"] is None
-    assert first["items"][0] | {
-        "node": post_page.pk, "path": "/news/hello", "state": "waiting", "rev": 1, "source": "Waits 0",
-        "email": "bea@example.org", "reasons": ["Contains 0 links"],
-    } == first["items"][0]  # fmt: skip
+    assert (
+        first["items"][0]
+        | {
+            "node": post_page.pk,
+            "path": "/news/hello",
+            "state": "waiting",
+            "rev": 1,
+            "source": "Waits 0",
+            "email": "bea@example.org",
+            "reasons": ["Contains 0 links"],
+        }
+        == first["items"][0]
+    )
     listed = json.loads(chief.asker.get("/comments/pending?state=spam").content)["items"]
     assert [one["id"] for one in listed] == [spam.id]
     for path in ("?cursor=x", "?cursor=" + "0" * 24, "?state=approved", "?state=$ne", "?limit=0"):
@@ -86,9 +95,14 @@ def test_what_changed_since_it_was_seen_is_not_approved(chief, post_page):
 
 
 WRONG = (
-    {"action": "delete"}, {"seen": "approved"}, {"items": []}, {"items": [{"id": "$ne", "rev": 1}]},
-    {"items": [{"id": "0" * 24, "rev": 0}]}, {"items": [{"id": "0" * 24, "rev": 1}] * 101}, {"by": "x"},
-)  # fmt: skip
+    {"action": "delete"},
+    {"seen": "approved"},
+    {"items": []},
+    {"items": [{"id": "$ne", "rev": 1}]},
+    {"items": [{"id": "0" * 24, "rev": 0}]},
+    {"items": [{"id": "0" * 24, "rev": 1}] * 101},
+    {"by": "x"},
+)
 
 
 def test_decisions_that_are_none(chief, post_page):
@@ -153,10 +167,14 @@ class Said:
 
 # Who may do what to a comment of "own" on a page that readers see; to what stands on others only decisions are made.
 MAY = {
-    ("public", "patch"): {"own", "moderator"}, ("public", "delete"): {"own", "moderator"},
-    ("pending", "patch"): {"own"}, ("pending", "delete"): {"own"},
-    ("pending", "approve"): {"moderator"}, ("pending", "spam"): {"moderator"}, ("removed", "restore"): {"moderator"},
-}  # fmt: skip
+    ("public", "patch"): {"own", "moderator"},
+    ("public", "delete"): {"own", "moderator"},
+    ("pending", "patch"): {"own"},
+    ("pending", "delete"): {"own"},
+    ("pending", "approve"): {"moderator"},
+    ("pending", "spam"): {"moderator"},
+    ("removed", "restore"): {"moderator"},
+}
 ACTIONS = ("patch", "delete", "approve", "spam", "restore")
 
 
@@ -170,10 +188,15 @@ def people(request, account, asker, rules):
     own, mod = account("own", "Authors"), account("mod", "Moderators")
     editor, author = account("ed", "Editors"), account("oth", "Authors")
     made = {
-        "visitor": Asker(), "own": asker(own, Scope.WRITE), "own, no scope": asker(own),
-        "author": asker(author, *Scope), "editor": asker(editor, *Scope), "moderator": asker(mod, Scope.MODERATE),
-        "moderator, writing": asker(mod, Scope.READ, Scope.WRITE, Scope.PUBLISH), "moderator, no scope": asker(mod),
-    }  # fmt: skip
+        "visitor": Asker(),
+        "own": asker(own, Scope.WRITE),
+        "own, no scope": asker(own),
+        "author": asker(author, *Scope),
+        "editor": asker(editor, *Scope),
+        "moderator": asker(mod, Scope.MODERATE),
+        "moderator, writing": asker(mod, Scope.READ, Scope.WRITE, Scope.PUBLISH),
+        "moderator, no scope": asker(mod),
+    }
     return own, {name: Writer(one) for name, one in made.items() if (name in QUICK) is (request.param == "quick")}
 
 

@@ -93,13 +93,21 @@ def test_accounts_comment_in_their_own_name(post_page, account, asker, writer, m
 
 
 WRONG = (
-    ({"text": ""}, "body.text"), ({"text": "x" * 10_001}, "body.text"),
-    ({"text": "a\x00b"}, "body.text"), ({"text": {"$ne": 1}}, "body.text"), ({"name": ""}, "body.name"),
-    ({"name": "x" * 201}, "body.name"), ({"email": "no"}, "body.email"),
-    ({"notify": True}, "body.email"), ({"parent": MISSING}, "body.parent"), ({"parent": "$ne"}, "body.parent"),
-    ({"homepage": "x"}, "body.homepage"), ({"$where": "1"}, "body.$where"),
-    ({"key": "short"}, "header.Idempotency-Key"), ({"key": "ü" * 20}, "header.Idempotency-Key"),
-)  # fmt: skip
+    ({"text": ""}, "body.text"),
+    ({"text": "x" * 10_001}, "body.text"),
+    ({"text": "a\x00b"}, "body.text"),
+    ({"text": {"$ne": 1}}, "body.text"),
+    ({"name": ""}, "body.name"),
+    ({"name": "x" * 201}, "body.name"),
+    ({"email": "no"}, "body.email"),
+    ({"notify": True}, "body.email"),
+    ({"parent": MISSING}, "body.parent"),
+    ({"parent": "$ne"}, "body.parent"),
+    ({"homepage": "x"}, "body.homepage"),
+    ({"$where": "1"}, "body.$where"),
+    ({"key": "short"}, "header.Idempotency-Key"),
+    ({"key": "ü" * 20}, "header.Idempotency-Key"),
+)
 
 
 def test_what_is_wrong_is_named_by_its_field(writer, post_page):

@@ -76,8 +76,11 @@ def test_a_page_is_answered_as_the_schema_says(visitor, discussed):
     assert (gone["state"], gone["author"], gone["body_html"]) == ("removed", None, "")
     assert (below["parent"], below["depth"], below["state"]) == (posted[0].slug, 1, "public")
     assert below["author"] == {
-        "name": "Bea", "url": "https://bea.example", "is_author": False, "is_moderator": False,
-    }  # fmt: skip
+        "name": "Bea",
+        "url": "https://bea.example",
+        "is_author": False,
+        "is_moderator": False,
+    }
     assert "<strong>2</strong>" in below["body_html"]
     assert "source" not in below
     assert visitor.client.get(below["url"]).status_code == 302
@@ -171,13 +174,20 @@ def test_the_source_is_for_its_author_and_moderators(visitor, post_page, account
         post_page, author=CommentAuthor("Own", str(author.pk)), source="As *typed*", token="t"
     ).comment
     seeing = {
-        "own": asker(author, Scope.READ), "other": asker(other, Scope.WRITE), "visitor": visitor,
-        "mod": asker(chief, Scope.MODERATE), "mod, reading": asker(chief, Scope.READ),
-    }  # fmt: skip
+        "own": asker(author, Scope.READ),
+        "other": asker(other, Scope.WRITE),
+        "visitor": visitor,
+        "mod": asker(chief, Scope.MODERATE),
+        "mod, reading": asker(chief, Scope.READ),
+    }
     sources = {name: said(one.get(of(post_page, written.slug))).get("source") for name, one in seeing.items()}
     assert sources == {
-        "own": "As *typed*", "other": None, "visitor": None, "mod": "As *typed*", "mod, reading": None,
-    }  # fmt: skip
+        "own": "As *typed*",
+        "other": None,
+        "visitor": None,
+        "mod": "As *typed*",
+        "mod, reading": None,
+    }
     assert seeing["own"].get(of(post_page))["Cache-Control"] == "private, no-cache"
 
 

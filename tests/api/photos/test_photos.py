@@ -150,8 +150,12 @@ def test_what_is_no_upload_is_refused_and_leaves_nothing(author, editor, visitor
         )
     }
     assert refused == {
-        (400, "bad-request"), (401, "unauthorized"), (403, "forbidden"), (422, "invalid"), (415, "unsupported-media-type"),
-    }  # fmt: skip
+        (400, "bad-request"),
+        (401, "unauthorized"),
+        (403, "forbidden"),
+        (422, "invalid"),
+        (415, "unsupported-media-type"),
+    }
     queries = ("&slug=a/b", "&title=%00", "&summary=a%00")
     assert [field(post(editor, gallery, more=query)) for query in queries] == [
         "query.slug",

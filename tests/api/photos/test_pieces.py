@@ -125,9 +125,11 @@ def test_an_upload_is_its_account_s(author, account, asker, visitor, gallery):
 
 def test_what_cannot_become_a_photo_is_refused_before_its_bytes_come(author, gallery):
     for said, named in (
-        ({"slug": "a/b"}, "slug"), ({"title": "\0"}, "title"), ({"summary": "\0"}, "summary"),
+        ({"slug": "a/b"}, "slug"),
+        ({"title": "\0"}, "title"),
+        ({"summary": "\0"}, "summary"),
         ({"gallery": str(build.node("blog", "news", title="News"))}, "gallery"),
-    ):  # fmt: skip
+    ):
         answer = begin(author, said.pop("gallery", gallery), **said)
         assert (*problem(answer), field(answer)) == (422, "invalid", f"body.{named}")
     assert stored() == (0, 0)

@@ -65,8 +65,10 @@ def test_mail_that_the_server_refuses_is_tried_again(mongo, client, settings):
     get_user_model().objects.create_user("ann", "ann@example.org", "old", is_staff=True)
     client.post("/admin/password-reset/", {"email": "ann@example.org"})
     settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT = (
-        "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1", free_port(),
-    )  # fmt: skip
+        "django.core.mail.backends.smtp.EmailBackend",
+        "127.0.0.1",
+        free_port(),
+    )
     worker.work()
     waiting = mongo["jobs"].find_one({"kind": "accounts.reset"})
     assert (waiting["state"], waiting["tries"]) == (queue.WAITING, 1)

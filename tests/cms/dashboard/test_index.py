@@ -71,9 +71,12 @@ def test_everything_that_waits_is_counted(person):
         reasons=["links"],
     )
     assert cards(root) == {
-        "Pending comments": "1", "Drafts": "1", "Changes not published": "1", "Scheduled": "1",
+        "Pending comments": "1",
+        "Drafts": "1",
+        "Changes not published": "1",
+        "Scheduled": "1",
         "Expiring this week": "1",
-    }  # fmt: skip
+    }
     html = root.get("/admin/").content.decode()
     assert "Nothing else needs your attention." in html
     for state in ("unpublished", "drafted", "scheduled", "expiring"):

@@ -43,8 +43,10 @@ def bulk(web: Web, secret: str, section: str, number: int) -> int:
     asked = http.client.HTTPConnection("127.0.0.1", web.port, timeout=300)
     try:
         headers = {
-            "Host": f"localhost:{web.port}", "Authorization": f"Bearer {secret}", "Content-Type": "application/json",
-        }  # fmt: skip
+            "Host": f"localhost:{web.port}",
+            "Authorization": f"Bearer {secret}",
+            "Content-Type": "application/json",
+        }
         asked.request("POST", "/api/v1/bulk", json.dumps({"operations": made}), headers)
         return asked.getresponse().status
     finally:

@@ -213,9 +213,12 @@ def test_an_upload_of_who_may_send_it_arrives(front):
     gallery = photo_build.gallery("gallery")
     picture = pictures.jpeg()
     status, _headers, said = front.ask(
-        "POST", f"/api/v1/photos?gallery={gallery}&filename=lake.jpg", picture,
-        Authorization=token(Scope.WRITE, Scope.PUBLISH), Content_Type="image/jpeg",
-    )  # fmt: skip
+        "POST",
+        f"/api/v1/photos?gallery={gallery}&filename=lake.jpg",
+        picture,
+        Authorization=token(Scope.WRITE, Scope.PUBLISH),
+        Content_Type="image/jpeg",
+    )
     assert status == 201, said
     assert photo_build.shown(ObjectId(json.loads(said)["id"]))
 

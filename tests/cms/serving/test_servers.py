@@ -124,9 +124,16 @@ def test_a_request_with_two_lengths_is_refused(web, mongo):
 # What stands in an address for each converter that is not named here.
 ANY_ID = "5" * 24
 IN_ADDRESSES = {
-    "nodepath": "page", "tag": "t", "slug": "atom", "int": "1", "year": "2020", "month": "01", "label": "nodes.node",
-    "commentslug": "a" * 16, "path": "site/site.css",
-}  # fmt: skip
+    "nodepath": "page",
+    "tag": "t",
+    "slug": "atom",
+    "int": "1",
+    "year": "2020",
+    "month": "01",
+    "label": "nodes.node",
+    "commentslug": "a" * 16,
+    "path": "site/site.css",
+}
 
 
 def test_no_answer_to_head_has_a_body(web, mongo):

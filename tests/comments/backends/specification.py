@@ -73,8 +73,23 @@ class Specification(Backend):
             raise InvalidParent(new.parent)
         parent = slugs.parent_of(slug)
         full_slug = slugs.join(there[parent].full_slug if parent else "", f"{slugs.stamp(posted)}:{slug[-16:]}")
-        made = Comment(target, slug, full_slug, number, posted, parent, new.parent, new.author, new.source, new.html,
-                       new.kind, new.state, 1, new.edited, new.text_hash)  # fmt: skip
+        made = Comment(
+            target,
+            slug,
+            full_slug,
+            number,
+            posted,
+            parent,
+            new.parent,
+            new.author,
+            new.source,
+            new.html,
+            new.kind,
+            new.state,
+            1,
+            new.edited,
+            new.text_hash,
+        )
         return replace(made, **NOTHING) if made.removed else made
 
     def _sent_before(self, target, new):
@@ -187,9 +202,22 @@ class Specification(Backend):
         is_new = key not in self.queue
         if is_new:
             self.ready[key] = made
-            self.queue[key] = HeldComment(key, target, made.slug, new.parent, made.number, made.posted, new.author, new.email,
-                                   new.source, new.html, Kind.COMMENT, Verdict.WAITING, tuple(reasons),
-                                   text_hash=new.text_hash)  # fmt: skip
+            self.queue[key] = HeldComment(
+                key,
+                target,
+                made.slug,
+                new.parent,
+                made.number,
+                made.posted,
+                new.author,
+                new.email,
+                new.source,
+                new.html,
+                Kind.COMMENT,
+                Verdict.WAITING,
+                tuple(reasons),
+                text_hash=new.text_hash,
+            )
         return PostResult(None, self.queue[key], new=is_new)
 
     def approve(self, held_id, by="", rev=0):
@@ -231,9 +259,17 @@ class Specification(Backend):
         return self.queue[held_id]
 
     def held(
-        self, *, target=None, author_id="", slug="", leased_by="", available_to="", verdict=Verdict.WAITING,
-        limit=100, after=""
-    ):  # fmt: skip
+        self,
+        *,
+        target=None,
+        author_id="",
+        slug="",
+        leased_by="",
+        available_to="",
+        verdict=Verdict.WAITING,
+        limit=100,
+        after="",
+    ):
         found = [h for h in self.queue.values() if verdict in (None, h.verdict) and target in (None, h.target)]
         found = [h for h in found if author_id in ("", h.author.id) and slug in ("", h.slug)]
         found = [h for h in found if leased_by in ("", self._lease(h)[0])]

@@ -121,9 +121,14 @@ def test_queue_page_shows_reason_context_and_parent(staff, post_page):
     )
     html = queue(staff)
     for shown in (
-        "What do you say?", "Buy", "Contains 2 links", "Guest, without an account", "a@b.example", "https://pills.example",
+        "What do you say?",
+        "Buy",
+        "Contains 2 links",
+        "Guest, without an account",
+        "a@b.example",
+        "https://pills.example",
         'Ann on <a href="/news/hello">Hello</a>',
-    ):  # fmt: skip
+    ):
         assert shown in html
 
 
@@ -242,8 +247,10 @@ def test_what_another_has_decided_against_is_not_approved_from_an_old_page(staff
     page = staff.post(DECIDE, {"action": "approve", "chosen": chosen, "state": "waiting"}, follow=True).content.decode()
     assert "It does not wait any more." in page
     assert [selectors.get_held(held.id).verdict for held in (first, second, third)] == [
-        Verdict.SPAM, Verdict.APPROVED, Verdict.APPROVED,
-    ]  # fmt: skip
+        Verdict.SPAM,
+        Verdict.APPROVED,
+        Verdict.APPROVED,
+    ]
     staff.post(DECIDE, {"action": f"approve:{first.id}.1", "state": "spam"})
     assert selectors.get_held(first.id).verdict is Verdict.APPROVED
 

@@ -89,9 +89,18 @@ def test_services_clean_who_wrote_also_of_imports_and_of_what_waits(post_page):
 
 def test_file_of_another_site_brings_clean_names_and_no_half_characters(post_page):
     row = {
-        "comment": "a" * 16, "answers": "", "posted": "2020-01-01T00:00:00+00:00", "edited": None, "kind": "comment",
-        "state": "public", "name": MESSY, "user": None, "url": "", "email": "", "text": "Hello",
-    }  # fmt: skip
+        "comment": "a" * 16,
+        "answers": "",
+        "posted": "2020-01-01T00:00:00+00:00",
+        "edited": None,
+        "kind": "comment",
+        "state": "public",
+        "name": MESSY,
+        "user": None,
+        "url": "",
+        "email": "",
+        "text": "Hello",
+    }
     head = json.dumps({"discussion": str(post_page), "open": True}).encode()
     assert transfer.import_([head, json.dumps(row).encode()]).new == 1
     assert next(iter(selectors.iterate(post_page))).author.name == CLEAN

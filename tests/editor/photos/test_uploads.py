@@ -23,8 +23,11 @@ def test_several_files_each_have_a_result(editor):
     sent = files(one__jpg=pictures.jpeg(), two__png=pictures.png(), bad__jpg=b"<html>" * 20, three__jpg=pictures.jpeg())
     results = send(editor, parent, sent).json()["results"]
     assert [(r["name"], r["ok"]) for r in results] == [
-        ("one.jpg", True), ("two.png", True), ("bad.jpg", False), ("three.jpg", True),
-    ]  # fmt: skip
+        ("one.jpg", True),
+        ("two.png", True),
+        ("bad.jpg", False),
+        ("three.jpg", True),
+    ]
     assert "web page" in results[2]["reason"]
     assert "“one”" in results[3]["note"]
     assert document(ObjectId(results[0]["id"]))["metadata"]["parent_id"] == parent

@@ -26,8 +26,16 @@ NUMBERS = {
     "announced": re.compile(r"Comment (\d+) by"),
 }
 WRITES = (
-    "saves", "tags", "posts", "held posts", "uploads", "replaces", "decisions", "posts to short discussions", "announcements",
-)  # fmt: skip
+    "saves",
+    "tags",
+    "posts",
+    "held posts",
+    "uploads",
+    "replaces",
+    "decisions",
+    "posts to short discussions",
+    "announcements",
+)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,22 @@ PEACE = (1.5, 4.0)
 # Seconds beyond its time for which a trial goes on, as long as something was never done.
 MORE = 120.0
 KINDS = {
-    "saves", "tags", "posts", "held posts", "uploads", "replaces", "conversions", "decisions", "reads",
-    "reads without the database", "posts to short discussions", "conversions to embedded", "conversions from embedded",
-    "bounds reached while something was broken", "promotions",
-}  # fmt: skip
+    "saves",
+    "tags",
+    "posts",
+    "held posts",
+    "uploads",
+    "replaces",
+    "conversions",
+    "decisions",
+    "reads",
+    "reads without the database",
+    "posts to short discussions",
+    "conversions to embedded",
+    "conversions from embedded",
+    "bounds reached while something was broken",
+    "promotions",
+}
 # What the audit finds was done: nobody waits for it.
 AUDITED = {"promotions"}
 

@@ -40,18 +40,28 @@ def _sides(row: Row):
         ("one\n\ntwo\n\nthree", "one\n\nthree", ["same", "removed: [-two-] |", "same"]),
         ("one\n\na b c\n\ntwo", "one\n\na x c\n\ntwo", ["same", "changed: a [-b-] c | a {+x+} c", "same"]),
         # What was inserted beside a paragraph that changed is not taken for it.
-        ("a b c d", "new words here\n\na b c e", ["added:  | {+new words here+}", "changed: a b c [-d-] | a b c {+e+}"]),
+        (
+            "a b c d",
+            "new words here\n\na b c e",
+            ["added:  | {+new words here+}", "changed: a b c [-d-] | a b c {+e+}"],
+        ),
         ("one\n\ntwo\n\nthree", "two\n\nthree\n\none", ["left: [-one-] |", "same", "same", "came:  | {+one+}"]),
         # Two that changed places around others: neither became the other.
-        ("one\n\nhere\n\nthere\n\ntwo", "two\n\nhere\n\nthere\n\none",
-         ["left: [-one-] |", "came:  | {+two+}", "same", "same", "left: [-two-] |", "came:  | {+one+}"]),
+        (
+            "one\n\nhere\n\nthere\n\ntwo",
+            "two\n\nhere\n\nthere\n\none",
+            ["left: [-one-] |", "came:  | {+two+}", "same", "same", "left: [-two-] |", "came:  | {+one+}"],
+        ),
         # As often as it is on both sides, not oftener.
-        ("one\n\ntwo", "two\n\none\n\nx\n\none",
-         ["left: [-one-] |", "same", "came:  | {+one+}", "added:  | {+x+}", "added:  | {+one+}"]),
+        (
+            "one\n\ntwo",
+            "two\n\none\n\nx\n\none",
+            ["left: [-one-] |", "same", "came:  | {+one+}", "added:  | {+x+}", "added:  | {+one+}"],
+        ),
         ("a\n\n\n\nb", "a\n \nb", ["same", "same"]),
         ("a", "a ", ["changed: a | a{+ +}"]),
     ],
-)  # fmt: skip
+)
 def test_rows(old, new, wanted):
     assert shown(align_texts(old, new)) == wanted
 

@@ -13,33 +13,71 @@ BASE = "one a b\n\ntwo c d\n\nthree e f"
 @pytest.mark.parametrize(
     ("mine", "theirs", "merged"),
     [
-        pytest.param("one X b\n\ntwo c d\n\nthree e f", "one a b\n\ntwo c d\n\nthree Y f",
-                     "one X b\n\ntwo c d\n\nthree Y f", id="apart"),
-        pytest.param("one X b\n\ntwo c d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
-                     "one X b\n\ntwo Y d\n\nthree e f", id="neighbours"),
-        pytest.param("quite other\n\ntwo c d\n\nthree e f", "one a b\n\nsomething else\n\nthree e f",
-                     "quite other\n\nsomething else\n\nthree e f", id="neighbours rewritten"),
+        pytest.param(
+            "one X b\n\ntwo c d\n\nthree e f",
+            "one a b\n\ntwo c d\n\nthree Y f",
+            "one X b\n\ntwo c d\n\nthree Y f",
+            id="apart",
+        ),
+        pytest.param(
+            "one X b\n\ntwo c d\n\nthree e f",
+            "one a b\n\ntwo Y d\n\nthree e f",
+            "one X b\n\ntwo Y d\n\nthree e f",
+            id="neighbours",
+        ),
+        pytest.param(
+            "quite other\n\ntwo c d\n\nthree e f",
+            "one a b\n\nsomething else\n\nthree e f",
+            "quite other\n\nsomething else\n\nthree e f",
+            id="neighbours rewritten",
+        ),
         pytest.param("zero\n\n" + BASE, BASE + "\n\nfour", "zero\n\n" + BASE + "\n\nfour", id="both ends"),
-        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo c d\n\nthree e f\n\nmore",
-                     "one a b\n\nnew\n\ntwo c d\n\nthree e f\n\nmore", id="inserted at two places"),
-        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one X b\n\ntwo c d\n\nthree e f",
-                     "one X b\n\nnew\n\ntwo c d\n\nthree e f", id="inserted after a changed one"),
-        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo X d\n\nthree e f",
-                     "one a b\n\nnew\n\ntwo X d\n\nthree e f", id="inserted before a changed one"),
-        pytest.param("one X b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
-                     "one X b\n\nnew\n\ntwo Y d\n\nthree e f", id="changed and inserted beside a change"),
+        pytest.param(
+            "one a b\n\nnew\n\ntwo c d\n\nthree e f",
+            "one a b\n\ntwo c d\n\nthree e f\n\nmore",
+            "one a b\n\nnew\n\ntwo c d\n\nthree e f\n\nmore",
+            id="inserted at two places",
+        ),
+        pytest.param(
+            "one a b\n\nnew\n\ntwo c d\n\nthree e f",
+            "one X b\n\ntwo c d\n\nthree e f",
+            "one X b\n\nnew\n\ntwo c d\n\nthree e f",
+            id="inserted after a changed one",
+        ),
+        pytest.param(
+            "one a b\n\nnew\n\ntwo c d\n\nthree e f",
+            "one a b\n\ntwo X d\n\nthree e f",
+            "one a b\n\nnew\n\ntwo X d\n\nthree e f",
+            id="inserted before a changed one",
+        ),
+        pytest.param(
+            "one X b\n\nnew\n\ntwo c d\n\nthree e f",
+            "one a b\n\ntwo Y d\n\nthree e f",
+            "one X b\n\nnew\n\ntwo Y d\n\nthree e f",
+            id="changed and inserted beside a change",
+        ),
         pytest.param("two c d\n\nthree e f", BASE + "\n\nfour", "two c d\n\nthree e f\n\nfour", id="deleted, appended"),
         pytest.param("one a b\n\ntwo c d", BASE + "\n\nfour", "one a b\n\ntwo c d\n\nfour", id="end deleted, appended"),
-        pytest.param("one a b\n\ntwo c d", "one X b\n\ntwo c d\n\nthree e f", "one X b\n\ntwo c d", id="deleted, changed"),
+        pytest.param(
+            "one a b\n\ntwo c d", "one X b\n\ntwo c d\n\nthree e f", "one X b\n\ntwo c d", id="deleted, changed"
+        ),
         pytest.param("three e f\n\none a b\n\ntwo c d", BASE, "three e f\n\none a b\n\ntwo c d", id="moved"),
-        pytest.param(BASE.replace("\n", "\r\n"), "one X b\r\n\r\ntwo c d\r\n\r\nthree e f",
-                     "one X b\n\ntwo c d\n\nthree e f", id="line ends of browsers"),
-        pytest.param("one a b\n\n\n\ntwo c d\n\nthree e f\n", "one X b\n\ntwo c d\n\nthree e f",
-                     "one X b\n\n\n\ntwo c d\n\nthree e f\n", id="empty lines"),
+        pytest.param(
+            BASE.replace("\n", "\r\n"),
+            "one X b\r\n\r\ntwo c d\r\n\r\nthree e f",
+            "one X b\n\ntwo c d\n\nthree e f",
+            id="line ends of browsers",
+        ),
+        pytest.param(
+            "one a b\n\n\n\ntwo c d\n\nthree e f\n",
+            "one X b\n\ntwo c d\n\nthree e f",
+            "one X b\n\n\n\ntwo c d\n\nthree e f\n",
+            id="empty lines",
+        ),
         pytest.param("", BASE, "", id="all deleted"),
         pytest.param(BASE.upper(), BASE.upper(), BASE.upper(), id="the same"),
     ],
-)  # fmt: skip
+)
 def test_what_merges_by_itself(mine, theirs, merged):
     assert merge(BASE, mine, theirs).text == merged
     assert merge(BASE, theirs, mine).text == merged
@@ -48,18 +86,34 @@ def test_what_merges_by_itself(mine, theirs, merged):
 @pytest.mark.parametrize(
     ("mine", "theirs", "conflict"),
     [
-        pytest.param("one a b\n\ntwo X d\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
-                     ("two c d", "two X d", "two Y d"), id="same paragraph"),
-        pytest.param("one a b\n\nnew\n\ntwo c d\n\nthree e f", "one a b\n\nother\n\ntwo c d\n\nthree e f",
-                     ("", "new", "other"), id="inserted at one place"),
+        pytest.param(
+            "one a b\n\ntwo X d\n\nthree e f",
+            "one a b\n\ntwo Y d\n\nthree e f",
+            ("two c d", "two X d", "two Y d"),
+            id="same paragraph",
+        ),
+        pytest.param(
+            "one a b\n\nnew\n\ntwo c d\n\nthree e f",
+            "one a b\n\nother\n\ntwo c d\n\nthree e f",
+            ("", "new", "other"),
+            id="inserted at one place",
+        ),
         pytest.param(BASE + "\n\nnew", BASE + "\n\nother", ("", "new", "other"), id="both appended"),
-        pytest.param("one a b\n\nthree e f", "one a b\n\ntwo Y d\n\nthree e f",
-                     ("two c d", "", "two Y d"), id="deleted and changed"),
-        pytest.param("one X b\n\ntwo X d\n\nthree X f", "one X b\n\ntwo Y d\n\nthree X f",
-                     ("two c d", "two X d", "two Y d"), id="a conflict holds no more than it must"),
+        pytest.param(
+            "one a b\n\nthree e f",
+            "one a b\n\ntwo Y d\n\nthree e f",
+            ("two c d", "", "two Y d"),
+            id="deleted and changed",
+        ),
+        pytest.param(
+            "one X b\n\ntwo X d\n\nthree X f",
+            "one X b\n\ntwo Y d\n\nthree X f",
+            ("two c d", "two X d", "two Y d"),
+            id="a conflict holds no more than it must",
+        ),
         pytest.param("new", "other", (BASE, "new", "other"), id="all rewritten"),
     ],
-)  # fmt: skip
+)
 def test_what_an_editor_has_to_settle(mine, theirs, conflict):
     merged = merge(BASE, mine, theirs)
     assert merged.text is None

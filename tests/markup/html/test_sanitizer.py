@@ -54,7 +54,7 @@ def test_both_profiles(html, expected, profile):
 @pytest.mark.parametrize(
     ("html", "expected"),
     [
-        ('<h2>Äpfel & Birnen</h2>', '<h2 id="s-äpfel-birnen">Äpfel &amp; Birnen</h2>'),
+        ("<h2>Äpfel & Birnen</h2>", '<h2 id="s-äpfel-birnen">Äpfel &amp; Birnen</h2>'),
         ("<h2>x</h2><h2>x</h2><h2 id=x>y</h2>", '<h2 id="s-x">x</h2><h2 id="s-x-2">x</h2><h2 id="s-x-3">y</h2>'),
         ("<h2>!</h2><h2></h2>", '<h2 id="s-section">!</h2><h2 id="s-section-2"></h2>'),
         ("<h1>a</h1><h2>b</h2><h6>c</h6>", '<h2 id="s-a">a</h2><h3 id="s-b">b</h3><h6 id="s-c">c</h6>'),
@@ -65,7 +65,10 @@ def test_both_profiles(html, expected, profile):
         ('<p title=" id=" class="alignleft" id="x">a</p>', '<p title=" id=" class="alignleft" id="s-x">a</p>'),
         ('<h2 title=" id=">a</h2>', '<h2 title=" id=" id="s-a">a</h2>'),
         ('<a title=" href=" href="#x">a</a><h2>x</h2>', '<a title=" href=" href="#s-x">a</a><h2 id="s-x">x</h2>'),
-        ("<a href=https://a.example target=_blank rel=opener>x</a>", '<a href="https://a.example" rel="noopener">x</a>'),
+        (
+            "<a href=https://a.example target=_blank rel=opener>x</a>",
+            '<a href="https://a.example" rel="noopener">x</a>',
+        ),
         ("<a href=/x>x</a>", '<a href="/x">x</a>'),
         ("<a href=tel:+49>x</a>", '<a href="tel:+49">x</a>'),
         ('<div class="alignright x">y</div>', '<div class="alignright">y</div>'),
@@ -80,11 +83,13 @@ def test_both_profiles(html, expected, profile):
         ("<iframe src=https://a.example></iframe>x", "x"),
         ("<img src=photo:x alt=y>", '<img src="photo:x" alt="y">'),
         ("<img src=data:image/png;base64,x alt=y>", '<img alt="y">'),
-        ("<table><caption>a</caption><col span=2><tr><th scope=col align=left>b",
-         '<table><caption>a</caption><colgroup><col span="2"></colgroup>'
-         '<tbody><tr><th scope="col" align="left">b</th></tr></tbody></table>'),
+        (
+            "<table><caption>a</caption><col span=2><tr><th scope=col align=left>b",
+            '<table><caption>a</caption><colgroup><col span="2"></colgroup>'
+            '<tbody><tr><th scope="col" align="left">b</th></tr></tbody></table>',
+        ),
     ],
-)  # fmt: skip
+)
 def test_articles(html, expected):
     assert clean(html, "article") == expected
 
@@ -102,10 +107,12 @@ def test_articles(html, expected):
         ("<img src=javascript:x alt=y>", "y"),
         ("<img src=photo:x alt=y>", "y"),
         ("<a href=/z><img src=/x alt=y></a>", '<a href="/z" rel="ugc nofollow noopener">y</a>'),
-        ("<figure><img src=/x alt=y><figcaption>c</figcaption></figure>",
-         '<p><a href="/x" rel="ugc nofollow noopener">y</a></p><p>c</p>'),
+        (
+            "<figure><img src=/x alt=y><figcaption>c</figcaption></figure>",
+            '<p><a href="/x" rel="ugc nofollow noopener">y</a></p><p>c</p>',
+        ),
     ],
-)  # fmt: skip
+)
 def test_comments(html, expected):
     assert clean(html, "comment") == expected
 
@@ -164,7 +171,7 @@ def test_the_filter_never_raises(monkeypatch, profile):
         "<a href=x><p>" * 6_000,
         "<div><!--</div>-->" * 6_000,
         "<!--" * 18_000,
-        "<a b=\"" * 12_000,
+        '<a b="' * 12_000,
         "<a " * 18_000 + 'b=">',
         "<script>" * 9_000,
         "<h2 id=a>" * 6_000,
@@ -173,7 +180,7 @@ def test_the_filter_never_raises(monkeypatch, profile):
         "</p>" * 15_000,
     ],
     ids=lambda html: html[:16],
-)  # fmt: skip
+)
 def test_hostile_html_takes_no_longer_than_its_length(html, profile):
     """Many of these take html5ever alone a time that grows with the square: up to 9 s for 300 KB."""
     cleaned = clean(html, profile)

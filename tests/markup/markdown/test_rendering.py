@@ -45,7 +45,7 @@ def test_both_profiles(source, html, profile):
         ("a\nb", "<p>a\nb</p>"),
         ("a <b>c</b> <script>d</script>", "<p>a <b>c</b> </p>"),
         ("<div class=alignleft>\n\n*a*\n\n</div>", '<div class="alignleft">\n<p><em>a</em></p>\n</div>'),
-        ("![a](/b.jpg \"c\")", '<p><img src="/b.jpg" alt="a" title="c"></p>'),
+        ('![a](/b.jpg "c")', '<p><img src="/b.jpg" alt="a" title="c"></p>'),
         ("[a](https://b.example)", '<p><a href="https://b.example" rel="noopener">a</a></p>'),
         ("[a](/b)", '<p><a href="/b">a</a></p>'),
         (
@@ -54,7 +54,7 @@ def test_both_profiles(source, html, profile):
             '<td align="left">1</td>\n<td align="right">2</td>\n</tr>\n</tbody>\n</table>',
         ),
     ],
-)  # fmt: skip
+)
 def test_articles(source, html):
     assert render(source, "article") == html
 
@@ -189,7 +189,7 @@ def test_hostile_markdown_takes_no_longer_than_its_length(pattern, profile):
         "<http://" + "a" * 100_000,
     ],
     ids=["wide table", "long reference", "nested links", "nested images", "lists", "emphasis", "brackets", "autolink"],
-)  # fmt: skip
+)
 def test_hostile_markdown_makes_no_giants(source):
     start = time.process_time()
     assert len(render(source, "article")) < 30 * len(source) + 10_000

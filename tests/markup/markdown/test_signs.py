@@ -21,7 +21,7 @@ from tests.markup.policy import violations
         ("- [ ] a\n- [x] b", '<ul>\n<li class="task">☐ a</li>\n<li class="task">☑ b</li>\n</ul>'),
         ("[ ] a", "<p>[ ] a</p>"),
         ("a\n: b\n: c", "<dl>\n<dt>a</dt>\n<dd>b</dd>\n<dd>c</dd>\n</dl>"),
-        ("*[HTML]: A \"B\"\n\nHTML, XHTML", '<p><abbr title="A &quot;B&quot;">HTML</abbr>, XHTML</p>'),
+        ('*[HTML]: A "B"\n\nHTML, XHTML', '<p><abbr title="A &quot;B&quot;">HTML</abbr>, XHTML</p>'),
         ("$x^2 < *y*$", '<p><code class="language-math">x^2 &lt; *y*</code></p>'),
         ("$5 and $10, US$ and A$, `$a$`", "<p>$5 and $10, US$ and A$, <code>$a$</code></p>"),
         (r"\$a$ $ b$", "<p>$a$ $ b$</p>"),
@@ -29,7 +29,7 @@ from tests.markup.policy import violations
         ("$$x$$", '<pre><code class="language-math">x\n</code></pre>'),
         ("$$\nx\n\n$$", "<p>$$\nx</p>\n<p>$$</p>"),
     ],
-)  # fmt: skip
+)
 def test_signs_in_an_article(source, html):
     assert render(source, "article") == html
 
@@ -111,12 +111,12 @@ def test_a_callout_is_the_note_insert(word):
 @pytest.mark.parametrize(
     ("source", "spelled"),
     [
-        ("> [!NOTE] Mind the \"gap\"}", 'note{kind=note title="Mind the \\"gap\\"}"}'),
+        ('> [!NOTE] Mind the "gap"}', 'note{kind=note title="Mind the \\"gap\\"}"}'),
         ("> [!NOTE]", "note{kind=note}"),
         ("- > [!NOTE]\n  > a", "note{kind=note}"),
         ("> [!NOTE]\n> > [!TIP]\n> > a", "note{kind=tip}"),
     ],
-)  # fmt: skip
+)
 def test_a_callout_may_have_a_title_and_stand_anywhere(source, spelled):
     found = []
     inserts.resolve_inserts(

@@ -71,12 +71,32 @@ def addresses(client) -> list[str]:
         middle = client.get(further[-1]).context["listing"]
         further.append(f"{path}?from={middle.newer}")
     return [
-        "/", "/live", "/folder", "/folder/page-3", "/live/post-3", "/live/post-0", f"/live/post-{POSTS - 1}", "/tag/t",
-        "/author/ann", "/author/ann/feed/atom",
-        "/live/archive", "/live/archive/2022", "/live/archive/2022/02", "/feed/rss", "/live/feed/atom", "/tag/t/feed/json",
-        "/sitemap.xml", "/sitemap-sections-1.xml", "/sitemap-blog-entry-1.xml", "/sitemap-basic-page-1.xml", "/robots.txt",
-        "/folder/moved", "/folder?from=page-2", "/search/suggestions?q=post", *further,
-    ]  # fmt: skip
+        "/",
+        "/live",
+        "/folder",
+        "/folder/page-3",
+        "/live/post-3",
+        "/live/post-0",
+        f"/live/post-{POSTS - 1}",
+        "/tag/t",
+        "/author/ann",
+        "/author/ann/feed/atom",
+        "/live/archive",
+        "/live/archive/2022",
+        "/live/archive/2022/02",
+        "/feed/rss",
+        "/live/feed/atom",
+        "/tag/t/feed/json",
+        "/sitemap.xml",
+        "/sitemap-sections-1.xml",
+        "/sitemap-blog-entry-1.xml",
+        "/sitemap-basic-page-1.xml",
+        "/robots.txt",
+        "/folder/moved",
+        "/folder?from=page-2",
+        "/search/suggestions?q=post",
+        *further,
+    ]
 
 
 def forget() -> None:

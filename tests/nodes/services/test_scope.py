@@ -15,10 +15,20 @@ from nodes.types import NEVER
 TEMPLATES = Path(__file__).parents[3] / "reader/templates"
 AT = datetime(2020, 1, 1, tzinfo=UTC)
 METADATA = {
-    "nonce": ObjectId(), "type": "blog-entry", "parent_id": ObjectId(), "slug": "post", "title": "Post", "created": AT,
-    "updated": AT, "published": AT, "expires": NEVER, "author": {"_id": None, "name": "Ann"}, "tags": ["paper"],
-    "summary": "", "detail": {"text": "First", "format": "markdown", "is_pinned": False},
-}  # fmt: skip
+    "nonce": ObjectId(),
+    "type": "blog-entry",
+    "parent_id": ObjectId(),
+    "slug": "post",
+    "title": "Post",
+    "created": AT,
+    "updated": AT,
+    "published": AT,
+    "expires": NEVER,
+    "author": {"_id": None, "name": "Ann"},
+    "tags": ["paper"],
+    "summary": "",
+    "detail": {"text": "First", "format": "markdown", "is_pinned": False},
+}
 DERIVED = {"excerpt": "First", "minutes": 1}
 
 

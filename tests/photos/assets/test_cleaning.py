@@ -165,8 +165,10 @@ def test_a_colour_profile_keeps_its_colours_and_loses_its_words(format, name):
     assert "copyright".encode("utf-16-be") not in kept
     before, after = (ImageCms.ImageCmsProfile(io.BytesIO(data)).profile for data in (OWNED, kept))
     assert (after.red_primary, after.green_primary, after.blue_primary) == (
-        before.red_primary, before.green_primary, before.blue_primary
-    )  # fmt: skip
+        before.red_primary,
+        before.green_primary,
+        before.blue_primary,
+    )
     assert after.media_white_point == before.media_white_point
     assert before.profile_description == "OWNER 47.3769"
     assert not after.profile_description

@@ -122,8 +122,10 @@ def test_the_menu_has_an_order_labels_and_other_sites_and_follows_moves(client, 
         r'<li><a href="([^"]*)"([^>]*)>([^<]*)</a>', html.partition('class="site-menu"')[2].partition("</nav>")[0]
     )
     assert [(url, title) for url, _more, title in shown] == [
-        ("/about", "About &lt;us&gt;"), ("/news", "All posts"), ("https://example.org/", "Elsewhere"),
-    ]  # fmt: skip
+        ("/about", "About &lt;us&gt;"),
+        ("/news", "All posts"),
+        ("https://example.org/", "Elsewhere"),
+    ]
     assert 'aria-current="true"' in shown[1][1]
 
 

@@ -315,9 +315,22 @@ class TestAddresses:
 
     @pytest.mark.parametrize(
         "path",
-        ["/none", "/none/", "/news/none", "/news/post/below", "/\\evil.example/", "/a//b", "/%00",
-         "/x.php", "/news/post/feed/rss", "/news/feed/other", "/%ff%fe", "/" + "a/" * 500, "/" + "a" * 5000],
-    )  # fmt: skip
+        [
+            "/none",
+            "/none/",
+            "/news/none",
+            "/news/post/below",
+            "/\\evil.example/",
+            "/a//b",
+            "/%00",
+            "/x.php",
+            "/news/post/feed/rss",
+            "/news/feed/other",
+            "/%ff%fe",
+            "/" + "a/" * 500,
+            "/" + "a" * 5000,
+        ],
+    )
     def test_no_page_is_404_in_the_theme(self, client, blog, path):
         node("blog-entry", "post", parent=blog)
         answer = client.get(path)

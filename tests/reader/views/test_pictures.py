@@ -32,9 +32,14 @@ def photo(mongo) -> ObjectId:
 @pytest.fixture
 def post(photo) -> ObjectId:
     return node(
-        "blog-entry", "harbour", parent=node("blog", "news"), title="Harbour", text="Harbour and quay.", tags=("t",),
+        "blog-entry",
+        "harbour",
+        parent=node("blog", "news"),
+        title="Harbour",
+        text="Harbour and quay.",
+        tags=("t",),
         **{"detail.picture": photo},
-    )  # fmt: skip
+    )
 
 
 def page(client, address: str) -> str:
