@@ -91,7 +91,9 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))
     known = declared_fields.keep_declared(editable.node.metadata.type, old.fields)
     # Only users with permission to publish can change who may comment.
-    excluded = NOT_RESTORED if request.user.has_perm("nodes.publish_node") else NOT_RESTORED | {"detail.comments"}
+    excluded = NOT_RESTORED | declared_fields.internal_fields(editable.node.metadata.type)
+    if not request.user.has_perm("nodes.publish_node"):
+        excluded |= {"detail.comments"}
     restored = {path: value for path, value in known.items() if path not in excluded}
     if request.method == "POST" and form.is_valid():
         editable = access.node(request.user, node_id, NodePermission.EDIT)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from marginalia.mongo.clock import now
 from nodes import content
-from nodes.content import PHOTO
+from nodes.content import PHOTO, declared_fields
 from nodes.errors import InvalidPlace
 from nodes.models import Node, Photo, tree
 from nodes.selectors import editable_nodes, stored_photos, trash
@@ -48,6 +48,8 @@ class NodePermission(enum.StrEnum):
 _DATES = frozenset({"published", "expires"})
 # Only users with permission to publish can set these fields.
 PUBLISHER_FIELDS = _DATES | {"author", "detail.comments"}
+# Only commands and imports can set these fields, and those that the content type declares as not editable.
+_SYSTEM_FIELDS = frozenset({"created", "updated"})
 # Fields that the user who uploaded a photo can change until it is published.
 DESCRIBING_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
@@ -169,14 +171,17 @@ def bound_to_unpublished(user: Any, node: Node | Photo) -> bool:
 
 
 def check_fields(user: Any, type: str, paths: Collection[str]) -> None:
-    """Raise FieldForbidden if `paths` has a field that only users with permission to publish nodes of `type` can set.
+    """Raise FieldForbidden if `paths` has a field of a node of `type` that `user` cannot set.
 
-    Users with permission to change photos can publish them, so these users can set their dates.
+    Some fields need permission to publish. Users with permission to change photos can publish them, so these users can set
+    their dates. Fields that no form has are set only by commands and imports.
     """
-    forbidden = PUBLISHER_FIELDS & set(paths)
+    forbidden = set() if user.has_perm("nodes.publish_node") else PUBLISHER_FIELDS & set(paths)
     if type == PHOTO and may_change_photos(user):
         forbidden -= _DATES
-    if forbidden and not user.has_perm("nodes.publish_node"):
+    if not isinstance(user, System):
+        forbidden |= (_SYSTEM_FIELDS | declared_fields.internal_fields(type)) & set(paths)
+    if forbidden:
         raise FieldForbidden(forbidden)
 
 

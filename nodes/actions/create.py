@@ -12,6 +12,7 @@ from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
 from nodes.selectors import editable_nodes
+from nodes.selectors.editable_nodes import Editable
 from nodes.services import duplicating, editing
 from nodes.types import Actor, Saved
 
@@ -35,7 +36,7 @@ class CreateNode:
         """Raise PermissionDenied, FieldForbidden or InvalidPlace."""
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
-        access.check_fields(self.user, self.type, self.fields)
+        access.check_fields(self.user, self.type, {*self.fields, *(("created",) if self.created else ())})
         access.check_may_place(self.user, self.fields["parent_id"])
         made = editable_nodes.load(self.node_id) if self.node_id else None
         if made and not access.allowed(self.user, made.node, NodePermission.EDIT):
@@ -70,14 +71,19 @@ class Duplicate(NodeAction):
 
     needs = NodePermission.VIEW
 
-    def execute(self) -> Saved:
-        editable = self.check()
+    def check(self) -> Editable:
+        editable = super().check()
         if not access.may_create(self.user, editable.node.metadata.type):
             raise PermissionDenied
         access.check_may_place(self.user, self.parent_id, editable.node.parent_id)
         if editable_nodes.load(self.new_id):
             # The form was sent again, so the user must be able to change the copy that it made.
             access.node(self.user, self.new_id, NodePermission.EDIT)
+        return editable
+
+    def execute(self) -> Saved:
+        """Check, then copy. Raises NodeGone, IdTaken, InvalidPlace, Published, NewerVersion, NotUpgraded."""
+        self.check()
         return duplicating.duplicate(
             self.actor,
             self.node_id,

@@ -77,6 +77,11 @@ class PublishDraft(DraftAction):
 
     needs = NodePermission.PUBLISH
 
+    def check(self) -> Editable:
+        editable = super().check()
+        access.check_fields(self.user, editable.node.metadata.type, self.decided or {})
+        return editable
+
     def execute(self) -> Saved:
         """Check, then publish. Raises EditConflict, DraftGone, NodeGone, FieldRefused, NewerVersion, NotUpgraded, TooBusy."""
         self.check()
@@ -92,8 +97,9 @@ class ScheduleDraft(PublishDraft):
     at: datetime
 
     def check(self) -> Editable:
+        editable = super().check()
         rules.check_future(self.at)
-        return super().check()
+        return editable
 
     def execute(self) -> Saved:
         """Check, then schedule. Raises NotLive, and what PublishDraft raises."""

@@ -15,6 +15,7 @@ from nodes.actions.base import NodeAction
 from nodes.collections import home_of
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import editing, rules
+from nodes.services.write import NOT_DRAFTED
 from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 
@@ -100,8 +101,9 @@ class Schedule(SaveAction):
     needs = NodePermission.PUBLISH
 
     def check(self) -> Editable:
+        editable = super().check()
         rules.check_future(self.at)
-        return super().check()
+        return editable
 
     def changes(self, editable: Editable) -> Mapping[str, Any]:
         return {"published": self.at}
@@ -127,6 +129,9 @@ class Move(SaveAction):
 
     def check(self) -> Editable:
         editable = super().check()
+        if others := self.place.keys() - NOT_DRAFTED:
+            # Users can move nodes whose dates, for example, they cannot change.
+            raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]
         access.check_may_place(self.user, self.place.get("parent_id", present), present)
         return editable

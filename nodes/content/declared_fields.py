@@ -65,6 +65,11 @@ def own_fields(type: str) -> Iterator[tuple[str, models.Field]]:
             yield path, field
 
 
+def internal_fields(type: str) -> frozenset[str]:
+    """Return the paths of a type's fields that no form has, such as the source of an import or the size of a photo."""
+    return frozenset(path for path, field in declared(type).items() if not field.editable)
+
+
 def keep_declared(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return those `fields`, by path, that the type declares. Older versions of a type may have more fields."""
     return {path: value for path, value in fields.items() if not path.startswith(PREFIX) or path in declared(type)}

@@ -243,7 +243,7 @@ def _over_live(
         since = draft["base_nonce"]
         tags = scheduled.draft_tag_change(node_id, draft)
     else:
-        wanted = normalized(mine, type)
+        wanted = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
         since = seen_nonce
     base = load_base(node_id, since)
     merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)

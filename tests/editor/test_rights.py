@@ -168,6 +168,16 @@ def test_author_does_not_open_comments_by_restoring_a_version(mongo, member):
     assert (stored(node_id)["title"], stored(node_id)["detail"]["comments"]) == ("Mine", "closed")
 
 
+def test_restored_version_keeps_the_source_of_an_import(mongo, member):
+    chief = member("Editors")
+    node_id = node(title="Old", **{"detail.source": {"key": "first"}})
+    first = nonce(node_id)
+    editing.save(EDITOR, node_id, first, {"title": "New", "detail.source": {"key": "second"}})
+    restore = address(node_id, f"history/{first}")
+    assert chief.send(restore, fields(chief.client.get(restore).content.decode(), "confirm_form")).status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["detail"]["source"]) == ("Old", {"key": "second"})
+
+
 def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
     """Both ends are checked: the node, and the section that it goes to."""
     author = member("Authors")

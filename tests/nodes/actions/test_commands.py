@@ -1,0 +1,24 @@
+"""The number of commands that frequent actions send to MongoDB."""
+
+from nodes.actions import CreateNode, SaveDraft, SaveNode, Tag
+from nodes.types import TagChange
+from tests.support.nodes.build import node, nonce
+
+
+def test_commands_of_frequent_actions(mongo, commands, publisher):
+    page = node()
+    place = {"title": "New", "slug": "new", "parent_id": None}
+    tags = TagChange(added=frozenset({"new"}))
+    sent = {}
+    for name, prepare in {
+        "create": lambda: CreateNode(user=publisher, type="basic-page", fields=place),
+        "save": lambda: SaveNode(user=publisher, node_id=page, seen=nonce(page), fields={"title": "Saved"}),
+        "save the draft": lambda: SaveDraft(user=publisher, node_id=page, seen=nonce(page), fields={"title": "Draft"}),
+        "tag": lambda: Tag(user=publisher, node_id=page, tags=tags),
+    }.items():
+        action = prepare()
+        publisher.has_perm("nodes.publish_node")
+        with commands.recorded():
+            action.execute()
+        sent[name] = len(commands)
+    assert sent == {"create": 5, "save": 5, "save the draft": 4, "tag": 4}
