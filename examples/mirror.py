@@ -5,7 +5,7 @@
 
 nodes/ID.json is a page, post, section or photo, site.json what the settings say, state.json how far the mirror has come. It may
 be killed at any moment and started again: a file is replaced as a whole, and the state is written after what it stands for.
-Nothing but Python is needed. docs/how-to/mirror.md explains it.
+Nothing but Python is needed. docs/how-to/use-the-api.md explains it.
 """
 
 import argparse

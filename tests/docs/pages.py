@@ -5,6 +5,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -41,13 +42,16 @@ def commands_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(document) for document in _SHELL.findall(text)]
 
 
-def blocks(name: str, folder: str = "how-to") -> list[Block]:
-    """Return the blocks of a page of docs/how-to, or another folder of docs, in their order."""
+def blocks(name: str, folder: str = "how-to", heading: str = "") -> list[Block]:
+    """Return the blocks of a page of docs/how-to, or another folder of docs, in their order; below one heading if given."""
     page = (ROOT / "docs" / folder / name).read_text()
+    if heading:
+        page = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+        assert page, heading
     found = []
     for match in _FENCE.finditer(page):
         paragraph = page[: match.start()].rstrip().rpartition("\n\n")[2]
-        found.append(Block(match[2], match[3], not _UNTESTED.search(paragraph)))
+        found.append(Block(match[2], dedent(match[3]), not _UNTESTED.search(paragraph)))
     return found
 
 

@@ -30,6 +30,7 @@ from tests.docs.pages import ROOT, blocks
 from tests.support.nodes import build, photo_build, pictures
 
 # What the pages write for the address of a site, a section, and what was made in it, with its version.
+GUIDE = "use-the-api.md"
 SITE, SECTION = "https://example.org", "6565f1e2a3b4c5d6e7f80910"
 MADE, ETAG = re.compile("6565f1e2a3b4c5d6e7f8091[12](?![.])"), '"6565f1e2a3b4c5d6e7f80912.9c2f04b1d3a7e655"'
 CURL = argparse.ArgumentParser(exit_on_error=False)
@@ -53,11 +54,12 @@ class Reader:
     def __init__(self, url: str, token: str, folder: Path) -> None:
         self.url, self.token, self.folder, self.made, self.etag = url, token, folder, "", ""
 
-    def follow(self, name: str, folder: str = "how-to") -> list[tuple[str, int]]:
-        """Send all commands of a page with curl in their order; return (method and path, status) of each."""
+    def follow(self, *headings: str) -> list[tuple[str, int]]:
+        """Send all commands with curl below headings of the guide, in order; return (method and path, status) of each."""
         return [
             self.send(command)
-            for block in blocks(name, folder)
+            for heading in headings
+            for block in blocks(GUIDE, heading=heading)
             if block.language == "console"
             for command in block.typed()
         ]
@@ -118,17 +120,17 @@ def essays(mongo) -> ObjectId:
     return build.node("blog-entry", "on-lists", parent=made.id, title="On lists", tags=("ink",))
 
 
-def python(name: str, function: str) -> Any:
-    """Return a function that a page has in Python."""
+def python(heading: str, function: str) -> Any:
+    """Return a function that the guide has in Python below a heading."""
     names: dict[str, Any] = {}
-    for block in blocks(name):
+    for block in blocks(GUIDE, heading=heading):
         if block.language == "python":
             exec(block.text, names)  # noqa: S102 - the document's own
     return names[function]
 
 
 def test_how_to_use_it(reader, essays):
-    assert reader.follow("use-the-api.md") == [
+    assert reader.follow("Read public content", "Create a token") == [
         ("GET /nodes?limit=100&fields=path,title", 200),
         ("GET /nodes/by-path?path=/essays/on-lists&include=body_html", 200),
         ("GET /tree", 200),
@@ -137,13 +139,13 @@ def test_how_to_use_it(reader, essays):
     ]
     for number in range(3):
         build.node("blog-entry", f"more-{number}", parent=ObjectId(SECTION))
-    posts = python("use-the-api.md", "posts")
+    posts = python("Read public content", "posts")
     found = [one["slug"] for one in posts(reader.url, section=SECTION, limit=3)]
     assert sorted(found) == ["more-0", "more-1", "more-2", "on-lists"]
 
 
 def test_how_to_write_by_it(reader, essays, mongo):
-    statuses = dict(reader.follow("write-by-api.md"))
+    statuses = dict(reader.follow("Create a post", "Change a page", "Publish or schedule a page"))
     assert statuses == {
         "GET /tree": 200,
         "POST /nodes": 201,
@@ -158,7 +160,7 @@ def test_how_to_write_by_it(reader, essays, mongo):
     kept = build.stored(key)
     assert (kept["title"], kept["tags"], kept["parent_id"]) == ("On lists, again", ["craft"], ObjectId(SECTION))
     assert (kept["detail"]["text"], kept["published"] <= now()) == ("A list is *not* a table, and seldom a text.", True)
-    seen, change = f'"{kept["nonce"]}"', python("write-by-api.md", "change")
+    seen, change = f'"{kept["nonce"]}"', python("Change a page", "change")
     editing.save(build.EDITOR, key, kept["nonce"], {"summary": "Theirs", "detail.text": "Theirs", "title": "Theirs"})
     asked = []
 
@@ -176,13 +178,18 @@ def test_how_to_write_by_it(reader, essays, mongo):
 
 def test_how_to_mirror_with_it(reader, essays, monkeypatch):
     relay()
-    [command] = [command for block in blocks("mirror.md") if block.language == "console" for command in block.typed()]
+    [command] = [
+        command
+        for block in blocks(GUIDE, heading="Mirror a site")
+        if block.language == "console"
+        for command in block.typed()
+    ]
     words = shlex.split(command.replace(SITE, reader.url).replace("folder", str(reader.folder)))
     assert words.pop(0) == "python"
     assert (ROOT / "examples" / words[0]).is_file()
     monkeypatch.setattr(sys, "argv", [*words, "--once"])
     mirror.main()
-    named = re.findall(r"^\| `(.*?)` \|", (ROOT / "docs/how-to/mirror.md").read_text(), re.MULTILINE)
+    named = re.findall(r"^\| `(.*?)` \|", (ROOT / "docs/how-to" / GUIDE).read_text(), re.MULTILINE)
     assert sorted(named) == ["nodes/ID.json", "site.json", "state.json"]
     for file in named:
         assert json.loads((reader.folder / file.replace("ID", str(essays))).read_text())

@@ -9,12 +9,13 @@ from marginalia.markup.inserts.reading import TextInserts
 from nodes import rendering
 from photos import texts
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/add-an-insert.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/extend.md"
 GUIDE = Path(__file__).parents[2] / "docs/editors-guide.md"
 
 
 def test_the_example_works(mongo, settings, tmp_path):
-    code, template = (dedent(block) for block in re.findall(r"```(?:python|html)\n(.*?)```", PAGE.read_text(), re.S))
+    section = PAGE.read_text().partition("\n## Add an insert\n")[2].partition("\n## ")[0]
+    code, template = (dedent(block) for block in re.findall(r"```(?:python|html)\n(.*?)```", section, re.S))
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/hours.html").write_text(template)
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path, *settings.TEMPLATES[0]["DIRS"]]}]
