@@ -46,7 +46,7 @@ HEAD = """# Management commands
 <!-- Written by `python -m tests.docs.renew_commands`. Don't edit it. -->
 
 Run a command as `.venv/bin/python manage.py NAME`, as the user who runs the site.
-`manage.py help NAME` prints the same options.
+The option `--help` prints the same.
 
 | Exit code | Meaning |
 |---|---|
