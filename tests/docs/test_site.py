@@ -1,6 +1,7 @@
 """What the documents say is so: settings, dependencies, commands and links."""
 
 import re
+import tomllib
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Literal, get_args, get_origin
@@ -172,3 +173,12 @@ def test_every_document_is_in_an_index():
         listed = own.exists() and own != document and f"({document.name})" in own.read_text()
         name = document.relative_to(docs).as_posix()
         assert name == "README.md" or listed or f"({name})" in index, name
+
+
+def test_badges_have_the_version_and_licence_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    badges = re.findall(r">([^<>]+)</text>", (ROOT / "docs/images/badges.svg").read_text())
+    shown = dict(zip(badges[::2], badges[1::2], strict=True))
+    assert (shown["version"], shown["licence"]) == (project["version"], project["license"])
+    assert project["requires-python"] == ">=" + shown["Python"].removeprefix("≥ ")
+    assert f"Framework :: Django :: {shown['Django']}" in project["classifiers"]
