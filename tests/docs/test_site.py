@@ -158,7 +158,7 @@ def test_invariants_of_every_app_are_documented():
         "reader",
         "editor",
         "comments",
-        "conversion",
+        "design",
         "changes",
         "security",
     }
