@@ -1,6 +1,7 @@
 """Exceptions of writes. Each has a caller that handles it, and its message is for editors."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bson import ObjectId
@@ -79,16 +80,23 @@ class EditConflict(NodeError):
     """A concurrent editor saved, and the two versions cannot be merged automatically.
 
     `base` is the metadata that the editor started from, or None if it is no longer known. `theirs` is the stored metadata.
-    `merge` contains the merged fields and the conflicts. `tags` is the editor's change of tags, which always merge.
+    `merge` contains the merged fields and the conflicts. `tags` is the editor's change of tags, which always merge. `mine`
+    are the editor's fields, by path.
     """
 
     def __init__(
-        self, base: Mapping[str, Any] | None, theirs: Mapping[str, Any], merge: "Merge", tags: TagChange = NO_TAGS
+        self,
+        base: Mapping[str, Any] | None,
+        theirs: Mapping[str, Any],
+        merge: "Merge",
+        tags: TagChange = NO_TAGS,
+        mine: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.base = base
         self.theirs = theirs
         self.merge = merge
         self.tags = tags
+        self.mine = mine
         super().__init__(_("Another editor changed this page while you were editing it."))
 
 

@@ -37,7 +37,7 @@ class CreateNode:
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
         access.check_fields(self.user, self.type, {*self.fields, *(("created",) if self.created else ())})
-        access.check_may_place(self.user, self.fields["parent_id"])
+        access.check_may_place(self.user, self.fields.get("parent_id"))
         made = editable_nodes.load(self.node_id) if self.node_id else None
         if made and not access.allowed(self.user, made.node, NodePermission.EDIT):
             # This form has made a page that is no longer its author's alone.

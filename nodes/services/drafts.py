@@ -76,7 +76,7 @@ def save_draft(
         merge = merging.merge(base, mine, theirs, type)
         is_change = bool(merge.changes) or tags.changes(said["tags"])
         if merge.conflicts or (is_change and not merges and present["nonce"] != seen_nonce):
-            raise EditConflict(base, said, merge, tags)
+            raise EditConflict(base, said, merge, tags, mine)
         if draft and not is_change:
             return Saved(node_id, draft["nonce"], merged=merge.merged)
         check_lengths(merge.changes)
@@ -248,7 +248,7 @@ def _over_live(
     base = load_base(node_id, since)
     merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
     if merge.conflicts:
-        raise EditConflict(base, stored["metadata"], merge, tags)
+        raise EditConflict(base, stored["metadata"], merge, tags, wanted)
     return merge, tags
 
 

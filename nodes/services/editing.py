@@ -191,7 +191,7 @@ def save(
         merge = merging.merge(base, mine, theirs, type)
         is_change = bool(merge.changes) or tags.changes(stored["metadata"]["tags"])
         if merge.conflicts or (is_change and not merges and present != seen_nonce):
-            raise EditConflict(base, stored["metadata"], merge, tags)
+            raise EditConflict(base, stored["metadata"], merge, tags, mine)
         rules.check_dates(theirs, merge.changes)
         if not is_change:
             # The node already has these values, from this form or another writer, who may have died before the invalidation.
