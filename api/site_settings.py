@@ -18,8 +18,7 @@ from api.rights import principals
 from api.rights.principals import ACCOUNTS
 from api.rights.scopes import Scope
 from api.schemas.writing import Settings, SettingsChange
-from editor.settings import SettingsForm
-from nodes import access
+from nodes import access, setting_fields
 from nodes.errors import TooBusy
 from nodes.models import stored_site
 from nodes.models.stored_site import Site, StoredSettings
@@ -91,7 +90,7 @@ def _clean(patch: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in patch.items():
         try:
             # The form's field for a photo accepts its id.
-            cleaned[name] = defaults[name] if value is None else SettingsForm.base_fields[name].clean(value)
+            cleaned[name] = defaults[name] if value is None else setting_fields.FIELDS[name].clean(value)
         except ValidationError as error:
             errors.append((f"body.{name}", " ".join(error.messages)))
     if errors:

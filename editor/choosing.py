@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from bson import ObjectId
 from django.core.exceptions import PermissionDenied
@@ -121,18 +121,7 @@ def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
         key = ObjectId(name)
         node = stored_photos.get(key) if scheme == references.PHOTO else stored_nodes.get(key)
         return node if node and may_choose(request.user, node) else None
-    return resolve_address(typed)
-
-
-def resolve_address(address: str) -> Node | Photo | None:
-    """Return the public page or photo at a present or former path of this site; None if there is none."""
-    try:
-        path = unquote(urlsplit(address).path).strip("/")
-    except ValueError:
-        return None
-    sections = tree.current()
-    moment = now()
-    return stored_nodes.resolve(sections, path, moment) if path else stored_nodes.front_page(sections, moment)
+    return stored_nodes.resolve_address(typed)
 
 
 def _is_address(request: HttpRequest, typed: str) -> bool:

@@ -17,10 +17,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
-from editor.fields import MomentField, ReferenceField, TextField, format_reference
+from editor.fields import MomentField, ReferenceField
 from editor.parts import PartsField
 from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
+from nodes.form_fields import TextField, format_reference
 
 # Rows of a textarea for a text, or for a list with one item per line.
 ROWS = {"rows": 6}

@@ -1,36 +1,30 @@
 """Form fields for a node's fields. Each has one path under `metadata`, and returns an unchanged value exactly as stored."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 from bson import ObjectId
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextInputWidget
-from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from editor import choosing
-from marginalia.markup.characters import is_blank
 from marginalia.markup.inserts.widgets import ChooserInput
 from marginalia.mongo.clock import now
-from nodes.access import TOP, section_choices
+from nodes import form_fields
 from nodes.models import dependencies, tree, version_cache
 from nodes.selectors import due, picking, stored_nodes
 from nodes.selectors.listing import is_public
 from nodes.services.editing import NEVER
+from nodes.times import check_year
 
-# Years in which every moment has a date in every time zone.
-FIRST_YEAR, LAST_YEAR = 1000, 9998
 # Maximum posts offered to choose from without JavaScript.
 OFFERED = 100
-YEARS = {"first": FIRST_YEAR, "last": LAST_YEAR}
 
 
 def accept_long_input(fields: Iterable[forms.Field]) -> None:
@@ -40,33 +34,6 @@ def accept_long_input(fields: Iterable[forms.Field]) -> None:
     """
     for field in fields:
         field.widget.attrs.pop("maxlength", None)
-
-
-class TextField(forms.CharField):
-    """A text exactly as typed, with line ends converted to "\\n"."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(strip=False, **kwargs)
-
-    def to_python(self, value: Any) -> str:
-        return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
-
-
-class LineField(forms.CharField):
-    """A text on one line. A blank text becomes ""."""
-
-    def to_python(self, value: Any) -> str:
-        line = str(super().to_python(value))
-        return "" if is_blank(line) else line
-
-
-class TitleField(LineField):
-    """A title on one line. Its textarea wraps long titles."""
-
-    widget = forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
-
-    def to_python(self, value: Any) -> str:
-        return re.sub(r"\s*[\r\n]\s*", " ", super().to_python(value))
 
 
 class TagsSeenField(forms.CharField):
@@ -131,8 +98,8 @@ class MomentField(forms.SplitDateTimeField):
         if self.seen is not None and list(value or ()) == self._rendered(self.seen):
             return self.seen
         cleaned: datetime | None = super().clean(value)
-        if cleaned and not FIRST_YEAR <= cleaned.year <= LAST_YEAR:
-            raise ValidationError(_("Choose a year from %(first)d to %(last)d."), params=YEARS)
+        if cleaned:
+            check_year(cleaned)
         return cleaned
 
     def _rendered(self, moment: datetime) -> list[str]:
@@ -148,20 +115,6 @@ class EndField(MomentField):
 
     def clean(self, value: Any) -> datetime:
         return super().clean(value) or NEVER
-
-
-class SectionField(forms.ChoiceField):
-    """The section of a node. The choices are sections that accept the node's type and in which the user can create nodes."""
-
-    def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
-        super().__init__(choices=section_choices(user, type, seen), **kwargs)
-
-    def prepare_value(self, value: Any) -> str:
-        return TOP if value is None else str(value)
-
-    def clean(self, value: Any) -> ObjectId | None:
-        chosen = super().clean(value)
-        return None if chosen == TOP else ObjectId(chosen)
 
 
 class ReferenceInput(ChooserInput):
@@ -197,7 +150,7 @@ class ReferenceInput(ChooserInput):
         def read() -> tuple[choosing.Choice | None, datetime | None]:
             # A choice shows no more of its target than lists do, so the dependencies noted in this block are dropped.
             with dependencies.recorded():
-                target = choosing.resolve_address(str(value))
+                target = stored_nodes.resolve_address(str(value))
             return choosing.make_choice(target) if target else None, due.next_due(moment)
 
         return version_cache.get_or_set(("chosen", str(value)), moment, read)
@@ -225,37 +178,12 @@ def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, st
     yield from ((node.get_absolute_url(), node.metadata.title) for node in nodes)
 
 
-class ReferenceField(forms.CharField):
-    """A node or photo, typed as its address or id. Targets that readers cannot see are shown as `node:ID` or `photo:ID`."""
+class ReferenceField(form_fields.ReferenceField):
+    """A node or photo, with completion by title."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
-        self.photos = photos
-        self.prefix = "photo:" if photos else "node:"
         kwargs["help_text"] = kwargs.get("help_text") or _("Its address on this site.")
-        super().__init__(max_length=1_000, widget=ReferenceInput(photos=photos), **kwargs)
-
-    def prepare_value(self, value: Any) -> Any:
-        return format_reference(value, photos=self.photos) if isinstance(value, ObjectId) else value
-
-    def clean(self, value: Any) -> ObjectId | None:
-        typed = str(super().clean(value))
-        if not typed:
-            return None
-        if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
-            return ObjectId(key)
-        target = choosing.resolve_address(typed)
-        if target is None or target.content_type.is_file != self.photos:
-            raise ValidationError(
-                _("No public photo has this address.") if self.photos else _("No public page has this address.")
-            )
-        target_id: ObjectId = target.pk
-        return target_id
-
-
-def format_reference(node_id: ObjectId, *, photos: bool) -> str:
-    """Return a reference as editors read it: the address of its target if readers can see it, otherwise its id."""
-    target = stored_nodes.live_by_id(tree.current(), node_id, now())
-    return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
+        super().__init__(photos=photos, widget=ReferenceInput(photos=photos), **kwargs)
 
 
 class AuthorWidget(forms.MultiWidget):
@@ -280,29 +208,12 @@ class HiddenAuthorWidget(AuthorWidget):
         forms.MultiWidget.__init__(self, {"account": forms.HiddenInput(), "name": forms.HiddenInput()})
 
 
-class AuthorField(forms.MultiValueField):
-    """The author: an account that can log in to the admin, or none, and the name that readers see."""
+class AuthorField(form_fields.AuthorField):
+    """The author, with a select and an input."""
 
     widget = AuthorWidget
     hidden_widget = HiddenAuthorWidget
 
     def __init__(self, seen: dict[str, Any] | None, **kwargs: Any) -> None:
-        self.accounts = {"": str(_("No account"))}
-        if seen and seen["_id"]:
-            self.accounts[str(seen["_id"])] = seen["name"]
-        staff = get_user_model()._default_manager.filter(is_staff=True, is_active=True).order_by("username")
-        self.accounts.update({str(user.pk): user.get_full_name() or user.get_username() for user in staff})
-        account = forms.ChoiceField(choices=list(self.accounts.items()), required=False)
-        name = LineField(max_length=200, required=False)
-        super().__init__((account, name), require_all_fields=False, **kwargs)
-        self.widget.widgets[0].choices = account.choices
-
-    def compress(self, values: Any) -> dict[str, Any] | None:
-        if not values:
-            return None
-        account, name = values
-        # Readers see the name. If an account's name is its email address, only the part before the @ is used.
-        name = name or (self.accounts[account].partition("@")[0] if account else "")
-        if not name:
-            raise ValidationError(_("Choose an account, or type a name."))
-        return {"_id": ObjectId(account) if account else None, "name": name}
+        super().__init__(seen, **kwargs)
+        self.widget.widgets[0].choices = self.fields[0].choices

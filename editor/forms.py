@@ -21,10 +21,7 @@ from editor.fields import (
     EndField,
     MomentField,
     ReferenceField,
-    SectionField,
     TagsSeenField,
-    TextField,
-    TitleField,
     VersionField,
     accept_long_input,
 )
@@ -33,7 +30,7 @@ from marginalia.markup.characters import normalize_newlines
 from marginalia.mongo.clock import now
 from nodes import access, content, rendering, tags
 from nodes.content import HTML, MARKDOWN, declared_fields
-from nodes.models.stored_site import COMMENT_POLICIES
+from nodes.form_fields import CommentsField, SectionField, SlugField, TextField, TitleField
 from nodes.selectors.editable_nodes import Version
 from nodes.services.editing import publication_dates
 from nodes.types import TagChange
@@ -92,12 +89,12 @@ class NodeForm(forms.Form):
     # The fields that the type declares, and those that every text has. If no group names them, they are in "Details".
     details: ClassVar[tuple[str, ...]] = ()
 
-    title = TitleField(label=_("Title"), max_length=300)
+    title = TitleField(
+        label=_("Title"), widget=forms.Textarea({"class": "vTextField", "rows": 1, "placeholder": _("Title")})
+    )
     text = TextField(label=_("Text"), required=False, widget=AdminTextareaWidget(attrs={"rows": 24}))
-    slug = forms.CharField(
+    slug = SlugField(
         label=_("Slug"),
-        max_length=200,
-        required=False,
         widget=AdminTextInputWidget,
         help_text=_("The last part of the address. Left empty, it is made from the title."),
     )
@@ -113,11 +110,7 @@ class NodeForm(forms.Form):
     format = forms.ChoiceField(
         label=_("Written in"), choices=[(MARKDOWN, "Markdown"), (HTML, "HTML")], initial=MARKDOWN
     )
-    comments = forms.ChoiceField(
-        label=_("Comments"),
-        required=False,
-        choices=[("", _("As for the section, or the site")), *COMMENT_POLICIES],
-    )
+    comments = CommentsField(label=_("Comments"))
     published = MomentField(
         label=_("Published"),
         required=False,

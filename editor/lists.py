@@ -19,7 +19,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from editor import bulk_forms, declared
-from editor.fields import FIRST_YEAR, LAST_YEAR
 from editor.site import render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
@@ -29,6 +28,7 @@ from nodes.content import facets
 from nodes.models import stored_site, tree
 from nodes.selectors import lists
 from nodes.selectors.lists import ANY, Filters
+from nodes.times import FIRST_YEAR, LAST_YEAR
 
 STATES = {
     lists.LIVE: gettext_lazy("Live"),

@@ -15,11 +15,11 @@ from django_mongodb_backend.forms import ObjectIdField
 
 from editor import edit_form, outcomes, undo, uses
 from editor.editing import renumbered_message
-from editor.fields import SectionField
 from editor.site import admin_url, get_actor, render_page
 from nodes import access
 from nodes.access import NodePermission
 from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
+from nodes.form_fields import SectionField
 from nodes.selectors import editable_nodes
 from nodes.selectors import trash as selectors
 from nodes.selectors.editable_nodes import Editable

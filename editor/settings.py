@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
@@ -16,45 +15,39 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from editor.fields import LineField, ReferenceField, accept_long_input
+from editor.fields import ReferenceInput, accept_long_input
 from editor.link_rows import format_rows
-from editor.look import LookForm, Swatch, swatches
+from editor.look import LookForm, Swatch, setting_field, swatches
 from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 from nodes import access
 from nodes.errors import TooBusy
+from nodes.form_fields import ReferenceField
 from nodes.models import look, stored_site
 from nodes.services.site import SettingsConflict, save_settings
 from reader.views import previews
 
 
-def _time_zones() -> list[tuple[str, str]]:
-    return [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
-
-
 class SettingsForm(LookForm):
     """The settings. Each field also sends its initial value, so that only changed settings are saved."""
 
-    name = LineField(label=gettext_lazy("Name"), max_length=100, widget=AdminTextInputWidget)
-    tagline = forms.CharField(
-        label=gettext_lazy("Tagline"), max_length=200, required=False, widget=AdminTextInputWidget
+    name = setting_field("name", label=gettext_lazy("Name"), widget=AdminTextInputWidget())
+    tagline = setting_field("tagline", label=gettext_lazy("Tagline"), widget=AdminTextInputWidget())
+    language = setting_field("language", label=gettext_lazy("Language"))
+    time_zone = setting_field(
+        "time_zone", label=gettext_lazy("Time zone"), help_text=gettext_lazy("Editors type times of this zone.")
     )
-    language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
-    time_zone = forms.ChoiceField(
-        label=gettext_lazy("Time zone"), choices=_time_zones, help_text=gettext_lazy("Editors type times of this zone.")
-    )
-    posts_per_page = forms.IntegerField(label=gettext_lazy("Posts per page"), min_value=1, max_value=100)
-    comment_policy = forms.ChoiceField(label=gettext_lazy("Comments"), choices=stored_site.COMMENT_POLICIES)
-    comments_close_after_days = forms.IntegerField(
+    posts_per_page = setting_field("posts_per_page", label=gettext_lazy("Posts per page"))
+    comment_policy = setting_field("comment_policy", label=gettext_lazy("Comments"))
+    comments_close_after_days = setting_field(
+        "comments_close_after_days",
         label=gettext_lazy("Close comments after days"),
-        min_value=0,
-        max_value=36_500,
         help_text=gettext_lazy("0: never."),
     )
-    share_picture = ReferenceField(
-        photos=True,
+    share_picture = setting_field(
+        "share_picture",
+        widget=ReferenceInput(photos=True),
         label=gettext_lazy("Share picture"),
-        required=False,
         help_text=gettext_lazy("For link previews of pages without a picture: the address of a photo of this site."),
     )
 

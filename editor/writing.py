@@ -20,7 +20,7 @@ from marginalia.mongo.clock import now
 from nodes import access, content, rendering
 from nodes.access import NodePermission
 from nodes.models import Node, stored_site, tree
-from nodes.selectors import editable_nodes, picking, slugs
+from nodes.selectors import editable_nodes, picking, slugs, stored_nodes
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
 from nodes.services.write import NOT_DRAFTED
@@ -112,7 +112,7 @@ def link_to(request: HttpRequest) -> JsonResponse:
     """Return {"ref": "node:…" or "photo:…", "title": …} of the public page at ?address=, or {} if there is none."""
     if not access.may_write(request.user):
         raise PermissionDenied
-    target = choosing.resolve_address(request.GET.get("address", "")[: choosing.LONGEST])
+    target = stored_nodes.resolve_address(request.GET.get("address", "")[: choosing.LONGEST])
     if target is None:
         return JsonResponse({})
     choice = choosing.make_choice(target)

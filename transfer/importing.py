@@ -19,12 +19,12 @@ from bson import ObjectId
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from editor.settings import SettingsForm
 from marginalia.comments.errors import CommentError
 from marginalia.comments.operations import transfer
 from marginalia.comments.posting import policy
 from marginalia.comments.types import Target
 from marginalia.mongo.reading import MALFORMED
+from nodes import setting_fields
 from nodes.content import CONTENT
 from nodes.errors import TooBusy
 from nodes.models import Node, Photo, stored_site
@@ -212,7 +212,7 @@ class Import:
             return ImportResult(Outcome.SKIPPED, label, "it is set to something else here")
         try:
             form_value = str(value) if isinstance(value, ObjectId) else value
-            if SettingsForm.base_fields[name].clean(form_value) != value:
+            if setting_fields.FIELDS[name].clean(form_value) != value:
                 raise ValidationError("it is not written as its form would write it")
             if not self.dry_run:
                 save_settings({name: value}, {name: defaults[name]})

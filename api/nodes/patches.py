@@ -16,12 +16,13 @@ from api.nodes import presenting
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import editable_fields
-from editor.fields import FIRST_YEAR, LAST_YEAR, YEARS, AuthorField, SectionField
-from editor.forms import NodeForm
 from marginalia.mongo.clock import now
+from nodes import form_fields
 from nodes.access import TOP
 from nodes.content import values
 from nodes.content.declared_fields import PREFIX
+from nodes.form_fields import AuthorField, SectionField
+from nodes.times import check_year
 from nodes.types import NEVER
 
 # The stored path of each field that all nodes have, by its name in JSON.
@@ -37,7 +38,7 @@ PATHS = {
 NAMES = {path: name for name, path in PATHS.items()}
 # Fields that only users with permission to publish can change, as in forms.
 PUBLISHER_FIELDS = frozenset({"published", "expires", "author", "detail.comments"})
-# Fields whose choices only the form declares.
+# Fields whose choices only the form field declares.
 FORM_CHOICES = frozenset({"comments"})
 # The Python types that JSON values of a field have after parsing, with a label. The first match counts.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
@@ -139,7 +140,7 @@ def _parse_common(principal: Principal, type: str, name: str, value: Any, seen: 
         return _clean_author(value, seen.get("author"))
     if name in ("published", "expires"):
         return _clean_moment(value) if value else NEVER if name == "expires" else None
-    return NodeForm.base_fields[name].clean(value or "")
+    return form_fields.COMMON[name].clean(value or "")
 
 
 def _clean_section(principal: Principal, type: str, value: str | None, seen: ObjectId | None) -> ObjectId | None:
@@ -159,8 +160,7 @@ def _clean_author(value: Mapping[str, Any] | None, seen: dict[str, Any] | None) 
 
 
 def _clean_moment(value: datetime) -> datetime:
-    if not FIRST_YEAR <= value.year <= LAST_YEAR:
-        raise ValidationError(_("Choose a year from %(first)d to %(last)d."), params=YEARS)
+    check_year(value)
     # MongoDB stores milliseconds.
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
@@ -168,7 +168,7 @@ def _clean_moment(value: datetime) -> datetime:
 def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: ObjectId | None) -> Any:
     _check_kind(field, value)
     if field.name in FORM_CHOICES:
-        return NodeForm.base_fields[field.name].clean(value)
+        return form_fields.COMMON[field.name].clean(value)
     if value is None:
         value = field.get_default()
     elif isinstance(field, EmbeddedModelField | models.JSONField):

@@ -15,10 +15,9 @@ from api.http import idempotency, responses
 from api.problems import Problem
 from api.rights.principals import Principal
 from api.schemas.shapes import Id, Shape
-from editor.forms import NodeForm
 from marginalia.mongo import leases
 from marginalia.mongo.clock import now
-from nodes import errors, tags
+from nodes import errors, form_fields, tags
 from nodes.models import Photo
 from nodes.selectors import stored_photos, trash
 from photos.actions import UploadPhoto
@@ -53,7 +52,7 @@ class PhotoDescription(Shape):
     @field_validator("title", "summary")
     @classmethod
     def _clean_as_in_forms(cls, value: str, info: ValidationInfo) -> str:
-        field = NodeForm.base_fields[info.field_name or ""]
+        field = form_fields.COMMON[info.field_name or ""]
         try:
             return str(field.clean(value)) if value.strip() else ""
         except ValidationError as error:

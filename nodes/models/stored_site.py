@@ -20,6 +20,8 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 from nodes.collections import SITE
 
 SITE_ID = "site"
+# Prefix of the target of a link to a page or section of the site, before its id.
+NODE_PREFIX = "node:"
 # Maximum documents of other collections that one command reads together with the site.
 MAX_EXTRA_DOCUMENTS = 1_000
 

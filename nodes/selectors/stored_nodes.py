@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from bson import ObjectId
 from bson.errors import InvalidId
 
+from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
 from marginalia.mongo.reading import read_document, read_with_hint
 from nodes.collections import ASSET_FILES, NODES, REDIRECTS, home_of, keys_of
@@ -69,6 +71,17 @@ def front_page(sections: Tree, moment: datetime) -> Node | None:
     """Return the live page at the top level with the slug `home`, no section; None: the front page lists the newest posts."""
     node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
+
+
+def resolve_address(address: str) -> Node | Photo | None:
+    """Return the public page or photo at a present or former path of this site; None if there is none."""
+    try:
+        path = unquote(urlsplit(address).path).strip("/")
+    except ValueError:
+        return None
+    sections = tree.current()
+    moment = now()
+    return resolve(sections, path, moment) if path else front_page(sections, moment)
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:

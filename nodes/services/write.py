@@ -255,7 +255,7 @@ def check_ready(metadata: Mapping[str, Any]) -> None:
     """Raise NotReady for a photo that would be published without an alternative text.
 
     `editing.create` and `drafts.schedule` do not call this, because neither handles photos. A publishing rule for other
-    types needs both calls. Forms and the API report NotReady at `alt` (editor/sent_forms.py, api/nodes/refusals.py).
+    types needs both calls. Forms and the API report NotReady at `alt` (editor/sent_forms.py, api/refusals.py).
     """
     if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
         raise NotReady(

@@ -7,10 +7,8 @@ from datetime import datetime
 from bson import ObjectId
 
 from nodes.models import tree, version_cache
+from nodes.models.stored_site import NODE_PREFIX
 from nodes.selectors import due, stored_nodes
-
-# Prefix of the target of a link to a page or section of the site, before its id.
-NODE_PREFIX = "node:"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""Form fields for the fields that all nodes have, without widgets. The forms of the admin and the API check with them."""
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from bson import ObjectId
+from django import forms
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from marginalia.markup.characters import is_blank
+from marginalia.mongo.clock import now
+from nodes.access import TOP, section_choices
+from nodes.models import tree
+from nodes.models.stored_site import COMMENT_POLICIES
+from nodes.selectors import stored_nodes
+
+
+class TextField(forms.CharField):
+    """A text exactly as typed, with line ends converted to "\\n"."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+class LineField(forms.CharField):
+    """A text on one line. A blank text becomes ""."""
+
+    def to_python(self, value: Any) -> str:
+        line = str(super().to_python(value))
+        return "" if is_blank(line) else line
+
+
+class TitleField(LineField):
+    """A title on one line."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=300, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return re.sub(r"\s*[\r\n]\s*", " ", super().to_python(value))
+
+
+class SlugField(forms.CharField):
+    """The last part of an address. "" if it is made from the title. The services check its characters."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=200, required=False, **kwargs)
+
+
+class CommentsField(forms.ChoiceField):
+    """The policy for comments of a node. "" if it is that of the section or the site."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        choices = [("", _("As for the section, or the site")), *COMMENT_POLICIES]
+        super().__init__(required=False, choices=choices, **kwargs)
+
+
+class SectionField(forms.ChoiceField):
+    """The section of a node. The choices are sections that accept the node's type and in which the user can create nodes."""
+
+    def __init__(self, user: Any, type: str, seen: ObjectId | None, **kwargs: Any) -> None:
+        super().__init__(choices=section_choices(user, type, seen), **kwargs)
+
+    def prepare_value(self, value: Any) -> str:
+        return TOP if value is None else str(value)
+
+    def clean(self, value: Any) -> ObjectId | None:
+        chosen = super().clean(value)
+        return None if chosen == TOP else ObjectId(chosen)
+
+
+class AuthorField(forms.MultiValueField):
+    """The author: an account that can log in to the admin, or none, and the name that readers see."""
+
+    def __init__(self, seen: dict[str, Any] | None, **kwargs: Any) -> None:
+        self.accounts = {"": str(_("No account"))}
+        if seen and seen["_id"]:
+            self.accounts[str(seen["_id"])] = seen["name"]
+        staff = get_user_model()._default_manager.filter(is_staff=True, is_active=True).order_by("username")
+        self.accounts.update({str(user.pk): user.get_full_name() or user.get_username() for user in staff})
+        account = forms.ChoiceField(choices=list(self.accounts.items()), required=False)
+        name = LineField(max_length=200, required=False)
+        super().__init__((account, name), require_all_fields=False, **kwargs)
+
+    def compress(self, values: Any) -> dict[str, Any] | None:
+        if not values:
+            return None
+        account, name = values
+        # Readers see the name. If an account's name is its email address, only the part before the @ is used.
+        name = name or (self.accounts[account].partition("@")[0] if account else "")
+        if not name:
+            raise ValidationError(_("Choose an account, or type a name."))
+        return {"_id": ObjectId(account) if account else None, "name": name}
+
+
+class ReferenceField(forms.CharField):
+    """A node or photo, typed as its address or id. Targets that readers cannot see are shown as `node:ID` or `photo:ID`."""
+
+    def __init__(self, *, photos: bool, **kwargs: Any) -> None:
+        self.photos = photos
+        self.prefix = "photo:" if photos else "node:"
+        super().__init__(max_length=1_000, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return format_reference(value, photos=self.photos) if isinstance(value, ObjectId) else value
+
+    def clean(self, value: Any) -> ObjectId | None:
+        typed = str(super().clean(value))
+        if not typed:
+            return None
+        if ObjectId.is_valid(key := typed.removeprefix(self.prefix)):
+            return ObjectId(key)
+        target = stored_nodes.resolve_address(typed)
+        if target is None or target.content_type.is_file != self.photos:
+            raise ValidationError(
+                _("No public photo has this address.") if self.photos else _("No public page has this address.")
+            )
+        target_id: ObjectId = target.pk
+        return target_id
+
+
+def format_reference(node_id: ObjectId, *, photos: bool) -> str:
+    """Return a reference as editors read it: the address of its target if readers can see it, otherwise its id."""
+    target = stored_nodes.live_by_id(tree.current(), node_id, now())
+    return unquote(target.get_absolute_url()) if target else f"{'photo' if photos else 'node'}:{node_id}"
+
+
+# The fields that need neither a user nor the stored node, by name.
+COMMON: dict[str, forms.Field] = {
+    "title": TitleField(),
+    "slug": SlugField(),
+    "summary": TextField(required=False),
+    "comments": CommentsField(),
+}

@@ -1,0 +1,162 @@
+"""The form fields that check the site's settings. The admin's form shows them with labels and widgets."""
+
+import json
+import zoneinfo
+from typing import Any
+
+from bson import ObjectId
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator, URLValidator, validate_email
+from django.urls import Resolver404, resolve
+from django.utils.translation import gettext as _
+
+from nodes.form_fields import LineField, ReferenceField
+from nodes.models import look, stored_site
+from nodes.models.stored_site import NODE_PREFIX
+from nodes.selectors import stored_nodes
+
+LONGEST_LABEL, LONGEST_TARGET = 60, 1_000
+MAIL = "mailto:"
+Rows = list[dict[str, str]]
+
+
+class AccentField(forms.CharField):
+    """A colour. The theme's own accent is stored as ""."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return value or look.ACCENT
+
+    def to_python(self, value: Any) -> str:
+        colour = str(super().to_python(value)).lower()
+        return "" if colour == look.ACCENT else colour
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        if not value or look.is_accent(value):
+            return
+        if not look.is_colour(value):
+            raise ValidationError(_("Write the colour as # and six digits, such as #1f4e8c."))
+        nearest = look.readable(value, look.LIGHT, look.CONTRAST)
+        reason = _(
+            "Links in %(colour)s are hard to read: the contrast on the page is %(contrast)s : 1, and must be at least 4.5 : 1. "
+            "The nearest colour that can be read is %(nearest)s."
+        )
+        params = {"colour": value, "contrast": f"{look.lowest_contrast(value):.1f}", "nearest": nearest}
+        raise ValidationError(reason, params=params)
+
+
+class HiddenRows(forms.HiddenInput):
+    """The hidden input with the rows that a form was rendered with, as JSON."""
+
+    def format_value(self, value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value or [])
+
+
+class LinkRowsField(forms.Field):
+    """A list of links [{label, target}].
+
+    A page or section of this site is stored by its id, so that the link still works after a move. Other targets are stored
+    as a path or an absolute URL.
+    """
+
+    hidden_widget = HiddenRows
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def to_python(self, value: Any) -> Rows:
+        """Return a list of rows as it is, or read the rows from the hidden input's JSON. Raises ValidationError."""
+        if isinstance(value, list):
+            return value
+        try:
+            return plain(json.loads(value or "[]"))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ValidationError(_("Reload the page and try again.")) from error
+
+    def clean(self, value: Any) -> Rows:
+        return [_clean_row(row) for row in super().clean(value)]
+
+
+def plain(rows: Any) -> Rows:
+    """Return rows with only their label and target, as texts."""
+    return [{"label": str(row["label"]), "target": str(row["target"])} for row in rows]
+
+
+def linked_id(target: str) -> ObjectId | None:
+    """Return the id of the page or section that a target refers to; None for other targets."""
+    name = target.removeprefix(NODE_PREFIX)
+    return ObjectId(name) if target.startswith(NODE_PREFIX) and ObjectId.is_valid(name) else None
+
+
+def _clean_row(row: dict[str, str]) -> dict[str, str]:
+    """Return a row as it is stored. Raises ValidationError."""
+    label = row["label"]
+    target = row["target"]
+    MaxLengthValidator(LONGEST_LABEL)(label)
+    ProhibitNullCharactersValidator()(label + target)
+    if len(target) > LONGEST_TARGET or not target:
+        raise ValidationError(_("“%(label)s” needs an address."), params={"label": label})
+    if linked_id(target):
+        return {"label": label, "target": target}
+    # Browsers treat a backslash as a slash, so "/\\host" leads to another site.
+    if target.startswith("/") and not target.startswith("//") and "\\" not in target:
+        return _clean_path(label, target)
+    try:
+        if target.startswith(MAIL):
+            validate_email(target.removeprefix(MAIL))
+        else:
+            URLValidator(schemes=["https", "http"])(target)
+    except ValidationError as error:
+        reason = _("“%(target)s” is no address: begin with / for a page of this site, or with https://.")
+        raise ValidationError(reason, params={"target": target}) from error
+    return {"label": _required(label, target), "target": target}
+
+
+def _clean_path(label: str, path: str) -> dict[str, str]:
+    """Return the row of a path of this site. Raises ValidationError if the path is for pages, and no public page has it."""
+    if "?" not in path and "#" not in path:
+        if (node := stored_nodes.resolve_address(path)) and not node.content_type.is_file:
+            return {"label": label, "target": f"{NODE_PREFIX}{node.pk}"}
+        try:
+            is_page = resolve(path).url_name == "node"
+        except Resolver404:
+            is_page = True
+        if is_page and not node:
+            raise ValidationError(_("No public page has the address “%(path)s”."), params={"path": path})
+    return {"label": _required(label, path), "target": path}
+
+
+def _required(label: str, target: str) -> str:
+    if not label:
+        raise ValidationError(_("“%(target)s” needs a label."), params={"target": target})
+    return label
+
+
+def _time_zones() -> list[tuple[str, str]]:
+    return [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
+
+
+FIELDS: dict[str, forms.Field] = {
+    "name": LineField(max_length=100),
+    "tagline": forms.CharField(max_length=200, required=False),
+    "language": forms.ChoiceField(choices=settings.LANGUAGES),
+    "time_zone": forms.ChoiceField(choices=_time_zones),
+    "posts_per_page": forms.IntegerField(min_value=1, max_value=100),
+    "comment_policy": forms.ChoiceField(choices=stored_site.COMMENT_POLICIES),
+    "comments_close_after_days": forms.IntegerField(min_value=0, max_value=36_500),
+    "share_picture": ReferenceField(photos=True, required=False),
+    "theme": forms.ChoiceField(choices=stored_site.THEMES),
+    "logo": ReferenceField(photos=True, required=False),
+    "logo_dark": ReferenceField(photos=True, required=False),
+    "accent": AccentField(required=False),
+    "fonts": forms.ChoiceField(
+        choices=[(name, label) for name, (label, _properties) in look.FONTS.items()], required=False
+    ),
+    "home": forms.ChoiceField(choices=stored_site.HOMES),
+    "menu": LinkRowsField(),
+    "footer": forms.CharField(required=False, max_length=500),
+    "footer_links": LinkRowsField(),
+    "social": LinkRowsField(),
+}
