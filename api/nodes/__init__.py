@@ -1,7 +1,7 @@
 """Pages, posts and sections.
 
 reading.py      endpoints that read nodes; listing.py: lists; presenting.py: nodes as JSON
-writing.py      endpoints that change nodes; operations.py: the checks and service calls behind them; bulk.py: many changes
+writing.py      endpoints that change nodes; operations.py: the actions (nodes/actions/) behind them; bulk.py: many changes
                 in one request
-patches.py      converts bodies to fields by path, and back; refusals.py: errors of services as problems, with merges
+patches.py      converts bodies to fields by path
 """

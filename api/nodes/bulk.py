@@ -12,9 +12,10 @@ from api import problems
 from api.http import responses
 from api.http.idempotency import derive_id, run_once
 from api.nodes import operations
-from api.nodes.operations import WriteContext, refusals_as_problems
+from api.nodes.operations import WriteContext
 from api.nodes.writing import REPEATABLE, router, writer
 from api.problems import Problem
+from api.refusals import as_problems
 from api.rights import limits
 from api.rights.principals import ACCOUNTS, Principal
 from api.schemas.shapes import DRAFT, LIVE, Id, Shape, VersionName
@@ -153,7 +154,7 @@ def _apply(principal: Principal, operation: Operation, request_id: ObjectId | No
     body = _body(operation)
     if operation.version == DRAFT and operation.do not in BOTH_VERSIONS + ONLY_DRAFTS:
         raise Problem("invalid", errors=[("version", "This is not done to drafts.")])
-    with refusals_as_problems():
+    with as_problems():
         if operation.do == "create":
             return operations.create(principal, request_id, body)
         if operation.id is None:

@@ -1,8 +1,7 @@
-"""The operations on nodes: each checks permissions with the access functions and calls the services of the admin."""
+"""The operations on nodes: each translates a request into an action, and repeats nothing that an earlier request has done."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,25 +10,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from api.nodes import patches, refusals
+from api.nodes import patches
 from api.problems import Problem
+from api.refusals import as_problems
 from api.rights.principals import Principal
-from marginalia.mongo.clock import now
-from nodes import access, content, merging
-from nodes.access import NodePermission
-from nodes.collections import home_of
-from nodes.errors import DraftGone, EditConflict, NodeError
-from nodes.selectors import editable_nodes, history, stored_photos
-from nodes.selectors import trash as in_trash
+from nodes import access, actions, content, merging
+from nodes.errors import DraftGone
+from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Editable, Version
-from nodes.services import drafts, editing, trash
 from nodes.services.write import NOT_DRAFTED
 from nodes.tags import unique
 from nodes.types import NO_TAGS, Actor, TagChange
-from photos.services import photos
-
-# Fields that the uploader of a photo can change until it is published.
-DESCRIPTION_FIELDS = frozenset({"title", "summary", "tags", "detail.alt", "detail.focal"})
 
 
 @dataclass(frozen=True)
@@ -46,122 +37,100 @@ class WriteContext:
     merges: bool = False
     is_draft: bool = False
 
-    @property
-    def actor(self) -> Actor:
-        """Return the author of the change, as the history records it."""
-        return Actor.of(self.principal)
+    def target(self, node_id: ObjectId) -> dict[str, Any]:
+        """Return the arguments of an action on the version seen."""
+        return {"user": self.principal, "node_id": node_id, "seen": self.seen}
 
-
-@contextmanager
-def refusals_as_problems() -> Iterator[None]:
-    """Raise the problem for an error of a service."""
-    try:
-        yield
-    except NodeError as error:
-        raise refusals.problem_of(error) from error
+    def saving(self, node_id: ObjectId) -> dict[str, Any]:
+        """Return the arguments of an action that saves fields."""
+        return {**self.target(node_id), "form": self.request_id, "merges": self.merges}
 
 
 def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str, Any]) -> ObjectId:
     """Create a node and return its id, which is `request_id` if there is one.
 
-    Raises Problem, PermissionDenied.
+    Raises Problem, PermissionDenied, NodeError.
     """
     type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
         raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
+    # Users without permission are refused before their fields are read.
+    action = actions.CreateNode(user=principal, type=type, fields={})
+    action.check()
     # An account that cannot list nodes could not get the new node in the response.
-    if not (access.may_create(principal, type) and access.may_list(principal)):
+    if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
         # An earlier attempt of this request has created the node.
         return request_id
-    actor = Actor.of(principal)
-    author_field = {"author": actor.as_document()}
-    fields = author_field | patches.parse_fields(principal, type, {"section": None, **data}, author_field, request_id)
-    title = fields.pop("title")
-    slug = fields.pop("slug", "")
-    parent_id = fields.pop("parent_id")
-    created = editing.create(
-        actor, type=type, parent_id=parent_id, slug=slug, title=title, fields=fields, tags=_tags(data.get("tags")),
-        node_id=request_id, only_unpublished=access.changes_unpublished_only(principal),
-    )  # fmt: skip
-    return created.id
+    author = {"author": Actor.of(principal).as_document()}
+    fields = patches.parse_fields(principal, type, {"section": None, **data}, author, request_id)
+    tags = unique(data.get("tags") or ())
+    return replace(action, fields={"slug": "", **fields}, tags=tags, node_id=request_id).execute().id
 
 
 def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
     """Change fields of a node or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    action = NodePermission.DRAFT if context.is_draft else NodePermission.EDIT
-    editable = _load(context, node_id, action, describes=patches.field_names(data) <= DESCRIPTION_FIELDS)
+    action_type = actions.SaveDraft if context.is_draft else actions.SaveNode
+    action = action_type(**context.saving(node_id))
+    # Users without permission are refused before their fields are read.
+    editable = action.check()
     base = _base_version(context, editable)
-    changes = patches.parse_fields(
-        context.principal, editable.node.metadata.type, data, base.fields, context.request_id
-    )
-    tags = TagChange.between(base.tags, _tags(data["tags"])) if "tags" in data else NO_TAGS
-    if context.is_draft and (address_fields := changes.keys() & NOT_DRAFTED):
-        message = _("A draft cannot change the address. Put section and slug back, or save them live.")
-        raise Problem("invalid", errors=[(patches.body_path(path), message) for path in sorted(address_fields)])
-    if not context.is_draft and (published := changes.get("published")):
-        _check_not_public(editable, published, "body.published")
-    _save(context, editable, changes, tags)
+    fields = patches.parse_fields(context.principal, editable.node.metadata.type, data, base.fields, context.request_id)
+    tags = TagChange.between(base.tags, unique(data["tags"] or ())) if "tags" in data else NO_TAGS
+    replace(action, fields=fields, tags=tags).execute()
 
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
     """Publish a node now, or the changes in its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    editable = _load(context, node_id, NodePermission.PUBLISH)
     if not context.is_draft:
-        _save(context, editable, editing.publication_dates(editable.live.fields, now()))
+        actions.Publish(**context.saving(node_id)).execute()
         return
-    if editable.draft and (published := editable.draft.fields.get("published")):
-        base = editable_nodes.load_version(node_id, editable.draft.base_nonce) if editable.draft.base_nonce else None
-        if base is None or base.fields.get("published") != published:
-            _check_not_public(editable, published, "query.version")
-    with _changing_draft(context, editable, lambda: _is_draft_published(context, node_id)):
-        drafts.publish_draft(context.actor, node_id, context.seen)
+    # The dates are not in the request, but in the draft that it publishes.
+    with as_problems({"published": "query.version", "expires": "query.version"}):
+        try:
+            actions.PublishDraft(**context.target(node_id)).execute()
+        except DraftGone:
+            if not _is_draft_published(context, node_id):
+                raise
 
 
 def unpublish(context: WriteContext, node_id: ObjectId) -> None:
-    """Unpublish a node. Raises Http404, PermissionDenied, Problem, NodeError."""
-    _save(context, _load(context, node_id, NodePermission.PUBLISH), {"published": None})
+    """Unpublish a node. Raises Http404, PermissionDenied, NodeError."""
+    actions.Unpublish(**context.saving(node_id)).execute()
 
 
-def schedule(context: WriteContext, node_id: ObjectId, publish_time: datetime) -> None:
+def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
     """Publish a node, or the changes in its draft, at a time in the future.
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
-    editable = _load(context, node_id, NodePermission.PUBLISH)
-    publish_time = patches.check_moment(publish_time, "body.at")
-    if publish_time <= now():
-        raise Problem(
-            "invalid", errors=[("body.at", _("Choose a time ahead. To show the changes at once, publish them."))]
-        )
-    if not context.is_draft:
-        _check_not_public(editable, publish_time, "body.at")
-        if publish_time >= editable.live.fields["expires"]:
-            raise Problem("invalid", errors=[("body.at", _("It would expire before it appears."))])
-        _save(context, editable, {"published": publish_time})
-        return
-
-    def is_done() -> bool:
-        present = editable_nodes.load(node_id)
-        return bool(present and present.draft and present.draft.due == publish_time)
-
-    with _changing_draft(context, editable, is_done):
-        drafts.schedule(context.actor, node_id, context.seen, publish_time)
+    with as_problems({"published": "body.at", "expires": "body.at"}):
+        if not context.is_draft:
+            actions.Schedule(at=at, **context.saving(node_id)).execute()
+            return
+        try:
+            actions.ScheduleDraft(at=at, **context.target(node_id)).execute()
+        except DraftGone:
+            present = editable_nodes.load(node_id)
+            if not (present and present.draft and present.draft.due == at):
+                raise
 
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
-    """Turn a scheduled draft into an ordinary one. Raises Http404, PermissionDenied, Problem, NodeError."""
-    editable = _load(context, node_id, NodePermission.PUBLISH)
-    is_unscheduled = editable.draft is not None and editable.draft.nonce == context.seen and editable.draft.due is None
+    """Turn a scheduled draft into an ordinary one. Raises Http404, PermissionDenied, NodeError."""
+    action = actions.UnscheduleDraft(**context.target(node_id))
+    draft = action.check().draft
+    is_unscheduled = draft is not None and draft.nonce == context.seen and draft.due is None
     if not is_unscheduled:
-        drafts.unschedule(node_id, context.seen)
+        action.execute()
 
 
 def discard(context: WriteContext, node_id: ObjectId) -> None:
-    """Delete a draft. Raises Http404, PermissionDenied, Problem, NodeError."""
-    if _load(context, node_id, NodePermission.DRAFT).draft is not None:
-        drafts.discard_draft(node_id, context.seen)
+    """Delete a draft. Raises Http404, PermissionDenied, NodeError."""
+    action = actions.DiscardDraft(**context.target(node_id))
+    if action.check().draft is not None:
+        action.execute()
 
 
 def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
@@ -169,21 +138,14 @@ def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> N
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
-    editable = _load(context, node_id, NodePermission.MOVE)
-    changes = {name: value for name, value in data.items() if name == "section" or value}
-    _save(
-        context,
-        editable,
-        patches.parse_fields(context.principal, editable.node.metadata.type, changes, editable.live.fields),
-    )
+    action = actions.Move(place={}, **context.saving(node_id))
+    replace(action, place=_place(context, action.check(), data)).execute()
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
     """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
-    editable = _load_node_or_photo(principal, node_id, NodePermission.EDIT, describes=True)
-    tags = TagChange(added=frozenset(_tags(add)), removed=frozenset(_tags(remove)))
-    type = editable.node.metadata.type
-    editing.change_tags(node_id, tags, home_of(type), only_unpublished=_only_unpublished(principal, editable))
+    tags = TagChange(added=frozenset(unique(add)), removed=frozenset(unique(remove)))
+    actions.Tag(user=principal, node_id=node_id, tags=tags).execute()
 
 
 def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
@@ -192,11 +154,9 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
     try:
-        editable = _load(context, node_id, NodePermission.TRASH)
+        actions.Trash(**context.target(node_id)).execute()
     except Http404:
-        _check_trashed_version(context, access.trashed(context.principal, node_id, NodePermission.TRASH))
-        return
-    trash.trash(context.actor, node_id, context.seen, home_of(editable.node.metadata.type))
+        _check_trashed_version(context, actions.Restore(**context.target(node_id)).check())
 
 
 def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
@@ -204,46 +164,22 @@ def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -
 
     Raises Http404, PermissionDenied, Problem, NodeError.
     """
-    if in_trash.load(node_id) is None:
-        _load(context, node_id, NodePermission.TRASH)
-        return
-    editable = access.trashed(context.principal, node_id, NodePermission.TRASH)
-    _check_trashed_version(context, editable)
-    data = {"section": str(editable.live.fields["parent_id"] or "") or None, **data}
-    place = patches.parse_fields(context.principal, editable.node.metadata.type, data, editable.live.fields)
-    trash.restore(context.actor, node_id, context.seen, slug=place.get("slug") or None, parent_id=place["parent_id"])
-
-
-def _load(context: WriteContext, node_id: ObjectId, action: NodePermission, *, describes: bool = False) -> Editable:
-    editable = _load_node_or_photo(context.principal, node_id, action, describes=describes)
-    if context.is_draft and editable.node.content_type.is_file:
-        raise Problem("not-found", "A photo has no draft.")
-    return editable
-
-
-def _load_node_or_photo(
-    principal: Principal, node_id: ObjectId, action: NodePermission, *, describes: bool = False
-) -> Editable:
-    """Return a node or photo on which a principal can perform an action. Raises Http404, PermissionDenied.
-
-    `describes`: for a photo, the action changes nothing but its description.
-    """
+    action = actions.Restore(**context.target(node_id))
     try:
-        return access.node(principal, node_id, action)
+        trashed = action.check()
     except Http404:
-        photo = stored_photos.get(node_id) if access.may_see_photos(principal) else None
-        if photo is None:
-            raise
-    if not (access.may_describe(principal, photo) if describes else access.allowed(principal, photo, action)):
-        raise PermissionDenied
-    return Editable(photo, Version.of(stored_photos.metadata(node_id), photo.metadata.updated))
+        actions.Trash(**context.target(node_id)).check()
+        return
+    _check_trashed_version(context, trashed)
+    place = _place(context, trashed, data)
+    moves = "parent_id" in place
+    replace(action, slug=place.get("slug", ""), parent_id=place.get("parent_id"), moves=moves).execute()
 
 
-def _only_unpublished(principal: Principal, editable: Editable) -> bool:
-    """Return whether a principal can change something only until it is published."""
-    if editable.node.content_type.is_file:
-        return not access.may_change_photos(principal)
-    return access.changes_unpublished_only(principal)
+def _place(context: WriteContext, editable: Editable, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the new place by path. An empty slug is no change."""
+    given = {name: value for name, value in data.items() if name == "section" or value}
+    return patches.parse_fields(context.principal, editable.node.metadata.type, given, editable.live.fields)
 
 
 def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
@@ -263,49 +199,6 @@ def _base_version(context: WriteContext, editable: Editable) -> Version:
     return editable_nodes.load_version(editable.node.pk, context.seen) or present
 
 
-def _save(context: WriteContext, editable: Editable, changes: Mapping[str, Any], tags: TagChange = NO_TAGS) -> None:
-    node_id = editable.node.pk
-    principal = context.principal
-    only_unpublished = _only_unpublished(principal, editable)
-    try:
-        if editable.node.content_type.is_file:
-            photos.save(
-                context.actor, node_id, context.seen, changes, tags, form=context.request_id, merges=context.merges,
-                only_unpublished=only_unpublished,
-            )  # fmt: skip
-        elif context.is_draft:
-            may_publish = access.allowed(principal, editable.node, NodePermission.PUBLISH)
-            drafts.save_draft(
-                context.actor,
-                node_id,
-                context.seen,
-                changes,
-                tags,
-                form=context.request_id,
-                may_publish=may_publish,
-                merges=context.merges,
-            )
-        else:
-            editing.save(
-                context.actor, node_id, context.seen, changes, tags, form=context.request_id, merges=context.merges,
-                only_unpublished=only_unpublished,
-            )  # fmt: skip
-    except EditConflict as error:
-        raise refusals.stale_problem(error, changes) from error
-
-
-@contextmanager
-def _changing_draft(context: WriteContext, editable: Editable, is_done: Callable[[], bool]) -> Iterator[None]:
-    """Run a block that changes the draft seen. If the draft is gone because the change was made already, do nothing."""
-    try:
-        yield
-    except EditConflict as error:
-        raise refusals.stale_problem(error, editable.draft.fields if editable.draft else {}) from error
-    except DraftGone:
-        if not is_done():
-            raise
-
-
 def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     """Return whether readers have the changes of the draft seen."""
     present = editable_nodes.load(node_id)
@@ -320,14 +213,3 @@ def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     merge = merging.merge(base.fields if base else None, drafted, live, type)
     # Merging the draft again into the live version changes nothing if the draft was published.
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())
-
-
-def _check_not_public(editable: Editable, published: datetime, field: str) -> None:
-    """Raise Problem (422) if a time in the future would hide a published node from readers."""
-    if published > now() and editable.node.is_live(now()):
-        message = _("Readers see this page: schedule the changes of its draft, or unpublish it first.")
-        raise Problem("invalid", errors=[(field, message)])
-
-
-def _tags(names: Any) -> tuple[str, ...]:
-    return unique(names or ())

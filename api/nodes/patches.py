@@ -1,7 +1,6 @@
-"""Conversion of JSON bodies to fields by path for services, with the checks of the admin's forms; and back to JSON."""
+"""Conversion of JSON bodies to fields by path for actions, with the form fields of nodes."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
@@ -12,34 +11,17 @@ from django.utils.translation import gettext_lazy
 from django_mongodb_backend.fields import ArrayField, EmbeddedModelArrayField, EmbeddedModelField
 
 from api.http.idempotency import derive_id
-from api.nodes import presenting
 from api.problems import Problem
 from api.rights.principals import Principal
+from api.schemas.fields import PATHS
 from api.schemas.shapes import editable_fields
-from marginalia.mongo.clock import now
-from nodes import form_fields
+from nodes import access, form_fields
 from nodes.access import TOP
 from nodes.content import values
 from nodes.content.declared_fields import PREFIX
 from nodes.form_fields import AuthorField, SectionField
-from nodes.times import check_year
 from nodes.types import NEVER
 
-# The stored path of each field that all nodes have, by its name in JSON.
-PATHS = {
-    "title": "title",
-    "slug": "slug",
-    "section": "parent_id",
-    "summary": "summary",
-    "published": "published",
-    "expires": "expires",
-    "author": "author",
-}
-NAMES = {path: name for name, path in PATHS.items()}
-# Fields that only users with permission to publish can change, as in forms.
-PUBLISHER_FIELDS = frozenset({"published", "expires", "author", "detail.comments"})
-# Fields whose choices only the form field declares.
-FORM_CHOICES = frozenset({"comments"})
 # The Python types that JSON values of a field have after parsing, with a label. The first match counts.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
@@ -61,9 +43,14 @@ def parse_fields(
 
     `data`: a body of the shape NewNode or NodeChange. `seen`: the fields, by path, that the change is based on; empty
     for a new node. `request_id`: ids of new parts are derived from it, so that a repeated request creates the same ids.
-    Raises Problem: 422 with every invalid field, or 403.
+    Raises Problem (422) with every invalid field, FieldForbidden.
     """
-    _check_rights(principal, data)
+    known = editable_fields(type)
+    detail = data.get("detail") or {}
+    paths = {path for name, path in PATHS.items() if name in data}
+    paths |= {f"{PREFIX}{field.column}" for name, field in known.items() if name in detail}
+    # A refusal of other values could reveal more to users without permission.
+    access.check_fields(principal, type, paths)
     changes: dict[str, Any] = {}
     errors: list[tuple[str, str]] = []
 
@@ -76,61 +63,15 @@ def parse_fields(
     for name, path in PATHS.items():
         if name in data:
             add(path, name, _parse_common, principal, type, name, data[name], seen)
-    known = editable_fields(type)
-    for name, value in (data.get("detail") or {}).items():
+    for name, value in detail.items():
         if field := known.get(name):
             path = f"{PREFIX}{field.column}"
             add(path, f"detail.{name}", _parse_declared, field, value, seen.get(path), request_id)
         else:
             errors.append((f"body.detail.{name[:100]}", _("There is no field “%(name)s”.") % {"name": name[:100]}))
-    merged = {**seen, **changes}
-    if merged.get("published") and now() < merged["published"] >= (merged.get("expires") or NEVER):
-        errors.append(("body.expires", _("It would expire before it appears.")))
     if errors:
         raise Problem("invalid", errors=errors)
     return changes
-
-
-def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored fields by path as JSON, in the shape of NodeChange. Fields that it does not have are left out."""
-    known = {f"{PREFIX}{field.column}": field for field in editable_fields(type).values()}
-    data: dict[str, Any] = {}
-    for path, value in fields.items():
-        if field := known.get(path):
-            data.setdefault("detail", {})[field.name] = presenting.serialize_value(values.from_stored(field, value))
-        elif path in NAMES:
-            data[NAMES[path]] = _serialize(path, value)
-    return data
-
-
-def check_moment(value: datetime, field: str) -> datetime:
-    """Return a time as it is stored. Raises Problem (422) with the field's name if the year is out of range."""
-    try:
-        return _clean_moment(value)
-    except ValidationError as error:
-        raise Problem("invalid", errors=[(field, " ".join(error.messages))]) from error
-
-
-def field_names(data: Mapping[str, Any]) -> set[str]:
-    """Return the names of the fields in a body; those in `detail` as "detail.name"."""
-    return {*data, *(f"{PREFIX}{name}" for name in data.get("detail") or {})} - {"detail"}
-
-
-def body_path(path: str) -> str:
-    """Return the name of a stored path in a body: "parent_id" becomes "body.section"."""
-    return f"body.{NAMES.get(path, path)}"
-
-
-def _serialize(path: str, value: Any) -> Any:
-    if path == "author" and value:
-        return {"name": value["name"], "account": value["_id"]}
-    return None if value == NEVER else value
-
-
-def _check_rights(principal: Principal, data: Mapping[str, Any]) -> None:
-    if (protected := field_names(data) & PUBLISHER_FIELDS) and not principal.has_perm("nodes.publish_node"):
-        message = _("Only who may publish sets this.")
-        raise Problem("forbidden", errors=[(body_path(path), message) for path in sorted(protected)])
 
 
 def _parse_common(principal: Principal, type: str, name: str, value: Any, seen: Mapping[str, Any]) -> Any:
@@ -139,7 +80,7 @@ def _parse_common(principal: Principal, type: str, name: str, value: Any, seen: 
     if name == "author":
         return _clean_author(value, seen.get("author"))
     if name in ("published", "expires"):
-        return _clean_moment(value) if value else NEVER if name == "expires" else None
+        return value or (NEVER if name == "expires" else None)
     return form_fields.COMMON[name].clean(value or "")
 
 
@@ -159,16 +100,10 @@ def _clean_author(value: Mapping[str, Any] | None, seen: dict[str, Any] | None) 
     return AuthorField(seen).clean([account or "", value.get("name", "")])
 
 
-def _clean_moment(value: datetime) -> datetime:
-    check_year(value)
-    # MongoDB stores milliseconds.
-    return value.replace(microsecond=value.microsecond // 1000 * 1000)
-
-
 def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: ObjectId | None) -> Any:
     _check_kind(field, value)
-    if field.name in FORM_CHOICES:
-        return form_fields.COMMON[field.name].clean(value)
+    if field.name == "comments":
+        return form_fields.COMMON["comments"].clean(value)
     if value is None:
         value = field.get_default()
     elif isinstance(field, EmbeddedModelField | models.JSONField):

@@ -6,10 +6,9 @@ from typing import Any
 from django.http import HttpRequest
 
 from api.problems import Problem
+from api.schemas.fields import serialize_value
 from api.schemas.shapes import BODY, DETAIL, editable_fields
 from nodes import links
-from nodes.content import values
-from nodes.content.base import Part
 from nodes.models import BaseNode, Photo
 from nodes.models.dependencies import note_texts
 from nodes.selectors.editable_nodes import Editable
@@ -104,17 +103,6 @@ def _detail(node: BaseNode) -> dict[str, Any] | None:
         name: serialize_value(getattr(detail, field.attname))
         for name, field in editable_fields(node.metadata.type).items()
     }
-
-
-def serialize_value(value: Any) -> Any:
-    """Return the JSON form of a declared field's Python value. Parts become objects."""
-    if isinstance(value, list | tuple):
-        return [serialize_value(item) for item in value]
-    if isinstance(value, Part):
-        return {
-            field.name: serialize_value(getattr(value, field.attname)) for field in values.stored_fields(type(value))
-        }
-    return value
 
 
 def _file(request: HttpRequest, photo: Photo) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from api.http import responses
 from api.http.idempotency import KEY_PARAMETER, run_once
 from api.http.responses import IF_MATCH
 from api.nodes import operations, reading
-from api.nodes.operations import WriteContext, refusals_as_problems
+from api.nodes.operations import WriteContext
+from api.refusals import as_problems
 from api.rights import principals
 from api.rights.principals import ACCOUNTS, Principal
 from api.rights.scopes import Scope
@@ -50,7 +51,7 @@ def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
     principal = writer(request)
 
     def work(request_id: ObjectId | None) -> HttpResponse:
-        with refusals_as_problems():
+        with as_problems():
             node_id = operations.create(principal, request_id, data.model_dump(exclude_unset=True))
         response = _node_response(request, node_id, status=201)
         response["Location"] = f"{request.path}/{node_id}"
@@ -118,7 +119,7 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
 
     With `version=draft`, publish the changes in the draft of a public node.
     """
-    return _write(request, node_id, partial(operations.schedule, publish_time=data.at), version=options.version)
+    return _write(request, node_id, partial(operations.schedule, at=data.at), version=options.version)
 
 
 @router.post(
@@ -174,7 +175,7 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
     key = ObjectId(node_id)
 
     def work(request_id: ObjectId | None) -> HttpResponse:
-        with refusals_as_problems():
+        with as_problems():
             operations.tag(principal, key, data.add, data.remove)
         return _node_response(request, key)
 
@@ -226,7 +227,7 @@ def _write(
     key = ObjectId(node_id)
 
     def once_only(request_id: ObjectId | None) -> HttpResponse:
-        with refusals_as_problems():
+        with as_problems():
             work(WriteContext(principal, responses.if_match_nonce(request), request_id, merges, version == DRAFT), key)
         return HttpResponse(status=204) if has_no_content else _node_response(request, key, version=returned or version)
 

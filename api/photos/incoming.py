@@ -1,7 +1,7 @@
 """What all uploads share: permissions, the id of the new photo, reading the body, and errors."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field, ValidationInfo, field_validator
 
+from api import refusals
 from api.http import idempotency, responses
 from api.problems import Problem
 from api.rights.principals import Principal
@@ -21,7 +22,6 @@ from nodes import errors, form_fields, tags
 from nodes.models import Photo
 from nodes.selectors import stored_photos, trash
 from photos.actions import UploadPhoto
-from photos.assets.errors import BadPicture, PhotoLocked, UploadLost
 from photos.assets.limits import limits
 from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
@@ -29,7 +29,17 @@ from photos.services.sweeping import sweep_stalled
 
 # Starting an upload takes two writes. If a process dies between them, the lock on the id ends after this time.
 START_LIMIT = timedelta(minutes=1)
-RETRY_SOON, RETRY_LATER = "5", "30"  # seconds
+RETRY_LATER = "30"  # seconds
+# The names of fields in a PhotoDescription, by path.
+_NAMES = {
+    "parent_id": "gallery",
+    "slug": "slug",
+    "title": "title",
+    "summary": "summary",
+    "tags": "tags",
+    "detail.alt": "alt",
+    "published": "publish",
+}
 
 
 class PhotoDescription(Shape):
@@ -172,11 +182,16 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
     action = _action(principal, description, photo_id)
     with as_problems(description.source):
         try:
-            return action.begin()
-        except errors.IdTaken:
-            # The id may belong to an upload whose process died. If so, sweep_stalled removes it.
-            sweep_stalled()
-            return action.begin()
+            try:
+                return action.begin()
+            except errors.IdTaken:
+                # The id may belong to an upload whose process died. If so, sweep_stalled removes it.
+                sweep_stalled()
+                return action.begin()
+        except errors.IdTaken as error:
+            raise under_way() from error
+        except errors.SlugTaken as error:
+            raise Problem("conflict", str(error), free=error.free) from error
 
 
 def _action(principal: Principal, description: PhotoDescription, photo_id: ObjectId | None = None) -> UploadPhoto:
@@ -223,38 +238,6 @@ def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpRe
     return response
 
 
-@contextmanager
-def as_problems(source: str = "query") -> Iterator[None]:
+def as_problems(source: str = "query") -> AbstractContextManager[None]:
     """Raise the problem for an error of a service. `source`: the part of the request that describes the photo."""
-    try:
-        yield
-    except errors.NodeError as error:
-        raise _problem(error, source) from error
-
-
-def _problem(error: errors.NodeError, source: str) -> Problem:
-    message = str(error)
-    match error:
-        case BadPicture():
-            return Problem("invalid", message, errors=[("body", message)])
-        case errors.TooBusy():
-            return Problem("unavailable", message, headers={"Retry-After": RETRY_SOON})
-        case errors.IdTaken():
-            return under_way()
-        case PhotoLocked() | UploadLost():
-            return Problem("conflict", message, headers={"Retry-After": RETRY_LATER})
-        case errors.ChangedSince():
-            return Problem("stale")
-        case errors.NodeGone():
-            return Problem("not-found")
-        case errors.NotReady():
-            return Problem("invalid", errors=[(f"{source}.alt", message)])
-        case errors.InvalidPlace():
-            return Problem("invalid", errors=[(f"{source}.gallery", message)])
-        case errors.InvalidSlug():
-            return Problem("invalid", errors=[(f"{source}.slug", message)])
-        case errors.SlugTaken():
-            return Problem("conflict", message, free=error.free)
-        case errors.FieldRefused():
-            return Problem("invalid", errors=[(f"{source}.{error.path.rpartition('.')[2]}", message)])
-    return Problem("conflict", message)
+    return refusals.as_problems({path: f"{source}.{name}" for path, name in _NAMES.items()})

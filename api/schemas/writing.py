@@ -1,12 +1,15 @@
 """Shapes of the bodies that change nodes. The values in `detail` are checked by the fields of the content type."""
 
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BeforeValidator, Field, StrictInt, create_model
+from django.core.exceptions import ValidationError
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StrictInt, create_model
 
 from api.schemas.shapes import LIVE, Id, Shape, VersionName
 from nodes import tags
+from nodes.times import check_year
 
 Tag = Annotated[str, Field(max_length=tags.LONGEST, examples=["spring"])]
 TagList = Annotated[list[Tag], Field(max_length=tags.MOST)]
@@ -29,7 +32,16 @@ def _check_written(value: Any) -> Any:
     return value
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_check_written)]
+def _to_stored(moment: datetime) -> datetime:
+    """Return a time as MongoDB stores it, in milliseconds. Raises ValueError if its year is out of range."""
+    try:
+        check_year(moment)
+    except ValidationError as error:
+        raise ValueError(*error.messages) from error
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_check_written), AfterValidator(_to_stored)]
 
 
 class Signature(Shape):

@@ -65,6 +65,16 @@ def test_a_key_is_its_owners_and_of_one_request(secret, new, account, mongo):
     assert posts(mongo) == 2
 
 
+def test_author_who_repeats_a_creation_gets_the_page_published_since(new, account, mongo):
+    author = tokens.create(account("own", "Authors"), "test", (Scope.WRITE,))[1]
+    first = make(author, new)
+    mongo["api.answers"].delete_many({})
+    key = ObjectId(json.loads(first.content)["id"])
+    editing.save(Actor(None, "Bob"), key, stored(key)["nonce"], {"published": now()})
+    again = make(author, new)
+    assert (again.status_code, json.loads(again.content)["id"], posts(mongo)) == (201, str(key), 1)
+
+
 def test_what_was_answered_is_answered_again_whatever_came_after(secret, new, mongo):
     first = make(secret, new)
     key, asker = json.loads(first.content)["id"], Asker(secret)

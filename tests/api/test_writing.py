@@ -376,6 +376,27 @@ def test_draft_of_an_unpublished_page_takes_a_future_date(editor, blog):
     assert document(key)["published"] == FUTURE
 
 
+def test_draft_accepts_the_slug_and_section_of_the_page(editor, blog):
+    key, etag = made(editor, blog, published="2021-01-01T00:00:00Z")
+    place = {"slug": "post", "section": str(blog)}
+    answer = editor.send("PATCH", f"/nodes/{key}?version=draft", {**place, "title": "New"}, If_Match=etag)
+    assert (answer.status_code, json.loads(answer.content)["title"]) == (200, "New"), answer.content
+
+
+def test_schedule_after_the_expiry_reports_its_time(editor, blog):
+    expiring = {"expires": "2500-01-01T00:00:00Z"}
+    hidden, etag = made(editor, blog, title="Hidden", **expiring)
+    public, seen = made(editor, blog, title="Public", published="2021-01-01T00:00:00Z", **expiring)
+    draft = editor.send("PATCH", f"/nodes/{public}?version=draft", {"title": "New"}, If_Match=seen)["ETag"]
+    for path, version in ((f"{hidden}/schedule", etag), (f"{public}/schedule?version=draft", draft)):
+        for at in (FUTURE.isoformat(), "2001-01-01T00:00:00Z", "9999-01-01T00:00:00Z"):
+            answer = editor.send("POST", f"/nodes/{path}", {"at": at}, If_Match=version)
+            told = json.loads(answer.content)
+            assert (answer.status_code, [one["field"] for one in told["errors"]]) == (422, ["body.at"]), (path, at)
+        answer = editor.send("POST", f"/nodes/{path}", {"at": "2400-01-01T00:00:00Z"}, If_Match=version)
+        assert answer.status_code == 200, answer.content
+
+
 def test_a_draft_that_leaves_the_date_alone_is_published_whatever_it_was(editor, blog):
     key, etag = made(editor, blog, published=FUTURE.isoformat())
     drafted = editor.send("PATCH", f"/nodes/{key}?version=draft", {"title": "New"}, If_Match=etag)

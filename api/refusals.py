@@ -1,0 +1,123 @@
+"""Errors of actions and services on nodes and photos, as problems: the reason, the field, and for a change of an outdated
+version, a merge of both sides."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from api.http import responses
+from api.problems import Problem
+from api.schemas.fields import body_path, serialize_fields
+from nodes import merging
+from nodes.access import FieldForbidden
+from nodes.errors import (
+    ChangedSince,
+    DraftGone,
+    EditConflict,
+    FieldRefused,
+    InvalidPlace,
+    InvalidSlug,
+    NodeError,
+    NodeGone,
+    NotReady,
+    Published,
+    SlugTaken,
+    TooBusy,
+)
+from nodes.types import TagChange
+from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
+
+# The kind of problem for an error, and after how many seconds to try again; the first match counts. All other errors are
+# conflicts with stored data.
+_KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
+    (NodeGone, "not-found", None),
+    (Published, "forbidden", None),
+    (DraftGone, "stale", None),
+    (ChangedSince, "stale", None),
+    (DecoderBusy, "unavailable", 5),
+    (TooBusy, "unavailable", 1),
+    (PhotoLocked, "conflict", 30),
+    (UploadLost, "conflict", 30),
+    (NodeError, "conflict", None),
+)
+# The field that an error is about, by path.
+_PATHS: dict[type[NodeError], str] = {
+    SlugTaken: "slug",
+    InvalidSlug: "slug",
+    InvalidPlace: "parent_id",
+    NotReady: "detail.alt",
+}
+
+
+@contextmanager
+def as_problems(fields: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Raise the problem for an error of an action or a service.
+
+    `fields`: where the request has the fields of a node, by path, if not in a body of the shape NodeChange.
+    """
+    try:
+        yield
+    except FieldForbidden as error:
+        names = [(fields or {}).get(path) or body_path(path) for path in error.paths]
+        raise Problem("forbidden", errors=[(name, str(error)) for name in names]) from error
+    except NodeError as error:
+        raise _problem(error, fields or {}) from error
+
+
+def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
+    message = str(error)
+    if isinstance(error, EditConflict):
+        return _stale_problem(error)
+    if isinstance(error, BadPicture):
+        return Problem("invalid", message, errors=[("body", message)])
+    path = error.path if isinstance(error, FieldRefused) else _PATHS.get(type(error))
+    if path:
+        free: dict[str, Any] = {"free": error.free} if isinstance(error, SlugTaken) else {}
+        return Problem("invalid", errors=[(fields.get(path) or body_path(path), message)], **free)
+    kind, seconds = next((kind, seconds) for error_type, kind, seconds in _KINDS if isinstance(error, error_type))
+    return Problem(kind, message, headers={"Retry-After": str(seconds)} if seconds else None)
+
+
+def _stale_problem(error: EditConflict) -> Problem:
+    """Return the problem for a change of an outdated version, with everything that a program needs to continue."""
+    type = error.theirs["type"]
+    merge = error.merge
+    mine = error.mine
+    theirs = merging.fields(error.theirs)
+    base = error.base
+    tags = {"tags": error.tags.applied(error.theirs["tags"])} if error.tags else {}
+    conflicts = [
+        {
+            "field": body_path(conflict.path),
+            **{
+                side: _serialize_side(type, conflict.path, value)
+                for side, value in (("base", conflict.base), ("yours", conflict.mine), ("stored", conflict.theirs))
+            },
+        }
+        for conflict in merge.conflicts
+    ]
+    sides = {
+        "base": None if base is None else serialize_fields(type, {path: base.get(path) for path in mine}),
+        "stored": serialize_fields(type, {path: theirs.get(path) for path in mine})
+        | ({"tags": error.theirs["tags"]} if tags else {}),
+        "yours": serialize_fields(type, mine) | ({"tags": _requested_tags(error.tags)} if tags else {}),
+        "merged": serialize_fields(type, merge.changes) | tags,
+        "conflicts": conflicts,
+    }
+    return Problem(
+        "stale",
+        "Others have saved this since. Send `merged` with the `etag` here as If-Match to keep what both sides changed"
+        + (", and decide about `conflicts`." if conflicts else "."),
+        etag=f'"{error.theirs["nonce"]}"',
+        **json.loads(json.dumps(sides, default=responses.json_default)),
+    )
+
+
+def _requested_tags(tags: TagChange) -> list[str]:
+    return sorted(tags.wanted or tags.added)
+
+
+def _serialize_side(type: str, path: str, value: Any) -> Any:
+    data = serialize_fields(type, {path: value})
+    return next(iter(data.get("detail", data).values()), None)

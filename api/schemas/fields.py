@@ -1,0 +1,56 @@
+"""Fields of nodes: their names in JSON, and their stored values as JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.schemas.shapes import editable_fields
+from nodes.content import values
+from nodes.content.base import Part
+from nodes.content.declared_fields import PREFIX
+from nodes.types import NEVER
+
+# The stored path of each field that all nodes have, by its name in JSON.
+PATHS = {
+    "title": "title",
+    "slug": "slug",
+    "section": "parent_id",
+    "summary": "summary",
+    "published": "published",
+    "expires": "expires",
+    "author": "author",
+}
+NAMES = {path: name for name, path in PATHS.items()}
+
+
+def body_path(path: str) -> str:
+    """Return the name of a stored path in a body: "parent_id" becomes "body.section"."""
+    return f"body.{NAMES.get(path, path)}"
+
+
+def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored fields by path as JSON, in the shape of NodeChange. Fields that it does not have are left out."""
+    known = {f"{PREFIX}{field.column}": field for field in editable_fields(type).values()}
+    data: dict[str, Any] = {}
+    for path, value in fields.items():
+        if field := known.get(path):
+            data.setdefault("detail", {})[field.name] = serialize_value(values.from_stored(field, value))
+        elif path in NAMES:
+            data[NAMES[path]] = _serialize_common(path, value)
+    return data
+
+
+def serialize_value(value: Any) -> Any:
+    """Return the JSON form of a declared field's Python value. Parts become objects."""
+    if isinstance(value, list | tuple):
+        return [serialize_value(item) for item in value]
+    if isinstance(value, Part):
+        return {
+            field.name: serialize_value(getattr(value, field.attname)) for field in values.stored_fields(type(value))
+        }
+    return value
+
+
+def _serialize_common(path: str, value: Any) -> Any:
+    if path == "author" and value:
+        return {"name": value["name"], "account": value["_id"]}
+    return None if value == NEVER else value
