@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from tests.rights.world import API, FUTURE, NOT_TOLD, Thing, World, body, stored
+from tests.rights.by_action import LATER
+from tests.rights.world import API, NOT_TOLD, Thing, World, body, stored
 
 # How rows begin that are about it.
 START = API
-# When what is scheduled here is to appear.
-LATER = FUTURE.replace(month=6)
 # What a program sends, and to which address of a node: method, address, body.
 SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "edit": ("PATCH", "", {"title": "Changed"}),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import AnonymousUser, Group
 from django.http.response import HttpResponseBase
 from django.test import Client
 
@@ -99,6 +99,10 @@ class World:
         self.dark = photo_build.gallery("dark", title="Dark", published=None)
         self._made = 0
         self._answers: dict[tuple[str, str], HttpResponseBase] = {}
+
+    def user(self, kind: str) -> Any:
+        """Return the account of a kind of person."""
+        return self.users.get(kind) or AnonymousUser()
 
     def thing(self, state: str, *, marker: str = "") -> Thing:
         """Make a post of the owner in a state."""
@@ -250,8 +254,8 @@ class Row:
         assert not wrong, "\n\n".join(wrong)
 
 
-def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
-    """Return a parameter (action, row) for each row of a table: one for the kinds of QUICK, and a slow one for the others.
+def rows(text: str, columns: tuple[str, ...], quick: tuple[str, ...] = QUICK) -> list[Any]:
+    """Return a parameter (action, row) for each row of a table: one for the kinds `quick`, and a slow one for the others.
 
     What is asked of the API is slow altogether: tests/api has quick tests of its own. A cell has the letters of those who may;
     "+" stands for all kinds of accounts, "-" for none.
@@ -262,12 +266,22 @@ def rows(text: str, columns: tuple[str, ...]) -> list[Any]:
         cells.setdefault(action, []).extend((state, kind, kind in may) for kind in KINDS)
     found = []
     for action, all_cells in cells.items():
-        quick = tuple(cell for cell in all_cells if cell[1] in QUICK)
-        others = tuple(cell for cell in all_cells if cell[1] not in QUICK)
+        soon = tuple(cell for cell in all_cells if cell[1] in quick)
+        later = tuple(cell for cell in all_cells if cell[1] not in quick)
         marks = (pytest.mark.slow,) if action.startswith(API) else ()
-        found.append(pytest.param(action, Row(quick), id=action, marks=marks))
-        found.append(pytest.param(action, Row(others), id=f"{action}, others", marks=pytest.mark.slow))
+        found.append(pytest.param(action, Row(soon), id=action, marks=marks))
+        if later:
+            found.append(pytest.param(action, Row(later), id=f"{action}, others", marks=pytest.mark.slow))
     return found
+
+
+def translations(text: str) -> list[Any]:
+    """Return a parameter (action, state, who may, who may not) for each row of a table of requests."""
+    cells = iter(table(text, ("state", "may", "not")))
+    return [
+        pytest.param(action, state, LETTERS[may], LETTERS[not_], id=action)
+        for (action, _, state), (_, _, may), (_, _, not_) in zip(cells, cells, cells, strict=True)
+    ]
 
 
 def table(text: str, columns: tuple[str, ...]) -> list[tuple[str, str, str]]:
