@@ -13,6 +13,7 @@ from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
 from nodes.collections import home_of
+from nodes.selectors import editable_nodes
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import editing, rules
 from nodes.services.write import NOT_DRAFTED
@@ -71,8 +72,11 @@ class SaveNode(SaveAction):
         describes = paths <= access.DESCRIBING_FIELDS
         editable = access.node_or_photo(self.user, self.node_id, self.needs, describes=describes)
         access.check_fields(self.user, editable.node.metadata.type, self.fields)
-        if "parent_id" in self.fields:
-            access.check_may_place(self.user, self.fields["parent_id"], editable.live.fields["parent_id"])
+        present = editable.live.fields["parent_id"]
+        if self.fields.get("parent_id", present) != present:
+            # The node may have been moved since. A form that was opened before still contains the former section.
+            seen = editable_nodes.load_version(self.node_id, self.seen)
+            access.check_may_place(self.user, self.fields["parent_id"], seen.fields["parent_id"] if seen else present)
         return editable
 
     def changes(self, editable: Editable) -> Mapping[str, Any]:
