@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
+from nodes.errors import Published
 from nodes.selectors import editable_nodes
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import duplicating, editing
@@ -33,15 +34,15 @@ class CreateNode:
     created: datetime | None = None
 
     def check(self) -> None:
-        """Raise PermissionDenied, FieldForbidden or InvalidPlace."""
+        """Raise PermissionDenied, FieldForbidden, InvalidPlace or Published."""
         if not access.may_create(self.user, self.type):
             raise PermissionDenied
         access.check_fields(self.user, self.type, {*self.fields, *(("created",) if self.created else ())})
         access.check_may_place(self.user, self.fields.get("parent_id"))
         made = editable_nodes.load(self.node_id) if self.node_id else None
         if made and not access.allowed(self.user, made.node, NodePermission.EDIT):
-            # This form has made a page that is no longer its author's alone.
-            raise PermissionDenied
+            # The form has created its node before, and the author can no longer edit it directly.
+            raise Published(made.node.pk)
 
     def execute(self) -> Saved:
         """Check, then create. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, FieldRefused."""
