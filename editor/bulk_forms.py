@@ -1,26 +1,24 @@
-"""Bulk actions on nodes: the form, the permissions for each node, the confirmation page, and the summary."""
+"""Bulk actions on nodes: the form, the confirmation page, and the summary."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 from bson import ObjectId
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from editor import bulk_progress, undo, uses
-from editor.site import get_actor, render_page, title_link
-from marginalia.mongo.clock import now
-from nodes import access, tags
+from editor.site import render_page, title_link
+from nodes import tags
 from nodes.access import TOP, NodePermission, section_choices
+from nodes.actions import Move, NodeAction, PublishListed, SelectedNode, Tag, Trash, Unpublish, check_all, execute_all
 from nodes.models import tree
 from nodes.selectors import lists
-from nodes.services import bulk_actions
-from nodes.types import Refused, SelectedNode, Summary, TagChange
+from nodes.types import TagChange
 
 PUBLISH = "publish"
 UNPUBLISH = "unpublish"
@@ -36,13 +34,13 @@ LABELS = {
     MOVE: gettext_lazy("Move to a section"),
     TRASH: gettext_lazy("Move to the trash"),
 }
-NEEDED = {
-    PUBLISH: NodePermission.PUBLISH,
-    UNPUBLISH: NodePermission.PUBLISH,
-    TAG: NodePermission.EDIT,
-    UNTAG: NodePermission.EDIT,
-    MOVE: NodePermission.MOVE,
-    TRASH: NodePermission.TRASH,
+ACTIONS: dict[str, type[NodeAction]] = {
+    PUBLISH: PublishListed,
+    UNPUBLISH: Unpublish,
+    TAG: Tag,
+    UNTAG: Tag,
+    MOVE: Move,
+    TRASH: Trash,
 }
 # Maximum rows listed in a message or on a confirmation page. Further rows are only counted.
 NAMED = 20
@@ -59,7 +57,9 @@ class BulkForm(forms.Form):
         super().__init__(data, auto_id="bulk-%s")
         may_publish = user.has_perm("nodes.publish_node")
         actions = [
-            (name, label) for name, label in LABELS.items() if may_publish or NEEDED[name] is not NodePermission.PUBLISH
+            (name, label)
+            for name, label in LABELS.items()
+            if may_publish or ACTIONS[name].needs is not NodePermission.PUBLISH
         ]
         self.fields["action"].choices = [("", "---------"), *actions]
         self.fields["target"].choices = [("", "---------"), *section_choices(user)]
@@ -84,13 +84,16 @@ def run(request: HttpRequest) -> HttpResponse:
         return back
     action = form.cleaned_data["action"]
     before = bulk_progress.so_far(request)
-    chosen, denied = _chosen(request, NEEDED[action])
-    if not chosen and not denied and before == bulk_progress.Outcome():
+    allowed, denied = check_all(
+        (row, make_action(request.user, row, form.cleaned_data)) for row in selected_rows(request)
+    )
+    if not allowed and not denied and before == bulk_progress.Outcome():
         messages.warning(request, _("Nothing was chosen, so nothing was changed."))
         return back
+    chosen = [row for row, _action in allowed]
     if confirmation_page := _confirmation_page(request, action, chosen):
         return confirmation_page
-    outcome = before.with_batch(chosen, _perform(request, form.cleaned_data, chosen), denied)
+    outcome = before.with_batch(chosen, execute_all(allowed), denied)
     if bulk_progress.MORE in request.POST:
         return bulk_progress.respond(request, outcome)
     _report(request, action, outcome)
@@ -121,46 +124,33 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
     )  # fmt: skip
 
 
-def _chosen(request: HttpRequest, needed: NodePermission) -> tuple[list[SelectedNode], list[Refused]]:
-    """Return the ticked nodes, each with the nonce that its row showed, and the refusals of those the user cannot change.
-
-    Raises Http404 for malformed ids.
-    """
-    chosen = []
-    denied = []
+def selected_rows(request: HttpRequest) -> list[SelectedNode]:
+    """Return the ticked rows, each with the nonce that it showed, and without a title. Raises Http404 for malformed ids."""
+    rows = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
         if not (ObjectId.is_valid(text) and ObjectId.is_valid(nonce)):
             raise Http404
-        row = SelectedNode(ObjectId(text), ObjectId(nonce), text)
-        try:
-            title = access.node(request.user, row.id, needed).node.metadata.title
-        except Http404:
-            denied.append(Refused(row, _("It is not there (any more).")))
-        except PermissionDenied:
-            denied.append(Refused(row, _("Your account does not allow this.")))
-        else:
-            chosen.append(replace(row, title=title))
-    return chosen, denied
+        rows.append(SelectedNode(ObjectId(text), ObjectId(nonce), text))
+    return rows
 
 
-def _perform(request: HttpRequest, data: dict[str, Any], chosen: list[SelectedNode]) -> Summary:
-    actor = get_actor(request)
+def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAction:
+    """Return the action of a (valid) form, with its data, on a ticked row."""
     typed_tags = frozenset(tags.parse(data["tags"]))
-    only_unpublished = access.changes_unpublished_only(request.user)
     match data["action"]:
         case "publish":
-            return bulk_actions.publish(actor, chosen, now())
+            return PublishListed(user=user, node_id=row.id, seen=row.nonce)
         case "unpublish":
-            return bulk_actions.change(actor, chosen, {"published": None})
+            return Unpublish(user=user, node_id=row.id, seen=row.nonce)
         case "tag":
-            return bulk_actions.tag(chosen, TagChange(added=typed_tags), only_unpublished=only_unpublished)
+            return Tag(user=user, node_id=row.id, tags=TagChange(added=typed_tags))
         case "untag":
-            return bulk_actions.tag(chosen, TagChange(removed=typed_tags), only_unpublished=only_unpublished)
+            return Tag(user=user, node_id=row.id, tags=TagChange(removed=typed_tags))
         case "move":
             target = None if data["target"] == TOP else ObjectId(data["target"])
-            return bulk_actions.change(actor, chosen, {"parent_id": target}, only_unpublished=only_unpublished)
-    return bulk_actions.move_to_trash(actor, chosen)
+            return Move(user=user, node_id=row.id, seen=row.nonce, place={"parent_id": target})
+    return Trash(user=user, node_id=row.id, seen=row.nonce)
 
 
 def _report(request: HttpRequest, action: str, outcome: bulk_progress.Outcome) -> None:

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginalia.mongo import indexes
+from nodes.access import System
+from nodes.actions import PublishListed
 from nodes.checks import check_content
 from nodes.content import Entry, upgrade, upgrading
 from nodes.errors import EditConflict, NewerVersion, NotUpgraded
@@ -17,10 +19,9 @@ from nodes.models import Node
 from nodes.selectors import editable_nodes, history, stored_nodes
 from nodes.selectors import trash as trash_selectors
 from nodes.services import drafts, duplicating, editing, trash
-from nodes.services.bulk_actions import SelectedNode, publish
 from nodes.services.write import compare_and_set
 from nodes.types import TagChange
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
+from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import Ingredient, NewDish, OldDish, installed, registered
 
 OLD = {"serves": 4, "amount": "2 l", "ingredients": ["beans", "salt", "salt"], "stars": 5}
@@ -145,7 +146,7 @@ def test_a_copy_and_a_bulk_action_store_the_present_shape(blog):
     save(hidden, nonce(hidden), published=None)
     with installed(NewDish):
         copied = duplicating.duplicate(EDITOR, made, parent_id=blog)
-        assert publish(EDITOR, [SelectedNode(hidden, nonce(hidden), "Hidden")], PAST).done == 1
+        PublishListed(user=System(EDITOR), node_id=hidden, seen=nonce(hidden)).execute()
         for one in (copied.id, hidden):
             assert stored(one)["schema_version"] == 3
             assert stored(one)["detail"]["servings"] == 4
@@ -177,9 +178,8 @@ def test_nothing_writes_what_is_newer(newer, blog):
     ):
         with pytest.raises(NewerVersion, match="newer release of the site"):
             write()
-    assert (
-        publish(EDITOR, [SelectedNode(newer, nonce(newer), "Stew")], PAST).done == 1
-    )  # public already: nothing to write
+    # It is public already, so there is nothing to write.
+    PublishListed(user=System(EDITOR), node_id=newer, seen=nonce(newer)).execute()
     assert stored(newer) == before
     # What has no shape is written.
     editing.change_tags(newer, TagChange(added=frozenset({"warm"})))

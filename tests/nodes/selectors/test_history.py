@@ -6,9 +6,10 @@ import pytest
 from bson import ObjectId
 
 from marginalia.mongo.clock import now
+from nodes.access import System
+from nodes.actions import PublishListed
 from nodes.selectors import history
-from nodes.services import bulk_actions, drafts, editing, trash
-from nodes.services.bulk_actions import SelectedNode
+from nodes.services import drafts, editing, trash
 from nodes.types import Act, Actor
 from tests.support.nodes import pictures
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
@@ -89,7 +90,7 @@ def test_a_draft_of_a_public_page_publishes_changes(page):
 
 
 def test_publishing_in_bulk_is_publishing(page):
-    assert bulk_actions.publish(EDITOR, [SelectedNode(page, nonce(page), "Page")], now()).done == 1
+    PublishListed(user=System(EDITOR), node_id=page, seen=nonce(page)).execute()
     assert told(page)[-1] == (Act.PUBLISHED,)
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from nodes.access import System
+from nodes.actions import PublishListed, SelectedNode, execute_all
 from nodes.errors import InvalidPlace, TooBusy
 from nodes.models import tree
-from nodes.services import bulk_actions, editing, write
-from nodes.services.bulk_actions import SelectedNode
+from nodes.services import editing, write
 from nodes.types import Actor
 from tests.support.concurrency import run_concurrently
 from tests.support.nodes.build import EDITOR, node, nonce, stored
@@ -76,7 +76,10 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
 
         def work(i, seen=seen, round_=round_):
             if i == 0:
-                return bulk_actions.publish(EDITOR, [SelectedNode(m, seen[m], "") for m in made], now())
+                return execute_all(
+                    (SelectedNode(m, seen[m], ""), PublishListed(user=System(EDITOR), node_id=m, seen=seen[m]))
+                    for m in made
+                )
             return editing.save(EDITOR, made[i], seen[made[i]], {"detail.text": str(round_)})
 
         summary = run_concurrently(8, work)[0]

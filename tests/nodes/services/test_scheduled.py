@@ -6,10 +6,11 @@ import pytest
 
 from marginalia.mongo.clock import now
 from nodes import errors
+from nodes.access import System
+from nodes.actions import Unpublish
 from nodes.models import tree
 from nodes.selectors import due, history, search, stored_nodes
-from nodes.services import bulk_actions, drafts, editing, scheduled, trash
-from nodes.services.bulk_actions import SelectedNode
+from nodes.services import drafts, editing, scheduled, trash
 from nodes.types import Act, Actor, TagChange
 from reader.selectors import sitemap
 from tests.support.interrupting import before_command
@@ -228,10 +229,10 @@ def test_saving_the_live_page_ends_a_schedule_made_while_it_is_written(mongo):
     assert "due" not in draft_of(mongo, page)
 
 
-def test_saving_the_live_page_in_bulk_does_the_same(mongo):
+def test_unpublishing_the_live_page_does_the_same(mongo):
     page = node(title="Old")
     planned(page, title="New")
-    bulk_actions.change(EDITOR, [SelectedNode(page, nonce(page), "")], {"published": None})
+    Unpublish(user=System(EDITOR), node_id=page, seen=nonce(page)).execute()
     assert (stored(page)["published"], "due" in draft_of(mongo, page)) == (None, False)
 
 
