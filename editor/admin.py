@@ -1,4 +1,4 @@
-"""The registration of the editors' pages in the admin. Permissions are in nodes.access, rules in nodes.services."""
+"""The registration of the editors' pages in the admin. Permissions are in nodes.access, actions and rules in nodes.actions."""
 
 from django.contrib import admin
 

@@ -1,7 +1,5 @@
 """The views of drafts outside the edit form: publishing, scheduling, discarding, previews and preview links."""
 
-from collections.abc import Callable
-from datetime import datetime
 from urllib.parse import urlencode
 
 from bson import ObjectId
@@ -15,16 +13,15 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import differences, edit_form
+from editor import differences, edit_form, sent_forms
 from editor.editing import publish_draft
 from editor.fields import MomentField
 from editor.site import admin_url, render_page
-from marginalia.mongo.clock import now
 from nodes import access
 from nodes.access import NodePermission
+from nodes.actions import DiscardDraft, PublishDraft, ScheduleDraft, UnscheduleDraft
 from nodes.errors import NodeError
 from nodes.selectors.editable_nodes import Editable, Version
-from nodes.services import drafts
 from photos import texts
 from reader.views import previews
 from reader.views.previews import Preview
@@ -43,9 +40,9 @@ def _form(request: HttpRequest, draft: Version) -> DraftForm:
     return DraftForm(request.POST if request.method == "POST" else None, initial={"draft": draft.nonce})
 
 
-def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: NodePermission) -> tuple[Editable, Version]:
-    """Return a node and its draft, if the user can perform `action`. Raises Http404 and PermissionDenied."""
-    editable = access.node(request.user, node_id, action)
+def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePermission) -> tuple[Editable, Version]:
+    """Return a node and its draft, if the user has `permission` for it. Raises Http404 and PermissionDenied."""
+    editable = access.node(request.user, node_id, permission)
     if editable.draft is None:
         raise Http404(_("There is no draft of this page any more."))
     return editable, editable.draft
@@ -54,17 +51,16 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, action: NodePermis
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; publish the draft as the live version."""
-    editable, draft = _load_with_draft(request, node_id, NodePermission.PUBLISH)
+    editable, draft = _load_with_draft(request, node_id, PublishDraft.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
             return publish_draft(request, editable, form.cleaned_data["draft"])
         except NodeError as error:
-            form.add_error(None, str(error))
+            sent_forms.add_error(form, error)
     dates = {**editable.live.fields, **draft.fields}
     question = edit_form.takedown_warning(editable.node, dates["published"], dates["expires"])
-    title = _("Schedule changes") if edit_form.changes_due(editable.node, dates["published"]) else _("Publish changes")
-    return _show(request, editable, draft, form, title, question)
+    return _show(request, editable, draft, form, _("Publish changes"), question)
 
 
 class ScheduleForm(DraftForm):
@@ -72,24 +68,21 @@ class ScheduleForm(DraftForm):
 
     due = MomentField(label=gettext_lazy("Changes appear"))
 
-    def clean_due(self) -> datetime:
-        due: datetime = self.cleaned_data["due"]
-        if due <= now():
-            raise forms.ValidationError(_("Choose a time ahead. To show the changes at once, publish them."))
-        return due
+    # The name of the time in errors of ScheduleDraft.
+    paths = {"due": "at"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; schedule the draft for publication at a time in the future."""
-    editable, draft = _load_with_draft(request, node_id, NodePermission.PUBLISH)
+    editable, draft = _load_with_draft(request, node_id, ScheduleDraft.needs)
     initial = {"draft": draft.nonce, "due": draft.due}
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
             return publish_draft(request, editable, form.cleaned_data["draft"], due=form.cleaned_data["due"])
         except NodeError as error:
-            form.add_error(None, str(error))
+            sent_forms.add_error(form, error)
     return _show(request, editable, draft, form, _("Schedule changes"))
 
 
@@ -97,34 +90,31 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the scheduled changes; cancel the schedule and keep the changes as a draft."""
     message = _("Not scheduled any more. The changes are kept as a draft.")
-    return _run_confirmed(
-        request, node_id, NodePermission.PUBLISH, drafts.unschedule, _("Cancel the schedule"), message
-    )
+    return _run_confirmed(request, node_id, UnscheduleDraft, _("Cancel the schedule"), message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the changes of a draft; discard the draft."""
     message = _("The draft was discarded. The live version is as it was.")
-    return _run_confirmed(request, node_id, NodePermission.DRAFT, drafts.discard_draft, _("Discard the draft"), message)
+    return _run_confirmed(request, node_id, DiscardDraft, _("Discard the draft"), message)
 
 
 def _run_confirmed(
     request: HttpRequest,
     node_id: ObjectId,
-    action: NodePermission,
-    service: Callable[[ObjectId, ObjectId], None],
+    action: type[DiscardDraft | UnscheduleDraft],
     title: str,
     message: str,
 ) -> HttpResponse:
-    """Show the changes of a draft. After the confirmation, call `service` with the draft and show `message`."""
-    editable, draft = _load_with_draft(request, node_id, action)
+    """Show the changes of a draft. After the confirmation, execute `action` and show `message`."""
+    editable, draft = _load_with_draft(request, node_id, action.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
         try:
-            service(node_id, form.cleaned_data["draft"])
+            action(user=request.user, node_id=node_id, seen=form.cleaned_data["draft"]).execute()
         except NodeError as error:
-            form.add_error(None, str(error))
+            sent_forms.add_error(form, error)
         else:
             messages.success(request, message)
             return HttpResponseRedirect(admin_url("change", node_id))

@@ -90,20 +90,13 @@ def describe_absence(node: Node, moment: datetime) -> str:
     return _("readers get 404 until it is published again.")
 
 
-def changes_due(node: Node, published: datetime | None) -> datetime | None:
-    """Return `published` if it is in the future and the node is live, else None.
+def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
+    """Return a warning if saving these dates hides a live page from readers, else "".
 
-    Such a date schedules the changes: readers see the live version until then.
+    A publication date in the future needs no warning, because it is refused for live pages.
     """
     moment = now()
-    return published if published and published > moment and node.is_live(moment) else None
-
-
-def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
-    """Return a warning if saving these dates hides a live page from readers, else ""."""
-    moment = now()
-    stays = changes_due(node, published) or (published and published <= moment)
-    if publication_state(node, moment) is not PublicationState.LIVE or (stays and moment < expires):
+    if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
         return ""
     return _("This takes the page down: readers get 404 until it is published again.")
 
@@ -169,12 +162,13 @@ _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
 
 def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool, publishing: bool) -> _Buttons:
     """Return (save button, primary button, buttons of the menu)."""
+    is_published = state in (PublicationState.LIVE, PublicationState.HIDDEN)
     if publishing:
-        return None, _publish_button(_("Publish changes")), ()
+        return None, _publish_button(_("Publish changes"), can_schedule=not is_published), ()
     if drafting:
         save = _save_draft_button("_draft") if can["draft"] else None
-        is_published = state in (PublicationState.LIVE, PublicationState.HIDDEN)
-        publish = _publish_button(_("Publish changes") if is_published else _("Publish now"))
+        label = _("Publish changes") if is_published else _("Publish now")
+        publish = _publish_button(label, can_schedule=not is_published)
         return (save, publish, ()) if can["publish"] else (None, save, ())
     if not can["publish"]:
         return None, _save_draft_button("_continue"), ()
@@ -185,13 +179,13 @@ def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool
     if state is PublicationState.DRAFT:
         return _save_draft_button("_continue"), _publish_button(), ()
     notice = _("Readers see the changes at once.")
-    schedule_label = _("Schedule changes…")
-    return _save_draft_button("_draft"), Button("_continue", _("Update"), notice, schedule_label), ()
+    return _save_draft_button("_draft"), Button("_continue", _("Update"), notice), ()
 
 
 def _save_draft_button(name: str) -> Button:
     return Button(name, _("Save draft"))
 
 
-def _publish_button(label: str = "") -> Button:
-    return Button("_publish", label or _("Publish"), _("Readers see it at once."), _("Schedule…"))
+def _publish_button(label: str = "", *, can_schedule: bool = True) -> Button:
+    schedule_label = _("Schedule…") if can_schedule else ""
+    return Button("_publish", label or _("Publish"), _("Readers see it at once."), schedule_label)

@@ -1,6 +1,6 @@
 """The views that create and change a node: the form, its buttons, and refused saves. No typed text is ever lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from editor.site import admin_url, get_actor, render_page
 from marginalia.mongo.clock import now
 from nodes import access, content
 from nodes.access import TOP, NodePermission, section_choices
+from nodes.actions import CreateNode, PublishDraft, SaveDraft, SaveNode, ScheduleDraft
 from nodes.errors import (
     EditConflict,
     IdTaken,
@@ -29,9 +30,8 @@ from nodes.errors import (
 from nodes.models import Node
 from nodes.selectors import editable_nodes, slugs
 from nodes.selectors.editable_nodes import Editable, Version
-from nodes.services import drafts, editing
 from nodes.services.write import NOT_DRAFTED
-from nodes.types import Act, Actor, Saved
+from nodes.types import Act, Saved
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,14 +60,17 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     if not sent_forms.validate(request.POST, form, conflict.Decisions(request.POST)):
         return _show_new(request, type, form)
     form_id = form.cleaned_data["form"]
-    created = editable_nodes.load(form_id)
-    if created and not access.allowed(request.user, created.node, NodePermission.EDIT):
-        # This form has already created its page, and the author can no longer edit the page directly. It may be published.
-        return change(request, form_id)
+    action = CreateNode(
+        user=request.user,
+        type=type,
+        fields=_submitted_fields(request, form),
+        tags=form.cleaned_data["tags"],
+        node_id=form_id,
+    )
     try:
-        saved = _create(request, type, form)
+        saved = action.execute()
     except (EditConflict, Published):
-        # This form has already created its node. Another editor changed the node since, and the form has new values.
+        # This form has already created its node. The node was changed or published since, and the form has new values.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
@@ -100,35 +103,9 @@ def _can_add(user: Any, type: str) -> bool:
     return access.may_create(user, type) and bool(section_choices(user, type))
 
 
-def _create(request: HttpRequest, type: str, form: NodeForm) -> Saved:
-    if "_publish" in request.POST and not request.user.has_perm("nodes.publish_node"):
-        raise PermissionDenied
-    fields = _submitted_fields(request, form)
-    title, slug, parent_id = (fields.pop(name) for name in ("title", "slug", "parent_id"))
-    actor = get_actor(request)
-    fields["author"] = fields.get("author") or actor.as_document()
-    return editing.create(
-        actor,
-        type=type,
-        parent_id=parent_id,
-        slug=slug,
-        title=title,
-        fields=fields,
-        tags=form.cleaned_data["tags"],
-        node_id=form.cleaned_data["form"],
-        only_unpublished=access.changes_unpublished_only(request.user),
-    )
-
-
-def _submitted_fields(request: HttpRequest, form: NodeForm, editable: Editable | None = None) -> dict[str, Any]:
-    """Return the submitted fields by path.
-
-    If the publish button was pressed, they include the dates that make the node public. A date in the future that schedules
-    changes of a live page is returned as it was submitted.
-    """
-    mine = form.to_publish() if "_publish" in request.POST and "published" in form.fields else form.mine()
-    published = form.cleaned_data.get("published")
-    return {**mine, "published": published} if editable and edit_form.changes_due(editable.node, published) else mine
+def _submitted_fields(request: HttpRequest, form: NodeForm) -> dict[str, Any]:
+    """Return the submitted fields by path. The publish button adds the dates that make the node public."""
+    return form.to_publish() if "_publish" in request.POST else form.mine()
 
 
 def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
@@ -177,7 +154,7 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
     except EditConflict as error:
         data = form.cleaned_data
         return show_conflict(request, editable, error, form_id=data["form"], seen=data["nonce"], drafting=drafting)
-    except NodeGone:
+    except (NodeGone, Http404):
         return _show_gone(request)
     except Published:
         # The page was published while this form was being processed. Process it again: it becomes a draft.
@@ -197,7 +174,7 @@ def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, 
     is_live = "_publish" in request.POST or not (drafting or _is_draft_sent(request, editable))
     # A field that this editor left unchanged keeps the value of another editor.
     before = form.seen.fields if form.seen else {}
-    submitted = _submitted_fields(request, form, editable)
+    submitted = _submitted_fields(request, form)
     changed = {path: value for path, value in submitted.items() if value != before.get(path)}
     fields = {**editable.live.fields, **changed}
     question = edit_form.takedown_warning(editable.node, fields["published"], fields["expires"])
@@ -257,68 +234,66 @@ def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
 
 def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
     """Save, schedule or publish, as the pressed button requires. Return the next page. Raises NodeError."""
-    mine = _submitted_fields(request, form, editable)
+    user = request.user
     node_id = editable.node.pk
-    data = form.cleaned_data
+    mine = _submitted_fields(request, form)
     tags = form.tag_change()
-    seen = data["nonce"] or ObjectId()
-    actor = get_actor(request)
-    due = edit_form.changes_due(editable.node, mine.get("published"))
-    publishing = _id_or_none(request.POST.get("publishing", ""))
-    draft_sent = _is_draft_sent(request, editable)
-    if publishing:
-        access.node(request.user, node_id, NodePermission.PUBLISH)
-        due = sent_forms.parse_due(request.POST) or due
-        saved, act = _publish_or_schedule(actor, node_id, publishing, due, seen_nonce=seen, mine=mine, tags=tags)
-        return _redirect_saved(request, saved, form, editable.node, act)
-    if drafting or due or draft_sent:
-        access.node(request.user, node_id, NodePermission.DRAFT)
-        sent_forms.check_address_unchanged(form, mine)
-        # The form of the live version doesn't show an existing draft. Its editor must not publish that draft unseen.
-        may_publish = drafting and access.allowed(request.user, editable.node, NodePermission.PUBLISH)
-        saved = drafts.save_draft(actor, node_id, seen, mine, tags, form=data["form"], may_publish=may_publish)
-        if "_publish" in request.POST or not (drafting or draft_sent):
-            drafted = access.node(request.user, node_id, NodePermission.PUBLISH)
+    seen = form.cleaned_data["nonce"] or ObjectId()
+    form_id = form.cleaned_data["form"]
+    if draft_nonce := _id_or_none(request.POST.get("publishing", "")):
+        due = sent_forms.parse_due(request.POST)
+        saved = _publishing(user, node_id, draft_nonce, due, decided_on=seen, decided=mine, tags=tags).execute()
+        return _redirect_saved(request, saved, form, editable.node, _publishing_act(due))
+    if drafting or _is_draft_sent(request, editable):
+        fields = _remove_unchanged_place(form, mine)
+        draft = SaveDraft(
+            user=user, node_id=node_id, seen=seen, fields=fields, tags=tags, form=form_id, shows_draft=drafting
+        )
+        saved = draft.execute()
+        if "_publish" in request.POST:
+            drafted = access.node(user, node_id, PublishDraft.needs)
             return publish_draft(request, drafted, saved.nonce)
         return _redirect_saved(request, saved, form, editable.node, drafted=True)
-    access.node(request.user, node_id, NodePermission.EDIT)
     mine["slug"] = mine["slug"] or slugs.find_free(mine["title"], mine["parent_id"], among={"_id": {"$ne": node_id}})
-    if "_publish" in request.POST:
-        access.node(request.user, node_id, NodePermission.PUBLISH)
-    only_unpublished = access.changes_unpublished_only(request.user)
-    saved = editing.save(actor, node_id, seen, mine, tags, form=data["form"], only_unpublished=only_unpublished)
+    saved = SaveNode(user=user, node_id=node_id, seen=seen, fields=mine, tags=tags, form=form_id).execute()
     return _redirect_saved(request, saved, form, editable.node)
+
+
+def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields for a draft, without a slug and section that the form contains only as they were when it was opened."""
+    seen = form.seen.fields if form.seen else {}
+    return {path: value for path, value in mine.items() if path not in NOT_DRAFTED or value != seen.get(path)}
 
 
 def publish_draft(
     request: HttpRequest, editable: Editable, draft_nonce: ObjectId, due: datetime | None = None
 ) -> HttpResponse:
-    """Publish the draft as stored, and redirect to the form. If the live version changed too, show the conflict page.
+    """Publish the draft as stored, or schedule it for `due`, and redirect to the form.
 
-    The draft is scheduled instead for `due`, or for its own publication date if the page is live and the date is in the
-    future. Raises NodeError.
+    If the live version changed too, show the conflict page. Raises NodeError.
     """
-    due = due or edit_form.changes_due(
-        editable.node, editable.draft.fields.get("published") if editable.draft else None
-    )
     try:
-        saved, act = _publish_or_schedule(get_actor(request), editable.node.pk, draft_nonce, due)
+        saved = _publishing(request.user, editable.node.pk, draft_nonce, due).execute()
     except EditConflict as error:
         seen = editable.draft.base_nonce if editable.draft else None
         return show_conflict(
             request, editable, error, form_id=ObjectId(), seen=seen, drafting=True, publishing=draft_nonce, due=due
         )
-    outcomes.report(request, saved, editable.node, act)
+    outcomes.report(request, saved, editable.node, _publishing_act(due))
     return HttpResponseRedirect(admin_url("change", saved.id))
 
 
-def _publish_or_schedule(
-    actor: Actor, node_id: ObjectId, draft_nonce: ObjectId, due: datetime | None, **decided_fields: Any
-) -> tuple[Saved, Act]:
-    """Publish a draft, or schedule it for `due`. Return the result and the act. Raises NodeError."""
+def _publishing(
+    user: Any, node_id: ObjectId, draft_nonce: ObjectId, due: datetime | None, **decided: Any
+) -> PublishDraft:
+    """Return the action that publishes a draft, or schedules it for `due`."""
     if due:
-        return drafts.schedule(actor, node_id, draft_nonce, due, **decided_fields), Act.SCHEDULED
-    return drafts.publish_draft(actor, node_id, draft_nonce, **decided_fields), Act.CHANGES_PUBLISHED
+        return ScheduleDraft(user=user, node_id=node_id, seen=draft_nonce, at=due, **decided)
+    return PublishDraft(user=user, node_id=node_id, seen=draft_nonce, **decided)
+
+
+def _publishing_act(due: datetime | None) -> Act:
+    return Act.SCHEDULED if due else Act.CHANGES_PUBLISHED
 
 
 def _redirect_saved(
@@ -372,14 +347,15 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # A conflict page about publishing a draft keeps its draft and due time until it is decided or the draft changes.
+    # A conflict page about publishing a draft keeps its draft, and a due time in the future, until the draft changes.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
-        context |= {"publishing": draft_nonce, "due": sent_forms.parse_due(request.POST)}
+        due = sent_forms.parse_due(request.POST)
+        context |= {"publishing": draft_nonce, "due": due if due and due > now() else None}
     unsaved = form.is_bound or "clashes" in context
     publishing = "publishing" in context
-    due = context.get("due") is not None
-    bar = edit_form.build_bar(editable, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=due)
+    is_due = context.get("due") is not None
+    bar = edit_form.build_bar(editable, can, drafting=drafting, publishing=publishing, unsaved=unsaved, due=is_due)
     return _render_form(
         request, editable.node.metadata.title, form, editable=editable, bar=bar, can=can, drafting=drafting,
         content_type=editable.node.content_type, uses=uses.find(request.user, [editable.node.pk]),

@@ -63,8 +63,6 @@ GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Comments and format"), ("comments", "format"), False),
 )
 _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in names)
-# Fields that only users with permission to publish can change, in addition to the author.
-_FOR_EDITORS = ("published", "expires", "comments")
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class NodeForm(forms.Form):
     published = MomentField(
         label=_("Published"),
         required=False,
-        help_text=_("Empty: not public. Ahead: the page, or what changed on a live one, appears at that time."),
+        help_text=_("If empty, the page isn't public. If in the future, it appears at that time."),
     )
     expires = EndField(label=_("Expires"), required=False, help_text=_("Empty: never."))
     nonce = ObjectIdField(required=False, widget=forms.HiddenInput)
@@ -159,8 +157,9 @@ class NodeForm(forms.Form):
             required = bool(values.get("author"))
             self.fields["author"] = AuthorField(values.get("author"), label=_("Author"), required=required)
         else:
-            for name in _FOR_EDITORS:
-                del self.fields[name]
+            for name, path in self.paths.items():
+                if path in access.PUBLISHER_FIELDS:
+                    self.fields.pop(name, None)
         accept_long_input(self.fields.values())
         # A form that another release rendered may lack fields. A missing field must not empty the stored value.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
@@ -172,17 +171,9 @@ class NodeForm(forms.Form):
                 field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse an expiry before the publication, and a form that another release rendered.
-
-        The error about such a form contains the values of fields that no longer exist.
-        """
+        """Refuse a form that another release rendered. The error contains the values of fields that no longer exist."""
         if not self.is_of_another_version:
-            data: dict[str, Any] = super().clean() or self.cleaned_data
-            published = data.get("published")
-            expires = data.get("expires")
-            if published and expires and now() < published >= expires:
-                self.add_error("expires", _("It would expire before it appears."))
-            return data
+            return super().clean()
         reasons = [
             _("The site was updated in between, and this form with it. Nothing was saved: look at it and save again.")
         ]

@@ -8,18 +8,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from editor import differences, outcomes
+from editor import differences, outcomes, sent_forms
 from editor.editing import show_conflict
 from editor.fields import TagsSeenField
 from editor.operations import Confirmation
-from editor.site import admin_url, get_actor, render_page
+from editor.site import admin_url, render_page
 from nodes import access
 from nodes.access import NodePermission
+from nodes.actions import SaveNode
 from nodes.content import declared_fields
 from nodes.errors import EditConflict, NodeError
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
-from nodes.services import editing
 from nodes.types import Act, TagChange
 
 # Restoring an old text neither moves a page nor changes its publication.
@@ -90,24 +90,20 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
     old = _version(node_id, str(nonce))
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))
     known = declared_fields.keep_declared(editable.node.metadata.type, old.fields)
-    # Only users with permission to publish can change who may comment.
     excluded = NOT_RESTORED | declared_fields.internal_fields(editable.node.metadata.type)
     if not request.user.has_perm("nodes.publish_node"):
-        excluded |= {"detail.comments"}
+        excluded |= access.PUBLISHER_FIELDS
     restored = {path: value for path, value in known.items() if path not in excluded}
     if request.method == "POST" and form.is_valid():
-        editable = access.node(request.user, node_id, NodePermission.EDIT)
         seen = form.cleaned_data["nonce"]
         tags = TagChange.between(form.cleaned_data["tags_seen"], old.tags)
+        action = SaveNode(user=request.user, node_id=node_id, seen=seen, fields=restored, tags=tags, act=Act.RESTORED)
         try:
-            only_unpublished = access.changes_unpublished_only(request.user)
-            saved = editing.save(
-                get_actor(request), node_id, seen, restored, tags, only_unpublished=only_unpublished, act=Act.RESTORED
-            )
+            saved = action.execute()
         except EditConflict as error:
             return show_conflict(request, editable, error, form_id=ObjectId(), seen=seen, drafting=False)
         except NodeError as error:
-            form.add_error(None, str(error))
+            sent_forms.add_error(form, error)
         else:
             outcomes.report(request, saved, editable.node, Act.RESTORED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
@@ -118,7 +114,7 @@ def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpRes
         editable.node.metadata.type,
         request.user,
     )
-    may_edit = access.allowed(request.user, editable.node, NodePermission.EDIT)
+    may_edit = access.allowed(request.user, editable.node, SaveNode.needs)
     return render_page(
         request,
         "restore",

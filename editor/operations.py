@@ -13,17 +13,15 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 from django_mongodb_backend.forms import ObjectIdField
 
-from editor import edit_form, outcomes, undo, uses
+from editor import edit_form, outcomes, sent_forms, undo, uses
 from editor.editing import renumbered_message
-from editor.site import admin_url, get_actor, render_page
+from editor.site import admin_url, render_page
 from nodes import access
-from nodes.access import NodePermission
-from nodes.errors import EditConflict, IdTaken, NodeError, SlugTaken
+from nodes.actions import Delete, Duplicate, Move, Restore, Trash, Unpublish
+from nodes.errors import EditConflict, IdTaken, NodeError
 from nodes.form_fields import SectionField
-from nodes.selectors import editable_nodes
 from nodes.selectors import trash as selectors
 from nodes.selectors.editable_nodes import Editable
-from nodes.services import duplicating, editing, trash
 from nodes.types import NEVER, Act
 from photos import addresses
 
@@ -64,7 +62,7 @@ def _add_error(form: forms.Form, error: NodeError) -> None:
         form.data = form.data.copy()
         form.data["new_id"] = str(ObjectId())
     else:
-        form.add_error("slug" if isinstance(error, SlugTaken) and "slug" in form.fields else None, str(error))
+        sent_forms.add_error(form, error)
 
 
 def _contents_notice(editable: Editable) -> str:
@@ -75,19 +73,17 @@ def _contents_notice(editable: Editable) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Move a node to another section. Its old addresses redirect to the new one."""
-    editable = access.node(request.user, node_id, NodePermission.MOVE)
+    editable = access.node(request.user, node_id, Move.needs)
     form = Confirmation(request, editable, section=_section_field(request, editable))
     if request.method == "POST" and form.is_valid():
+        seen = form.cleaned_data["nonce"]
+        place = {"parent_id": form.cleaned_data["section"]}
         try:
-            changes = {"parent_id": form.cleaned_data["section"]}
-            only_unpublished = access.changes_unpublished_only(request.user)
-            saved = editing.save(
-                get_actor(request), node_id, form.cleaned_data["nonce"], changes, only_unpublished=only_unpublished
-            )
+            saved = Move(user=request.user, node_id=node_id, seen=seen, place=place).execute()
         except NodeError as error:
             _add_error(form, error)
         else:
-            outcomes.report(request, saved, editable.node, Act.MOVED, seen=form.cleaned_data["nonce"])
+            outcomes.report(request, saved, editable.node, Act.MOVED, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
     text = [_contents_notice(editable), _("Old addresses go on working: they lead to the new place.")]
     return _render_confirmation(request, editable, form, _("Move"), button=_("Move"), text=" ".join(text).strip())
@@ -96,15 +92,16 @@ def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Hide a public page from readers, or cancel its publication."""
-    editable = access.node(request.user, node_id, NodePermission.PUBLISH)
+    editable = access.node(request.user, node_id, Unpublish.needs)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
+        seen = form.cleaned_data["nonce"]
         try:
-            saved = editing.save(get_actor(request), node_id, form.cleaned_data["nonce"], {"published": None})
+            saved = Unpublish(user=request.user, node_id=node_id, seen=seen).execute()
         except NodeError as error:
             _add_error(form, error)
         else:
-            outcomes.report(request, saved, editable.node, seen=form.cleaned_data["nonce"])
+            outcomes.report(request, saved, editable.node, seen=seen)
             return HttpResponseRedirect(admin_url("change", node_id))
     text = edit_form.takedown_warning(editable.node, None, NEVER) or _(
         "The page becomes a draft: it will not appear by itself."
@@ -119,25 +116,17 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Copy a node into a section. A form that is sent again creates no second copy."""
-    editable = access.node(request.user, node_id, NodePermission.VIEW)
+    editable = access.node(request.user, node_id, Duplicate.needs)
     if not access.may_create(request.user, editable.node.metadata.type):
         raise PermissionDenied
     new_id = ObjectIdField(widget=forms.HiddenInput, initial=ObjectId)
     form = Confirmation(request, editable, section=_section_field(request, editable), new_id=new_id)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
-        if editable_nodes.load(data["new_id"]):
-            # A form that is sent again opens the copy that it made, if this user can still change the copy.
-            access.node(request.user, data["new_id"], NodePermission.EDIT)
         try:
-            only_unpublished = access.changes_unpublished_only(request.user)
-            saved = duplicating.duplicate(
-                get_actor(request),
-                node_id,
-                parent_id=data["section"],
-                new_id=data["new_id"],
-                only_unpublished=only_unpublished,
-            )
+            saved = Duplicate(
+                user=request.user, node_id=node_id, parent_id=data["section"], new_id=data["new_id"]
+            ).execute()
         except NodeError as error:
             _add_error(form, error)
         else:
@@ -150,18 +139,17 @@ def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def move_to_trash(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Move a node to the trash."""
-    editable = access.node(request.user, node_id, NodePermission.TRASH)
+    editable = access.node(request.user, node_id, Trash.needs)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
+        seen = form.cleaned_data["nonce"]
         try:
-            trash.trash(get_actor(request), node_id, form.cleaned_data["nonce"])
+            Trash(user=request.user, node_id=node_id, seen=seen).execute()
         except NodeError as error:
             _add_error(form, error)
         else:
             message = format_html(_("“{}” is in the trash."), editable.node.metadata.title)
-            messages.success(
-                request, format_html("{} {}", message, undo.button([(node_id, form.cleaned_data["nonce"])]))
-            )
+            messages.success(request, format_html("{} {}", message, undo.button([(node_id, seen)])))
             return HttpResponseRedirect(admin_url("changelist"))
     text = " ".join(
         [_("Readers do not see it any more. You can restore it from the trash."), _contents_notice(editable)]
@@ -184,8 +172,8 @@ def trash_list(request: HttpRequest) -> HttpResponse:
         {
             "item": item,
             "type": item.node.type_label,
-            "may_restore": access.allowed(request.user, item.node, NodePermission.TRASH),
-            "may_delete": access.allowed(request.user, item.node, NodePermission.DELETE),
+            "may_restore": access.allowed(request.user, item.node, Restore.needs),
+            "may_delete": access.allowed(request.user, item.node, Delete.needs),
         }
         for item in shown
     ]
@@ -195,15 +183,21 @@ def trash_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Restore a node from the trash, to its former place or to another."""
-    editable = access.trashed(request.user, node_id, NodePermission.TRASH)
+    editable = access.trashed(request.user, node_id, Restore.needs)
     slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
     form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
+        action = Restore(
+            user=request.user,
+            node_id=node_id,
+            seen=data["nonce"],
+            slug=data["slug"],
+            parent_id=data["section"],
+            moves=True,
+        )
         try:
-            was_due = trash.restore(
-                get_actor(request), node_id, data["nonce"], slug=data["slug"], parent_id=data["section"]
-            )
+            was_due = action.execute()
         except NodeError as error:
             _add_error(form, error)
         else:
@@ -221,11 +215,11 @@ def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Delete a node in the trash permanently."""
-    editable = access.trashed(request.user, node_id, NodePermission.DELETE)
+    editable = access.trashed(request.user, node_id, Delete.needs)
     form = Confirmation(request, editable)
     if request.method == "POST" and form.is_valid():
         try:
-            trash.delete(node_id, form.cleaned_data["nonce"])
+            Delete(user=request.user, node_id=node_id, seen=form.cleaned_data["nonce"]).execute()
         except NodeError as error:
             _add_error(form, error)
         else:

@@ -14,11 +14,10 @@ from editor.lists import node_state
 from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
 from nodes import access
-from nodes.access import NodePermission
+from nodes.actions import Order
 from nodes.content import BY_HAND
 from nodes.errors import NodeError
 from nodes.selectors import by_hand
-from nodes.services import ordering
 
 # Rows per page. The buttons "to the start" and "to the end" move nodes beyond a page.
 SIZE = 300
@@ -31,7 +30,7 @@ END = "end"
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the contents of a section in order; arrange them as the sent form specifies."""
-    editable = access.node(request.user, node_id, NodePermission.PUBLISH)
+    editable = access.node(request.user, node_id, Order.needs)
     if editable.node.content_type.lists != BY_HAND:
         messages.info(request, _("What stands here is not arranged by hand."))
         return HttpResponseRedirect(admin_url("change", node_id))
@@ -58,11 +57,17 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
     posted = request.POST
     fragment = ""
     seen = [_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
+    to_start, to_end = ([_id(posted[button])] if button in posted else [] for button in (START, END))
+    action = Order(
+        user=request.user,
+        node_id=section_id,
+        seen=seen,
+        wanted=_new_order(posted, seen),
+        to_start=to_start,
+        to_end=to_end,
+    )
     try:
-        missing = ordering.arrange(section_id, seen, _new_order(posted, seen))
-        for button, move in ((START, ordering.move_to_start), (END, ordering.move_to_end)):
-            if button in posted:
-                missing += not move(section_id, _id(posted[button]))
+        missing = action.execute()
     except NodeError as error:
         messages.error(request, str(error))
     else:

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from bson import ObjectId
+from django.forms import Form
 from django.http import HttpRequest, QueryDict
-from django.utils.translation import gettext as _
 
 from editor import conflict
 from editor.conflict import Decisions
@@ -15,7 +14,6 @@ from editor.site import get_actor
 from nodes.errors import EditConflict, FieldRefused, InvalidPlace, InvalidSlug, NodeError, NotReady, SlugTaken
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Version
-from nodes.services.write import NOT_DRAFTED
 
 # The field of a form that was posted only to be shown again, for example after an expired login.
 SHOW_ONLY = "_kept"
@@ -51,20 +49,17 @@ def parse_due(posted: QueryDict) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def check_address_unchanged(form: NodeForm, mine: Mapping[str, Any]) -> None:
-    """Raise InvalidPlace if the fields of a draft change the address."""
-    before = form.seen.fields if form.seen else {}
-    if any(path in mine and path in before and mine[path] != before[path] for path in NOT_DRAFTED):
-        raise InvalidPlace(_("A draft cannot change the address. Put section and slug back, or save them live."))
+def add_error(form: Form, error: NodeError) -> None:
+    """Add the reason of a refused write to the form, at its field if it has one.
 
-
-def add_error(form: NodeForm, error: NodeError) -> None:
-    """Add the reason of a refused write to the form, at its field if it has one."""
+    The attribute `paths` of a form has the path of each field whose name is another.
+    """
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
     if isinstance(error, FieldRefused):
-        field = next((name for name, path in form.paths.items() if path == error.path), error.path)
+        paths: Mapping[str, str] = getattr(form, "paths", {})
+        field = next((name for name, path in paths.items() if path == error.path), error.path)
     form.add_error(field if field in form.fields else None, str(error))
-    if isinstance(error, SlugTaken):
+    if isinstance(error, SlugTaken) and isinstance(form, NodeForm):
         form.free_slug = error.free
 
 

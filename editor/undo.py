@@ -13,12 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from editor.site import admin_url, get_actor
-from nodes import access
-from nodes.access import NodePermission
+from editor.site import admin_url
+from nodes.actions import Restore
 from nodes.content import PHOTO
 from nodes.errors import NodeError
-from nodes.services import trash
 from photos import addresses
 
 # Separators between the id and the nonce of a node, and between nodes.
@@ -51,14 +49,15 @@ def undo(request: HttpRequest) -> HttpResponse:
     waiting = set[ObjectId]()
     while items:
         node_id, nonce = items.popleft()
+        action = Restore(user=request.user, node_id=node_id, seen=nonce)
         try:
-            editable = access.trashed(request.user, node_id, NodePermission.TRASH)
+            editable = action.check()
             if editable.node.parent_id in {other for other, _nonce in items} and node_id not in waiting:
                 waiting.add(node_id)
                 items.append((node_id, nonce))
                 continue
             waiting.clear()
-            was_due |= trash.restore(get_actor(request), node_id, nonce)
+            was_due |= action.execute()
         except (Http404, PermissionDenied):
             messages.error(request, _("One is not in the trash any more, or you may not restore it."))
         except NodeError as error:

@@ -71,14 +71,21 @@ def test_a_draft_beside_the_page_is_told(editor, dates, state, primary):
 
 def test_without_scripts_a_button_says_that_a_time_may_schedule(editor, author):
     ann, live = editor(), change(node(slug="live"))
-    for address, words in ((live, "Update"), (ADD, "Publish")):
-        assert f">{words}<noscript> or schedule</noscript></button>" in ann.client.get(address).content.decode()
+    assert ">Publish<noscript> or schedule</noscript></button>" in ann.client.get(ADD).content.decode()
     assert "or schedule" not in author.client.get(ADD).content.decode()
     html = ann.client.get(live).content.decode()
+    assert ">Update</button>" in html
     for number, label in enumerate(("Date", "Time")):
         assert (
             f'<label for="id_published_{number}">{label}</label> <input type="text" name="published_{number}"' in html
         )
+
+
+@pytest.mark.parametrize(("published", "offers"), [(PAST, False), (None, True)], ids=["public", "unpublished"])
+def test_draft_offers_a_publication_time_unless_the_page_is_public(editor, published, offers):
+    page = node(published=published)
+    drafts.save_draft(EDITOR, page, nonce(page), {"title": "Other"})
+    assert ("data-schedule=" in editor().client.get(change(page)).content.decode()) is offers
 
 
 def test_a_title_is_one_line_in_a_box_that_shows_all_of_it(editor):

@@ -9,6 +9,7 @@ from django.test import Client
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
+from tests.support.interrupting import before_command
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.editors import fields
 
@@ -268,6 +269,40 @@ def test_draft_of_a_draft_form_saved_twice_raises_nothing(mongo, editor):
     for text in ("one", "one two", "one two"):
         assert ann.send(change(node_id), form, "_draft", text=text).status_code == 302
     assert mongo["cms.nodes"].find_one()["draft"]["metadata"]["detail"]["text"] == "one two"
+
+
+def test_draft_of_a_form_opened_before_a_move_is_saved(mongo, editor):
+    ann, node_id, folder = editor(), node(title="Live"), node("folder", "folder")
+    form = ann.open(change(node_id))
+    editing.save(EDITOR, node_id, nonce(node_id), {"parent_id": folder, "slug": "moved"})
+    assert ann.send(change(node_id), form, "_draft", title="Typed").status_code == 302
+    assert mongo["cms.nodes"].find_one({"_id": node_id})["draft"]["metadata"]["title"] == "Typed"
+    assert (stored(node_id)["parent_id"], stored(node_id)["slug"]) == (folder, "moved")
+
+
+@pytest.mark.parametrize(("name", "typed"), [("slug", "other"), ("section", None)])
+def test_draft_with_another_address_is_refused_at_its_field(mongo, editor, name, typed):
+    ann, node_id, folder = editor(), node(), node("folder", "folder")
+    form = ann.open(change(node_id))
+    answer = ann.send(change(node_id), form, "_draft", title="Typed", **{name: typed or str(folder)})
+    assert "A draft cannot change the address." in str(answer.context["form"].errors[name])
+    assert fields(answer.content.decode())["title"] == ["Typed"]
+    assert "draft" not in mongo["cms.nodes"].find_one({"_id": node_id})
+
+
+def test_form_of_a_page_trashed_while_it_is_saved_gives_its_text_back(mongo, editor):
+    ann, node_id = editor(), node()
+    form = ann.open(change(node_id))
+    looks = []
+
+    def is_second_look(command) -> bool:
+        looks.extend([command] if command["filter"].get("_id") == node_id else [])
+        return len(looks) == 2
+
+    with before_command("find", "cms.nodes", lambda: trash.trash(EDITOR, node_id, nonce(node_id)), is_second_look):
+        answer = ann.send(change(node_id), form, text="typed long")
+    assert answer.status_code == 409
+    assert fields(answer.content.decode())["text"] == ["typed long"]
 
 
 def preview_link(person, node_id):

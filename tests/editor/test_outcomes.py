@@ -154,8 +154,10 @@ def test_a_draft_that_takes_a_page_down_asks_when_it_is_published(editor, client
 @pytest.mark.parametrize("button", ["_continue", "_publish", "_save"])
 def test_future_date_of_a_live_page_is_refused_at_its_field(editor, client, button):
     ann, node_id = editor(), node(title="Live")
-    page = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS).content.decode()
-    assert "Readers see this page" in page
+    response = ann.send(change(node_id), ann.open(change(node_id)), button, title="Typed", **FUTURE_FIELDS)
+    page = response.content.decode()
+    assert "Readers see this page" in str(response.context["form"].errors["published"])
+    assert "This takes the page down" not in page
     assert ">Typed<" in page.replace("\n", "")
     document = database()["cms.nodes"].find_one()
     assert (document["metadata"]["title"], document["metadata"]["published"]) == ("Live", PAST)

@@ -195,6 +195,16 @@ def test_author_puts_nothing_where_readers_see_nothing(mongo, member):
     assert stored(node_id)["parent_id"] == public
 
 
+def test_author_saves_a_page_that_was_moved_from_a_hidden_section(mongo, member):
+    author, hidden, public = member("Authors"), node("folder", "hidden", published=None), node("folder", "public")
+    node_id = own(author)
+    editing.save(EDITOR, node_id, nonce(node_id), {"parent_id": hidden})
+    form = author.open(address(node_id))
+    editing.save(EDITOR, node_id, nonce(node_id), {"parent_id": public})
+    assert author.send(address(node_id), form, title="Typed").status_code == 302
+    assert (stored(node_id)["title"], stored(node_id)["parent_id"]) == ("Typed", public)
+
+
 def test_author_lists_own_nodes_only(mongo, member):
     author = member("Authors")
     own(author, title="My own page")

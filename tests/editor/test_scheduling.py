@@ -65,7 +65,7 @@ def test_a_time_that_is_past_or_none_is_refused(mongo, editor, day, words):
     ann, page = editor(), node()
     drafted(page)
     response = confirmed(ann, change(page, "schedule"), due_0=day, due_1="09:00" if day else "")
-    assert words in response.content.decode()
+    assert words in str(response.context["form"].errors["due"])
     assert "due" not in draft_of(mongo, page)
 
 
@@ -164,6 +164,21 @@ def test_what_both_changed_is_decided_and_then_scheduled(mongo, editor):
         "Typed",
     )
     assert draft_of(mongo, page)["due"] == FUTURE
+
+
+def test_decided_changes_are_published_if_their_time_has_passed(mongo, editor):
+    ann, page = editor(), node(title="Live")
+    drafted(page)
+    editing.save(EDITOR, page, nonce(page), {"title": "Theirs"})
+    deciding = fields(confirmed(ann, change(page, "schedule"), **TIME).content.decode())
+    late = {**deciding, "due": "2020-01-01T09:00:00+00:00", "choice-title": "mine", "_publish": "1"}
+    refused = ann.client.post(change(page), late).content.decode()
+    assert "Choose a time ahead." in refused
+    assert "Publish changes</button>" in unescape(refused)
+    assert stored(page)["title"] == "Theirs"
+    again = {**fields(refused), "choice-title": "mine", "_publish": "1"}
+    assert last_message(ann.client.post(change(page), again, follow=True)).startswith("Changes published.")
+    assert (stored(page)["title"], draft_of(mongo, page)) == ("Typed", None)
 
 
 def test_a_page_that_is_not_live_has_no_schedule_of_changes(mongo, editor):
