@@ -29,7 +29,6 @@ BEYOND = DatetimeMS(300_000_000_000_000)
 RAW: CodecOptions[dict[str, Any]] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
 # Embedded documents whose fields are damaged one by one.
 PARTS = ("metadata", "metadata.detail", "metadata.author", "derived", "draft", "draft.metadata", "settings", "author")
-KEYS = ("_id", "nonce")
 
 
 @dataclass(frozen=True)
