@@ -55,10 +55,11 @@ def publish_photo() -> str:
     from PIL import Image
 
     from marginalia.mongo.clock import now
+    from nodes.access import System
     from nodes.models import tree
     from nodes.services import editing
     from nodes.types import Actor
-    from photos.services.importing import import_photo
+    from photos.actions import UploadPhoto
 
     published = now() - timedelta(days=1)
     actor = Actor(None, "Ada")
@@ -68,5 +69,11 @@ def publish_photo() -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "lake.jpg"
         Image.linear_gradient("L").resize((2_000, 1_500)).convert("RGB").save(file)
-        import_photo(actor, gallery, file, title="Lake", fields={"published": published, "detail.alt": "A lake"})
+        UploadPhoto(
+            user=System(actor),
+            gallery_id=gallery,
+            filename=file.name,
+            title="Lake",
+            fields={"published": published, "detail.alt": "A lake"},
+        ).execute([file.read_bytes()])
     return tree.current().url(gallery, "lake")

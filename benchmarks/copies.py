@@ -22,17 +22,14 @@ def _upload_photos(folder: Path) -> list[str]:
     from nodes.selectors import stored_photos
     from photos.addresses import copy_path
     from photos.assets.limits import limits
-    from photos.services.importing import upload
-    from tests.support.nodes import build
-    from tests.support.nodes.photo_build import gallery
+    from tests.support.nodes.photo_build import gallery, upload
 
     parent = gallery("benchmark")
     urls = []
     for number in range(PHOTOS):
         path = folder / f"{number}.jpg"
         Image.effect_noise(SIZE, 40 + number).convert("RGB").save(path)
-        fields = {"published": build.PAST, "detail.alt": "Noise"}
-        photo = stored_photos.get(upload(build.EDITOR, parent, path, fields=fields))
+        photo = stored_photos.get(upload(parent, path.read_bytes(), path.name))
         assert photo
         urls += [copy_path(photo, width, kind) for width in limits().widths[:5] for kind in ("jpg", "webp")]
     return urls

@@ -1,4 +1,4 @@
-"""Import of a WordPress export, with the same services that editors use.
+"""Import of a WordPress export, with the same actions that editors use.
 
 The importer reads the file at least twice: first for all URLs (export/scan.py), then for the texts. If a page comes
 before its parent in the file, it reads the file again. It never overwrites what a previous run created, and an
@@ -19,11 +19,13 @@ from marginalia.comments.types import Target
 from marginalia.markup import html, text
 from marginalia.mongo.clock import now
 from nodes import tags
+from nodes.access import System
+from nodes.actions import REFUSALS, CreateNode, SaveNode, reason_of
 from nodes.content import HTML, BasicPage, BlogEntry, Folder
-from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeError, NodeGone, SlugTaken
+from nodes.errors import FieldRefused, IdTaken, InvalidPlace, InvalidSlug, NodeGone, SlugTaken
 from nodes.models import Node, stored_site
 from nodes.selectors import imports
-from nodes.services import editing, placement
+from nodes.services import placement
 from nodes.types import Actor
 from photos.services import importing
 from wordpress import old_links, previous_runs
@@ -231,9 +233,10 @@ class Importer:
             fields |= {"parent_id": entry.parent_id, "slug": entry.slug}
         try:
             if not self.options.dry_run:
-                editing.save(previous_runs.import_actor(), entry.id, nonce, fields, merges=False)
-        except NodeError as error:
-            self.report.note("Not completed", f"{entry.label}: {error}")
+                user = System(previous_runs.import_actor())
+                SaveNode(user=user, node_id=entry.id, seen=nonce, fields=fields, merges=False).execute()
+        except REFUSALS as error:
+            self.report.note("Not completed", f"{entry.label}: {reason_of(error)}")
             self.report.failed += 1
             return False
         self.report.written[f"completed {entry.type}"] += 1
@@ -293,17 +296,14 @@ class Importer:
         slug = entry.slug
         for _attempt in range(ATTEMPTS):
             try:
-                editing.create(
-                    self._actor(item.author),
+                CreateNode(
+                    user=System(self._actor(item.author)),
                     type=entry.kind,
-                    parent_id=entry.parent_id,
-                    slug=slug,
-                    title=title,
-                    fields=fields,
+                    fields={**fields, "title": title, "slug": slug, "parent_id": entry.parent_id},
                     tags=tuple(_tags(item.terms)),
                     node_id=entry.id,
                     created=min(entry.posted or self.moment, self.moment),
-                )
+                ).execute()
             except SlugTaken as error:
                 slug = error.free
             except InvalidSlug:

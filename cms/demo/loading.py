@@ -1,25 +1,27 @@
-"""Putting the demo site up and taking it away again, through the services that editors use."""
+"""Loading the demo site and removing it, through the actions that editors use."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
+from django.http import Http404
 
 from cms.demo.content import Item, account, identifier, items
 from cms.demo.discussing import discuss, discussions
 from cms.demo.photos import AUTHOR, DemoPhoto, photos
-from nodes.collections import ASSET_FILES
+from nodes.access import System
+from nodes.actions import CreateNode, Delete, Restore, Trash
 from nodes.errors import IdTaken, InvalidPlace, NodeGone, SlugTaken
 from nodes.models import Node, Photo, stored_site, tree
 from nodes.models.stored_site import StoredSettings
 from nodes.selectors import stored_nodes, stored_photos
 from nodes.selectors import trash as trash_selectors
-from nodes.services import editing, trash
 from nodes.services.site import save_settings
+from nodes.services.trash import delete_redirects
 from nodes.types import Actor
-from photos.services.photos import Upload
+from photos.actions import UploadPhoto
 
 # What the site is called and how it is furnished, unless its operator chose anything of it.
 MENU = ("essays", "field-notes", "workshop", "世界文学", "plates", "library", "handbook")
@@ -77,74 +79,63 @@ def size() -> int:
 
 def _create(item: Item, moment: datetime) -> bool:
     """Create a node of the demo, under another slug if its own is taken; return whether an editor left it a place."""
-    author = _actor(item.author)
     published = item.published(moment)
     fields: dict[str, Any] = {
+        "title": item.title,
+        "slug": item.path.name,
+        "parent_id": item.parent_id,
         "summary": item.summary,
         "published": published,
         "detail.text": item.text,
-        "author": author.as_document(),
     }
     if item.picture:
         fields["detail.picture"] = identifier(item.picture)
     if item.is_pinned:
         fields["detail.is_pinned"] = True
 
-    def create(slug: str) -> None:
-        editing.create(
-            author,
-            type=item.type,
-            parent_id=item.parent_id,
-            slug=slug,
-            title=item.title,
-            fields=fields,
-            tags=item.tags,
-            node_id=item.id,
-            created=min(published or moment, moment),
-        )
-
+    action = CreateNode(
+        user=_user(item.author),
+        type=item.type,
+        fields=fields,
+        tags=item.tags,
+        node_id=item.id,
+        created=min(published or moment, moment),
+    )
     try:
-        create(item.path.name)
+        action.execute()
     except SlugTaken as error:
-        create(error.free)
+        replace(action, fields=fields | {"slug": error.free}).execute()
     except (IdTaken, NodeGone, InvalidPlace):  # an editor moved its section to the trash
         return False
     return True
 
 
-def _actor(name: str) -> Actor:
-    return Actor(account(name), name)
+def _user(name: str) -> System:
+    return System(Actor(account(name), name))
 
 
 def _upload(photo: DemoPhoto, moment: datetime) -> bool:
     """Upload a photo of the demo; return whether its gallery is still there."""
-    author = _actor(AUTHOR)
     published = photo.published(moment)
-    fields = {
-        "detail.alt": photo.alt,
-        "detail.focal": list(photo.focal),
-        "summary": photo.summary,
-        "published": published,
-        "created": published,
-        "author": author.as_document(),
-    }
+    upload = UploadPhoto(
+        user=_user(AUTHOR),
+        gallery_id=photo.gallery_id,
+        filename=photo.file.name,
+        title=photo.title,
+        fields={
+            "detail.alt": photo.alt,
+            "detail.focal": list(photo.focal),
+            "summary": photo.summary,
+            "published": published,
+            "created": published,
+        },
+        tags=photo.tags,
+        photo_id=photo.id,
+    )
     try:
-        upload = Upload(
-            author,
-            photo.gallery_id,
-            photo.file.name,
-            title=photo.title,
-            fields=fields,
-            tags=photo.tags,
-            photo_id=photo.id,
-        )
+        upload.execute([photo.file.read_bytes()])
     except InvalidPlace:  # an editor moved the gallery to the trash
         return False
-    try:
-        upload.feed(photo.file.read_bytes())
-        upload.finish()
-    finally:
-        upload.abort()
     return True
 
 
@@ -162,7 +153,7 @@ def remove(step: Callable[[], object]) -> Counts:
             counts.left += 1
             counts.kept.append(node.get_absolute_url())
         step()
-    trash.delete_redirects([item.id for item in items()] + [photo.id for photo in photos()])
+    delete_redirects([item.id for item in items()] + [photo.id for photo in photos()])
     _unfurnish()
     return counts
 
@@ -170,9 +161,9 @@ def remove(step: Callable[[], object]) -> Counts:
 def _delete_photo(photo: DemoPhoto) -> bool:
     try:
         if stored := stored_photos.get(photo.id):
-            trash.trash(_actor(AUTHOR), photo.id, stored.metadata.nonce, ASSET_FILES)
-        trash.delete(photo.id)
-    except NodeGone:
+            Trash(user=_user(AUTHOR), node_id=photo.id, seen=stored.metadata.nonce).execute()
+        Delete(user=_user(AUTHOR), node_id=photo.id).execute()
+    except (NodeGone, Http404):
         return False
     return True
 
@@ -181,14 +172,15 @@ def _delete(item: Item) -> bool:
     node = stored_nodes.get(item.id)
     if node and stored_nodes.has_children(item.id):
         return False
+    user = _user(item.author)
     try:
         if node:
-            trash.trash(_actor(item.author), item.id, node.metadata.nonce)
-        trash.delete(item.id)
-    except NodeGone:
+            Trash(user=user, node_id=item.id, seen=node.metadata.nonce).execute()
+        Delete(user=user, node_id=item.id).execute()
+    except (NodeGone, Http404):
         return False
     except InvalidPlace:  # what stood in it is in the trash
-        trash.restore(_actor(item.author), item.id)
+        Restore(user=user, node_id=item.id).execute()
         return False
     return True
 

@@ -1,19 +1,15 @@
-"""Import of photos from local files, each once, for import_photos and import_wordpress."""
+"""Local files for imports of photos: finding them, reading them, and recognizing what was imported before."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, node_filter
-from nodes.types import Actor
 from photos.assets.cleaning import Cleaning
-from photos.services.photos import Upload
 
 # Bytes read at once, as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
@@ -24,63 +20,13 @@ REFUSED_EXTENSIONS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Imported:
-    """The photo of an imported file. `existed`: whether it was there before this import."""
-
-    id: ObjectId
-    existed: bool
-
-
-def import_photo(
-    actor: Actor,
-    gallery_id: ObjectId,
-    path: Path,
-    *,
-    title: str = "",
-    fields: Mapping[str, Any] | None = None,
-    tags: tuple[str, ...] = (),
-) -> Imported:
-    """Upload a file into a gallery, unless the gallery has a photo with the same stored bytes.
-
-    `fields` by path: "detail.alt", "summary", "published", "created"… Raises BadPicture, NotReady and InvalidPlace, and OSError
-    if the file cannot be read.
-    """
-    if photo_id := find_imported(gallery_id, path):
-        return Imported(photo_id, existed=True)
-    return Imported(upload(actor, gallery_id, path, title=title, fields=fields, tags=tags), existed=False)
-
-
-def upload(
-    actor: Actor,
-    gallery_id: ObjectId,
-    path: Path,
-    *,
-    title: str = "",
-    fields: Mapping[str, Any] | None = None,
-    tags: tuple[str, ...] = (),
-) -> ObjectId:
-    """Upload a file into a gallery, even if the gallery has its bytes already, and return the photo's id.
-
-    Raises the exceptions of `import_photo`.
-    """
-    new_upload = Upload(actor, gallery_id, path.name, title=title, fields=fields, tags=tags)
-    try:
-        for piece in _pieces(path):
-            new_upload.feed(piece)
-        return new_upload.finish().id
-    finally:
-        # After any interruption, nothing of an unfinished upload is left. After `finish`, this does nothing.
-        new_upload.abort()
-
-
 def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
     """Return the id of the gallery's photo with the same stored bytes as the file; None without one.
 
     Photos in the trash count, because an import must not bring back what an editor has deleted. Raises BadPicture, OSError.
     """
     cleaning = Cleaning(path.name)
-    for piece in _pieces(path):
+    for piece in read_pieces(path):
         for _part in cleaning.feed(piece):
             continue
     for _part in cleaning.end():
@@ -157,7 +103,8 @@ def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
     return {unicodedata.normalize("NFC", path.name): path.name for path in folder.iterdir()}
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file. Raises OSError."""
     with path.open("rb") as file:
         while piece := file.read(PIECE):
             yield piece

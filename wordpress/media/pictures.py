@@ -10,8 +10,10 @@ from urllib.parse import unquote
 
 from bson import ObjectId
 
+from nodes.access import System
 from nodes.errors import NodeError
 from nodes.selectors import stored_photos
+from photos.actions import UploadPhoto
 from photos.services import importing
 from wordpress import old_links
 from wordpress.export.old_site import PHOTO
@@ -73,7 +75,6 @@ class PictureImporter:
         self.report = report
         self.moment = moment
         self.dry_run = dry_run
-        self.actor = import_actor()
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
         """Upload a picture to the gallery, unless it is there. If it is refused, add a note and return None."""
@@ -92,7 +93,14 @@ class PictureImporter:
                 if self.dry_run:
                     photo_id = ObjectId()
                 else:
-                    photo_id = importing.upload(self.actor, self.gallery.id, path, title=title, fields=fields)
+                    upload = UploadPhoto(
+                        user=System(import_actor()),
+                        gallery_id=self.gallery.id,
+                        filename=path.name,
+                        title=title,
+                        fields=fields,
+                    )
+                    photo_id = upload.execute(importing.read_pieces(path)).id
                 self.report.written["photo"] += 1
                 if "detail.alt" in fields and not fields["published"]:
                     self.report.note("Pictures of what was not public, unpublished here", path.name)

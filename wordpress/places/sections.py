@@ -7,11 +7,12 @@ from functools import partial
 from bson import ObjectId
 from django.utils.translation import gettext as _
 
+from nodes.access import System
+from nodes.actions import CreateNode
 from nodes.content import Blog, Folder, Gallery, get
 from nodes.errors import InvalidSlug
 from nodes.models import tree
 from nodes.selectors import imports, slugs
-from nodes.services import editing
 from wordpress.export.scan import Export, identifier
 from wordpress.places.arranging import TargetSection
 from wordpress.previous_runs import import_actor
@@ -100,12 +101,5 @@ class Sections:
         self.report.written["section"] += 1
         if self.dry_run:
             return
-        editing.create(
-            import_actor(),
-            type=kind,
-            parent_id=parent.id,
-            slug=slug,
-            title=title,
-            fields={"published": self.moment},
-            node_id=id,
-        )
+        fields = {"title": title, "slug": slug, "parent_id": parent.id, "published": self.moment}
+        CreateNode(user=System(import_actor()), type=kind, fields=fields, node_id=id).execute()

@@ -1,6 +1,7 @@
 """`manage.py import_photos DIR --gallery SLUG`: import the photos of a folder, each once."""
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from tqdm import tqdm
 from marginalia.mongo.clock import now
 from marginalia.mongo.management.base import MongoCommand, problems_error
 from nodes import tags
+from nodes.access import System
 from nodes.content import PHOTO, may_hold
 from nodes.errors import NodeError, NotReady
 from nodes.models import tree
 from nodes.types import Actor
+from photos.actions import UploadPhoto
 from photos.services import importing
 
 COUNTS = ("imported", "left as they were", "refused")
@@ -58,18 +61,22 @@ class Command(MongoCommand):
     def _import(self, gallery_id: ObjectId, path: Path, options: dict[str, Any]) -> str:
         """Import one file and return the outcome, one of COUNTS."""
         fields: dict[str, Any] = {"detail.alt": _alternative_text(path)}
+        if importing.find_imported(gallery_id, path):
+            return COUNTS[1]
         if options["dry_run"]:
-            return COUNTS[1] if importing.find_imported(gallery_id, path) else COUNTS[0]
-        if options["publish"]:
-            fields["published"] = now()
-        actor = Actor(None, options["author"])
-        photo_tags = tags.parse(options["tags"])
+            return COUNTS[0]
+        upload = UploadPhoto(
+            user=System(Actor(None, options["author"])),
+            gallery_id=gallery_id,
+            filename=path.name,
+            fields=fields | ({"published": now()} if options["publish"] else {}),
+            tags=tags.parse(options["tags"]),
+        )
         try:
-            imported = importing.import_photo(actor, gallery_id, path, fields=fields, tags=photo_tags)
+            upload.execute(importing.read_pieces(path))
         except NotReady:
-            del fields["published"]
-            imported = importing.import_photo(actor, gallery_id, path, fields=fields, tags=photo_tags)
-        return COUNTS[1] if imported.existed else COUNTS[0]
+            replace(upload, fields=fields).execute(importing.read_pieces(path))
+        return COUNTS[0]
 
 
 def _gallery(slug_or_path: str) -> ObjectId:
