@@ -9,12 +9,13 @@ from pymongo.errors import AutoReconnect
 
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
+from nodes.access import System
 from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
 from nodes.selectors import stored_photos
+from photos.actions import UploadPhoto
 from photos.assets import images
 from photos.assets.writer import CHUNK, Writer
 from photos.services import photos
-from photos.services.importing import import_photo
 from tests.support.nodes import build, pictures
 from tests.support.nodes.photo_build import audit, count, document, gallery, send, shown, upload
 
@@ -168,10 +169,8 @@ class _Unanswered:
         raise AutoReconnect("the answer was lost")
 
 
-def test_a_photo_whose_last_answer_was_lost_keeps_its_bytes(tmp_path, monkeypatch):
+def test_a_photo_whose_last_answer_was_lost_keeps_its_bytes(monkeypatch):
     """The server has it whole, and may be showing it: who is told nothing and gives up must not take its bytes away."""
-    path = tmp_path / "lake.jpg"
-    path.write_bytes(pictures.jpeg())
     real = Writer.finish
 
     def finish(writer, *arguments, **named):
@@ -184,7 +183,7 @@ def test_a_photo_whose_last_answer_was_lost_keeps_its_bytes(tmp_path, monkeypatc
 
     monkeypatch.setattr(Writer, "finish", finish)
     with pytest.raises(AutoReconnect):
-        import_photo(build.EDITOR, gallery(), path, fields={"published": build.PAST, "detail.alt": "A lake"})
+        UploadPhoto(user=System(build.EDITOR), gallery_id=gallery(), filename="lake.jpg").execute([pictures.jpeg()])
     (photo,) = database()["cms.assets.files"].find({"metadata.type": "photo"})
     assert shown(photo["_id"])
     audit()
