@@ -13,10 +13,9 @@ from nodes import access
 from nodes.access import NodePermission
 from nodes.actions.base import NodeAction
 from nodes.collections import home_of
-from nodes.selectors import editable_nodes
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import editing, rules
-from nodes.services.write import NOT_DRAFTED
+from nodes.services.write import NOT_DRAFTED, base_for
 from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 
@@ -74,9 +73,10 @@ class SaveNode(SaveAction):
         access.check_fields(self.user, editable.node.metadata.type, self.fields)
         present = editable.live.fields["parent_id"]
         if self.fields.get("parent_id", present) != present:
-            # The node may have been moved since. A form that was opened before still contains the former section.
-            seen = editable_nodes.load_version(self.node_id, self.seen)
-            access.check_may_place(self.user, self.fields["parent_id"], seen.fields["parent_id"] if seen else present)
+            # The node may have been moved since. A form that was opened before still contains the former section. If the form
+            # itself has moved the node, it is compared with its own last save, as in the merge.
+            base, _tags = base_for(self.node_id, self.seen, editable.live.nonce, self.form, NO_TAGS)
+            access.check_may_place(self.user, self.fields["parent_id"], base["parent_id"] if base else present)
         return editable
 
     def changes(self, editable: Editable) -> Mapping[str, Any]:

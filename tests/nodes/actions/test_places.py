@@ -7,7 +7,7 @@ from nodes.actions import CreateNode, Duplicate, Move, Restore, SaveNode, Trash
 from nodes.errors import InvalidPlace
 from nodes.services import editing
 from tests.nodes.actions.conftest import create
-from tests.support.nodes.build import EDITOR, PAST, node, nonce, stored
+from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 from tests.support.nodes.photo_build import document, gallery, upload
 
 PLACINGS = {
@@ -79,6 +79,23 @@ def test_authors_keep_pages_in_a_section_that_was_hidden(mongo, author):
     Trash(user=author, node_id=page, seen=nonce(page)).execute()
     Restore(user=author, node_id=page, slug="again", parent_id=folder, moves=True).execute()
     assert stored(page)["slug"] == "again"
+
+
+def test_form_opened_before_a_move_is_saved_at_the_new_place(mongo, author, hidden):
+    page = create(author)
+    seen = save(page, nonce(page), parent_id=hidden).nonce
+    save(page, seen, parent_id=None)
+    SaveNode(user=author, node_id=page, seen=seen, fields={"title": "T", "parent_id": hidden}).execute()
+    assert (stored(page)["title"], stored(page)["parent_id"]) == ("T", None)
+
+
+def test_form_sent_again_moves_no_page_back_into_a_hidden_section(mongo, author, hidden):
+    page, form = create(author), ObjectId()
+    seen = save(page, nonce(page), parent_id=hidden).nonce
+    SaveNode(user=author, node_id=page, seen=seen, form=form, fields={"parent_id": None}).execute()
+    with pytest.raises(InvalidPlace):
+        SaveNode(user=author, node_id=page, seen=seen, form=form, fields={"parent_id": hidden}).execute()
+    assert stored(page)["parent_id"] is None
 
 
 def test_restore_to_the_top_level_moves_the_page(mongo, author):
