@@ -95,7 +95,7 @@ def test_every_variable_is_in_a_table(mongo, client, rf):
     everywhere = {named(cells[0])[0] for cells in rows("In every template:")}
     assert everywhere == set(shown_everywhere(request))
     context = client.get("/about").context[0].flatten()
-    told = {named(cells[0])[0] for cells in rows("(`nodes/base.html` and what extends it), besides what a list needs:")}
+    told = {named(cells[0])[0] for cells in rows("(`nodes/base.html` and templates that extend it):")}
     assert told <= set(context)
 
 
