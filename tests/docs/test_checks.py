@@ -1,0 +1,19 @@
+"""docs/reference/checks.md lists every system check of the project."""
+
+import re
+
+from tests.docs.pages import ROOT
+from tests.docs.test_site import PACKAGES
+
+RAISED = re.compile(r'id="((?:cms|comments|mongo|nodes|tasks)\.[EW]\d{3})"')
+
+
+def test_every_check_is_documented_and_no_other():
+    raised = {
+        found
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for found in RAISED.findall(path.read_text())
+    }
+    page = (ROOT / "docs/reference/checks.md").read_text()
+    assert re.findall(r"^\| `([a-z]+\.[EW]\d{3})` \|", page, re.MULTILINE) == sorted(raised)
