@@ -33,20 +33,20 @@ def _place(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _newest(node: Mapping[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the query for the newest nodes that match `wanted`, in the section of `node`."""
+    """Return the query for the newest nodes in the section of `node` that match `wanted`."""
     placed = {"metadata.parent_id": {"$in": [node["metadata"]["parent_id"]]}, **live(now())}
     return {"filter": {**wanted, **placed}, "sort": _SORT, "limit": 10}
 
 
 HOT_QUERIES = (
     HotQuery(
-        "a page by its address",
+        "a page by its URL",
         NODES,
         lambda node: {"filter": _place(node)},
         example=_PLACED,
     ),
     HotQuery(
-        "the newest of a section",
+        "the newest posts of a section",
         NODES,
         lambda node: {
             "filter": {
@@ -60,7 +60,7 @@ HOT_QUERIES = (
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
-        "a section as editors arranged it",
+        "a section ordered by hand",
         NODES,
         lambda node: {
             "filter": {
@@ -74,13 +74,13 @@ HOT_QUERIES = (
         example={"position": {"$type": "string"}},
     ),
     HotQuery(
-        "the newest of the site",
+        "the newest posts of the site",
         NODES,
         lambda node: _newest(node, {"metadata.type": BlogEntry.type_name}),
         example={"metadata.type": BlogEntry.type_name},
     ),
     HotQuery(
-        "what an author wrote",
+        "the posts of an author",
         NODES,
         lambda node: _newest(
             node,
@@ -92,7 +92,7 @@ HOT_QUERIES = (
         example={"metadata.type": BlogEntry.type_name, "metadata.author.name": {"$type": "string"}},
     ),
     HotQuery(
-        "what carries a tag",
+        "pages with a tag",
         NODES,
         lambda node: _newest(node, {"metadata.tags": next(iter(node["metadata"]["tags"]), "none")}),
         example={"metadata.type": BlogEntry.type_name},
@@ -101,10 +101,10 @@ HOT_QUERIES = (
         "the section tree",
         NODES,
         lambda node: {"filter": {"metadata.type": {"$nin": list(registry.non_sections())}}},
-        broadcast_because="Sections are few, lie anywhere, and are read once for each version of the site.",
+        broadcast_because="Sections are few, may be anywhere, and are read once per version of the site.",
     ),
     HotQuery(
-        "what has a facet",
+        "pages with a facet",
         NODES,
         lambda node: {
             "filter": {
@@ -118,7 +118,7 @@ HOT_QUERIES = (
         example={"derived.facets": {"$exists": True}},
     ),
     HotQuery(
-        "what is upcoming in a section",
+        "upcoming pages of a section",
         NODES,
         lambda node: {
             "filter": {
@@ -132,7 +132,7 @@ HOT_QUERIES = (
         example=DATED,
     ),
     HotQuery(
-        "what uses a node, a photo or an insert",
+        "uses of a node, a photo or an insert",
         NODES,
         lambda node: {
             "filter": references.uses_filter(node["derived"]["refs"][-1:]),
@@ -140,24 +140,24 @@ HOT_QUERIES = (
             "limit": references.LISTED_USES,
         },
         example=REFERRING,
-        broadcast_because="What uses it stands in any section.",
+        broadcast_because="Pages in any section may use it.",
     ),
     HotQuery(
-        "what refers to anything",
+        "pages with references",
         NODES,
         lambda _node: {"filter": {**REFERRING, **live(now())}, "sort": _SORT, "limit": references.LOOKED_AT_ONCE},
         example=REFERRING,
-        broadcast_because="Editors look through the whole site for links that lead nowhere.",
+        broadcast_because="Editors check the whole site for broken links.",
     ),
     HotQuery(
-        "what has a word in its title that begins so",
+        "pages by the start of a word in the title",
         NODES,
         lambda node: {"filter": picking.title_filter(node["metadata"]["title"]), "limit": picking.OFFERED},
         example={"derived.title_words": {"$exists": True, "$ne": []}},
-        broadcast_because="Editors choose by title what a text links to, wherever it stands.",
+        broadcast_because="Editors choose link targets in any section by title.",
     ),
     HotQuery(
-        "what an editor has not saved",
+        "working copies of a page",
         WORKING_COPIES,
         lambda copy: {
             "filter": working_copies.form_filter(copy["_id"]["user"], copy["type"], copy["node_id"]),
@@ -167,7 +167,7 @@ HOT_QUERIES = (
         example={"type": {"$exists": True}},
     ),
     HotQuery(
-        "all that an editor has not saved",
+        "all working copies of an editor",
         WORKING_COPIES,
         lambda copy: {
             "filter": working_copies.user_filter(copy["_id"]["user"]),
@@ -176,9 +176,9 @@ HOT_QUERIES = (
         },
         example={"type": {"$exists": True}},
     ),
-    HotQuery("a photo by its address", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
+    HotQuery("a photo by its URL", ASSET_FILES, lambda photo: {"filter": _place(photo)}, example=_PHOTOS),
     HotQuery(
-        "a picture by its address",
+        "a photo file by its URL",
         ASSET_FILES,
         lambda photo: {
             "filter": {"_id": photo["_id"], **gallery_filters(photo["metadata"]["parent_id"])[0]},
@@ -220,66 +220,62 @@ HOT_QUERIES = (
 )
 
 
-# What asks every shard by intent; docs/how-to/scale-out.md has the same list. All of it goes along an index on each shard.
+# Queries that go to every shard on purpose. They use an index on each shard. docs/how-to/scale-out.md has the same list.
 BROADCASTS = (
     Broadcast(
         NODES,
         ("_id",),
-        "Editors' addresses, search results and permalinks name the id alone, so that they outlive a move; the write that "
-        "follows names the place that was read.",
+        "Admin URLs, search results and permalinks contain only the id, so they survive a move. The write filters by place.",
     ),
     Broadcast(
         NODES,
         ("metadata.type",),
-        "The section tree is read once for each version of the site; the admin lists one kind over the whole site.",
+        "The section tree is read once per version of the site. The admin lists a type across the whole site.",
     ),
     Broadcast(
-        NODES, ("metadata.tags",), "The admin lists a tag over the whole site; readers' lists name the live sections."
+        NODES,
+        ("metadata.tags",),
+        "The admin lists a tag across the whole site. Readers' lists filter by live sections.",
     ),
-    Broadcast(NODES, ("metadata.author._id",), "The admin lists what one author wrote, in whatever section."),
-    Broadcast(NODES, ("metadata.published",), "The admin lists what is public, or to be, over the whole site."),
+    Broadcast(NODES, ("metadata.author._id",), "The admin lists an author's pages in all sections."),
+    Broadcast(NODES, ("metadata.published",), "The admin lists public and scheduled pages across the whole site."),
     Broadcast(
-        NODES, ("metadata.expires",), "When the site next changes by itself is asked once for each version of it."
+        NODES, ("metadata.expires",), "The time of the next scheduled change is read once per version of the site."
     ),
-    Broadcast(NODES, ("metadata.updated",), "The admin lists what was changed last, over the whole site."),
-    Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts over the whole site."),
-    Broadcast(
-        NODES, ("draft.due",), "Changes that are scheduled, of any section, are listed, and published by the worker."
-    ),
-    Broadcast(NODES, ("comments.author.id",), "Embedded comments of one author lie in any post."),
-    Broadcast(NODES, ("derived.refs", "draft.refs"), "What uses a node, a photo or an insert stands in any section."),
-    Broadcast(NODES, ("derived.title_words",), "Editors choose by title what a text links to, wherever it stands."),
+    Broadcast(NODES, ("metadata.updated",), "The admin lists the last changes across the whole site."),
+    Broadcast(NODES, ("draft.saved_at",), "The admin lists open drafts across the whole site."),
+    Broadcast(NODES, ("draft.due",), "Scheduled changes in all sections are listed, and published by the worker."),
+    Broadcast(NODES, ("comments.author.id",), "Embedded comments of an author may be in any post."),
+    Broadcast(NODES, ("derived.refs", "draft.refs"), "Pages in any section may use a node, a photo or an insert."),
+    Broadcast(NODES, ("derived.title_words",), "Editors choose link targets in any section by title."),
     Broadcast(
         NODES,
         (),
-        "The admin's list of everything, how much that is, which tags and authors there are, and its full-text search.",
+        "The admin lists, counts and searches all pages, and lists all tags and authors.",
     ),
     Broadcast(
         ASSET_FILES,
         ("_id",),
-        "Texts, settings and the API name a photo by its id alone, so that they outlive a move; what they name is kept with "
-        "the page. So does a photo's lock, and a picture's address from before its photo was moved has only the id left.",
+        "Texts, settings, the API and locks contain only a photo's id, so they survive a move. Pages cache the photos in them.",
     ),
-    Broadcast(ASSET_FILES, ("metadata.type",), "The library of the admin lists the photos of every gallery."),
-    Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same picture may lie in any gallery."),
+    Broadcast(ASSET_FILES, ("metadata.type",), "The photo library of the admin lists the photos of all galleries."),
+    Broadcast(ASSET_FILES, ("metadata.detail.sha256",), "The same file may be in any gallery."),
     Broadcast(
-        ASSET_FILES, ("metadata.detail.exif",), "Which cameras, lenses and years there are is asked over all galleries."
+        ASSET_FILES, ("metadata.detail.exif",), "Cameras, lenses and years of photos in all galleries are listed."
     ),
     Broadcast(
         ASSET_FILES,
         ("metadata.content_id",),
-        "Which photo was changed last, of any gallery, says whether to ask for these.",
+        "The last changed photo shows whether these lists are outdated.",
     ),
     Broadcast(
         ASSET_FILES,
         ("metadata.locked",),
-        "Uploads that stopped are looked for in every gallery; only those are locked.",
+        "The sweeper finds interrupted uploads in all galleries. Only uploads are locked.",
     ),
-    Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos of any gallery by title."),
+    Broadcast(ASSET_FILES, ("derived.title_words",), "Editors choose photos in any gallery by title."),
     Broadcast(
-        ASSET_FILES, ("metadata.author._id",), "New photos of an editor are offered the gallery of the last one."
+        ASSET_FILES, ("metadata.author._id",), "The gallery of an editor's last photo is suggested for new photos."
     ),
-    Broadcast(
-        ASSET_FILES, (), "Which tags and authors photos have, for the library's filter and the pages of authors."
-    ),
+    Broadcast(ASSET_FILES, (), "Tags and authors of photos are listed for filters and author pages."),
 )

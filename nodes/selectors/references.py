@@ -1,7 +1,7 @@
 """References between nodes: targets of links, uses of nodes, photos and inserts, and broken links.
 
-`derived.refs` of a node names what its text and fields use, `draft.refs` what its draft does: ids of nodes and photos, and
-the names of inserts. The services write both; indexes answer all that is asked here, without a look into any text.
+`derived.refs` of a node lists everything that its text and fields use: ids of nodes and photos, and names of inserts.
+`draft.refs` lists the same for its draft. The services write both, so all queries here use indexes and read no texts.
 """
 
 import enum
@@ -24,14 +24,14 @@ from nodes.models.tree import Tree
 from nodes.selectors import stored_photos
 from nodes.selectors.listing import LISTED, UNTAGGED, Cursor, find_live, is_public, live, public_among, readable_nodes
 
-# Different nodes that one text links to, and different photos; those beyond are words without address.
+# Maximum different nodes, and different photos, that one text links to. Further links are shown without a URL.
 MOST_REFERENCES = 200
-# Uses that are listed, and counted.
+# Maximum uses that are listed, and counted.
 LISTED_USES = 100
 COUNTED_USES = 1_000
-# Pages or drafts looked through by one query for links that lead nowhere.
+# Pages or drafts that one query checks for broken links.
 LOOKED_AT_ONCE = 200
-# Cursors of looks through drafts, which follow the public pages, begin so.
+# Prefix of cursors in drafts, which are checked after the public pages.
 DRAFTS = "drafts"
 REFERRING_DRAFTS = {"draft.refs": {"$exists": True}}
 # Ids in one query.
@@ -47,9 +47,9 @@ def addresses(sections: Tree, names: Sequence[str], moment: datetime) -> dict[st
     if not ids:
         return {}
     documents = database()[NODES].find({"_id": {"$in": list(set(ids.values()))}, **live(moment)}, UNTAGGED)
-    found = readable_nodes(NODES, documents)
+    nodes = readable_nodes(NODES, documents)
     paths = {
-        node.pk: sections.url(node.parent_id, node.metadata.slug) for node in found if is_public(node, sections, moment)
+        node.pk: sections.url(node.parent_id, node.metadata.slug) for node in nodes if is_public(node, sections, moment)
     }
     return {name: paths[node_id] for name, node_id in ids.items() if node_id in paths}
 
@@ -64,24 +64,24 @@ class Use:
 
 
 def uses_filter(refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the filter of the pages and posts that use any of these: along by_ref and by_draft_ref."""
+    """Return the filter for the pages and posts that use any of `refs`. It uses the indexes by_ref and by_draft_ref."""
     wanted = refs[0] if len(refs) == 1 else {"$in": list(refs)}
     return {"$or": [{"derived.refs": wanted}, {"draft.refs": wanted}]}
 
 
 def find_uses(refs: Sequence[Ref]) -> list[Use]:
-    """Return the pages and posts that use any of these, live or not, at most LISTED_USES, the last changed first.
+    """Return the pages and posts that use any of `refs`, live or not, the last changed first, at most LISTED_USES.
 
-    Where more use one of several things, it is any of these. Uses among what is asked for are left out, of itself too.
+    For several `refs` with more uses, any of the uses are returned. Uses by nodes in `refs` are left out.
     """
     if not refs:
         return []
     either = {"live": _any_of("$derived.refs", refs), "drafted": _any_of("$draft.refs", refs)}
-    found = database()[NODES].find(_by_others(refs), LISTED | either).limit(LISTED_USES)
+    documents = database()[NODES].find(_by_others(refs), LISTED | either).limit(LISTED_USES)
     if len(refs) == 1:
-        # Two scans in this order, merged. Of several things each would need two.
-        found = found.sort(LATEST_FIRST)
-    uses = list(read_documents(NODES, found, lambda one: Use(Node.from_document(one), one["live"], one["drafted"])))
+        # The server merges two index scans in this order. Several refs would need two scans each.
+        documents = documents.sort(LATEST_FIRST)
+    uses = list(read_documents(NODES, documents, lambda d: Use(Node.from_document(d), d["live"], d["drafted"])))
     return sorted(uses, key=lambda use: (use.node.metadata.updated, use.node.pk), reverse=True)
 
 
@@ -91,15 +91,15 @@ def count_uses(refs: Sequence[Ref]) -> int:
 
 
 def with_contents(sections: Tree, ids: Sequence[ObjectId]) -> list[ObjectId]:
-    """Return the ids of these nodes and photos, and of the contents of sections among them, at most COUNTED_USES more."""
-    holding = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
-    found = dict.fromkeys(ids)
-    if holding:
-        inside = {"metadata.parent_id": {"$in": holding}}
+    """Return `ids` of nodes and photos, and the ids of the contents of sections among them, at most COUNTED_USES more."""
+    parents = [inner for i in ids if i in sections.sections for inner in (i, *(s.id for s in sections.descendants(i)))]
+    all_ids = dict.fromkeys(ids)
+    if parents:
+        inside = {"metadata.parent_id": {"$in": parents}}
         for collection in (NODES, ASSET_FILES):
-            standing_in = database()[collection].find({**inside, **node_filter(collection)}, {"_id": 1})
-            found |= dict.fromkeys(document["_id"] for document in standing_in.limit(COUNTED_USES))
-    return list(found)
+            contents = database()[collection].find({**inside, **node_filter(collection)}, {"_id": 1})
+            all_ids |= dict.fromkeys(document["_id"] for document in contents.limit(COUNTED_USES))
+    return list(all_ids)
 
 
 def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
@@ -107,29 +107,29 @@ def _by_others(refs: Sequence[Ref]) -> dict[str, Any]:
 
 
 def _any_of(path: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """Return the expression that says whether the array at `path`, if there is one, holds any of these."""
+    """Return the expression for whether the array at `path` exists and contains any of `refs`."""
     return {"$ne": [{"$setIntersection": [{"$ifNull": [path, []]}, {"$literal": list(refs)}]}, []]}
 
 
 class State(enum.StrEnum):
-    """What a reference leads to, as readers meet it now."""
+    """State of the target of a reference, for readers."""
 
     LIVE = "live"
-    HIDDEN = "hidden"  # not published (yet), expired, or in a section that is
+    HIDDEN = "hidden"  # unpublished, expired, or in such a section
     TRASHED = "trashed"
     GONE = "gone"
 
 
 def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[ObjectId, State]:
     """Return the state of each of these nodes and photos for readers. Ids that don't exist have State.GONE."""
-    found: dict[ObjectId, State] = {}
+    by_id: dict[ObjectId, State] = {}
 
     def read(collection: str, more: Mapping[str, Any]) -> list[Document]:
-        """Read the place of what was not found yet, many at once: no objects are made of them."""
+        """Return the documents of ids without a state, with only their places, in batches."""
         place = {"metadata.parent_id": 1, "metadata.type": 1}
         return [
             document
-            for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE)
+            for batch in batched([i for i in ids if i not in by_id], IDS_AT_ONCE)
             for document in database()[collection].find(
                 {"_id": {"$in": batch}, **node_filter(collection), **more}, place
             )
@@ -137,30 +137,33 @@ def states(sections: Tree, ids: Collection[ObjectId], moment: datetime) -> dict[
 
     for collection in (NODES, ASSET_FILES):
         seen = public_among(read(collection, live(moment)), sections, moment)
-        found |= dict.fromkeys((document["_id"] for document in seen), State.LIVE)
-    # Twice: in the middle of going to or coming from the trash a node is seen in one of the looks.
+        by_id |= dict.fromkeys((document["_id"] for document in seen), State.LIVE)
+    # Nodes are read before and after the trash, to find those that move to or from it meanwhile.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
         state = State.TRASHED if collection == TRASH else State.HIDDEN
-        found |= dict.fromkeys((document["_id"] for document in read(collection, {})), state)
-    return {i: found.get(i, State.GONE) for i in ids}
+        by_id |= dict.fromkeys((document["_id"] for document in read(collection, {})), state)
+    return {i: by_id.get(i, State.GONE) for i in ids}
 
 
 def titles(ids: Collection[ObjectId], *, of_photos: bool) -> dict[ObjectId, str]:
     """Return the titles of existing nodes, including those in the trash. Photos are included only if `of_photos`."""
-    found: dict[ObjectId, str] = {}
+    by_id: dict[ObjectId, str] = {}
     for collection in (NODES, ASSET_FILES, TRASH):
-        for batch in batched([i for i in ids if i not in found], IDS_AT_ONCE):
+        for batch in batched([i for i in ids if i not in by_id], IDS_AT_ONCE):
             query = {"_id": {"$in": batch}, **node_filter(collection)}
-            named = database()[collection].find(query, {"metadata.title": 1, "metadata.type": 1})
-            known = [(document["_id"], document["metadata"]) for document in named]
-            found |= {i: said["title"] for i, said in known if of_photos or said["type"] != PHOTO}
-    return found
+            for document in database()[collection].find(query, {"metadata.title": 1, "metadata.type": 1}):
+                if of_photos or document["metadata"]["type"] != PHOTO:
+                    by_id[document["_id"]] = document["metadata"]["title"]
+    return by_id
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A reference of a public page, or of a draft, that shows readers words alone. `words`: each place of the text; none for a
-    field. `is_draft`: the draft beside the node refers to it."""
+    """A broken reference of a public page or a draft.
+
+    `words` are the words of each link to the target in the texts; empty for a field. If `is_draft`, the node's draft contains
+    the reference.
+    """
 
     node: Node
     target: ObjectId
@@ -171,8 +174,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class CheckedBatch:
-    """What one look through the public pages, or the drafts, that refer to anything found. `after`: the cursor to go on from,
-    "" at the end."""
+    """Result of checking a batch of public pages, or of drafts, with references.
+
+    `looked` is the number of checked pages or drafts. `after` is the cursor of the next batch, or "" at the end.
+    """
 
     broken: tuple[Broken, ...]
     looked: int
@@ -181,24 +186,22 @@ class CheckedBatch:
 
 
 def count_referring() -> int:
-    """Return how many pages, public or not, refer to anything, and how many drafts."""
+    """Return the number of pages, public or not, and drafts with references."""
     return _count(REFERRING, "referring") + _count(REFERRING_DRAFTS, "by_draft_ref")
 
 
 def _count(query: Mapping[str, Any], index: str) -> int:
     counted = aggregate_with_hint(database()[NODES], [{"$match": query}, {"$count": "count"}], keys_of(index))
-    return sum(one["count"] for one in counted)
+    return sum(result["count"] for result in counted)
 
 
 def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBatch:
-    """Look through the next LOOKED_AT_ONCE public pages that refer to anything, the newest first, for broken references; after
-    them through drafts, of any node, the last saved first.
+    """Check the references of the next LOOKED_AT_ONCE public pages, newest first. Drafts of all nodes follow, latest first.
 
-    What they refer to is read from the index of ids; a text is read only where something is broken, for its words. Raises
-    ValueError for a cursor that is none.
+    Texts are read only for the words of broken references. Raises ValueError for an invalid cursor.
     """
     if cursor.startswith(DRAFTS):
-        return _look_through_drafts(sections, moment, cursor.removeprefix(DRAFTS))
+        return _check_drafts(sections, moment, cursor.removeprefix(DRAFTS))
     edge = Cursor.parse(cursor) if cursor else None
     documents = find_live(REFERRING, "referring", moment, LOOKED_AT_ONCE + 1, edge, LISTED | {"derived.refs": 1})
     is_more = len(documents) > LOOKED_AT_ONCE
@@ -210,8 +213,8 @@ def check_batch(sections: Tree, moment: datetime, cursor: str = "") -> CheckedBa
     return CheckedBatch(tuple(_broken(sections, moment, refs, is_draft=False)), len(documents), after)
 
 
-def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch:
-    # The index has an entry of every node: those with a draft stand together.
+def _check_drafts(sections: Tree, moment: datetime, cursor: str) -> CheckedBatch:
+    # The index contains every node. Nodes with a draft are next to each other in it.
     query: dict[str, Any] = {**REFERRING_DRAFTS, "draft.saved_at": {"$type": "date"}}
     if cursor:
         edge = Cursor.parse(cursor, times=1)
@@ -220,69 +223,70 @@ def _look_through_drafts(sections: Tree, moment: datetime, cursor: str) -> Check
     fields = LISTED | {"draft.refs": 1, "draft.saved_at": 1}
     nodes = database()[NODES]
     order = [("draft.saved_at", -1), ("_id", -1)]
-    found = read_with_hint(
+    cursors = read_with_hint(
         keys_of("by_draft"), lambda hint: nodes.find(query, fields).sort(order).limit(LOOKED_AT_ONCE + 1).hint(hint)
     )
-    documents = list(found)
+    documents = list(cursors)
     is_more = len(documents) > LOOKED_AT_ONCE
     documents = documents[:LOOKED_AT_ONCE]
     last = documents[-1] if is_more else None
     after = f"{DRAFTS}{Cursor(False, (last['draft']['saved_at'],), last['_id'])}" if last else ""
     refs = [
-        one
-        for one in read_documents(NODES, documents, partial(_refs_in, "draft"))
-        if registry.get(one[0]["metadata"]["type"]).is_installed
+        (document, targets)
+        for document, targets in read_documents(NODES, documents, partial(_refs_in, "draft"))
+        if registry.get(document["metadata"]["type"]).is_installed
     ]
     return CheckedBatch(tuple(_broken(sections, moment, refs, is_draft=True)), len(documents), after, is_of_drafts=True)
 
 
 def _refs_in(part: str, document: Document) -> tuple[Document, list[Ref]]:
-    Node.from_document(document)  # raises what makes a damaged document be left out
+    # Raises for damaged documents, so that read_documents leaves them out.
+    Node.from_document(document)
     return document, list(document[part]["refs"])
 
 
 def _broken(
     sections: Tree, moment: datetime, refs: Sequence[tuple[Document, Sequence[Ref]]], *, is_draft: bool
 ) -> Iterator[Broken]:
-    """Yield what readers cannot see of what each document refers to."""
-    ids = [(document, [ref for ref in named if isinstance(ref, ObjectId)]) for document, named in refs]
-    found = states(sections, {ref for _document, named in ids for ref in named}, moment)
-    off = [(document, [ref for ref in named if found[ref] != State.LIVE]) for document, named in ids]
-    said = _words([document["_id"] for document, named in off if named], is_draft=is_draft)
-    for document, named in off:
-        for ref in named:
-            words = said.get(document["_id"], {}).get(ref, ())
-            yield Broken(Node.from_document(document), ref, found[ref], tuple(words), is_draft)
+    """Yield the references of each document to targets that readers cannot see."""
+    ids = [(document, [ref for ref in targets if isinstance(ref, ObjectId)]) for document, targets in refs]
+    by_target = states(sections, {ref for _document, targets in ids for ref in targets}, moment)
+    broken = [(document, [ref for ref in targets if by_target[ref] != State.LIVE]) for document, targets in ids]
+    all_words = _words([document["_id"] for document, targets in broken if targets], is_draft=is_draft)
+    for document, targets in broken:
+        for ref in targets:
+            words = all_words.get(document["_id"], {}).get(ref, ())
+            yield Broken(Node.from_document(document), ref, by_target[ref], tuple(words), is_draft)
 
 
 def check_all(sections: Tree, moment: datetime, cursor: str = "") -> Iterator[CheckedBatch]:
-    """Yield one look after another, from a cursor to the end. Raises ValueError for a cursor that is none."""
+    """Yield all batches from a cursor to the end. Raises ValueError for an invalid cursor."""
     while True:
-        found = check_batch(sections, moment, cursor)
-        yield found
-        if not found.after:
+        batch = check_batch(sections, moment, cursor)
+        yield batch
+        if not batch.after:
             return
-        cursor = found.after
+        cursor = batch.after
 
 
 def _words(node_ids: Sequence[ObjectId], *, is_draft: bool) -> dict[ObjectId, dict[ObjectId, list[str]]]:
-    """Return, by node and by what it, or its draft, refers to, the words that stand there in its texts."""
+    """Return the words of the links in texts of nodes, or of their drafts, by node and by target."""
     fields = {"metadata.type": 1, ("draft.metadata.detail" if is_draft else "metadata.detail"): 1}
-    found: dict[ObjectId, dict[ObjectId, list[str]]] = {}
+    by_node: dict[ObjectId, dict[ObjectId, list[str]]] = {}
     for document in database()[NODES].find({"_id": {"$in": list(node_ids)}}, fields):
-        # A draft may have been published in between.
-        said = document.get("draft", {}) if is_draft else document
-        detail = said.get("metadata", {}).get("detail") or {}
+        # A draft may have been published meanwhile.
+        version = document.get("draft", {}) if is_draft else document
+        detail = version.get("metadata", {}).get("detail") or {}
         texts = [rendering.to_html(detail.get("text") or "", detail.get("format") or MARKDOWN)]
         written = declared_fields.markdown_texts(document["metadata"]["type"], detail)
-        texts += [rendering.of_field(one.text) for one in written]
+        texts += [rendering.of_field(field.text) for field in written]
         mentions = [mention for html in texts for mention in markup_references.find_mentions(html)]
         slugs = [m.name for m in mentions if m.scheme == markup_references.PHOTO and not ObjectId.is_valid(m.name)]
-        named = stored_photos.by_references(slugs[:MOST_REFERENCES])
-        here = found.setdefault(document["_id"], {})
+        photos = stored_photos.by_references(slugs[:MOST_REFERENCES])
+        by_target = by_node.setdefault(document["_id"], {})
         for mention in mentions:
             if ObjectId.is_valid(mention.name):
-                here.setdefault(ObjectId(mention.name), []).append(mention.words)
-            elif mention.name in named:
-                here.setdefault(named[mention.name].pk, []).append(mention.words)
-    return found
+                by_target.setdefault(ObjectId(mention.name), []).append(mention.words)
+            elif mention.name in photos:
+                by_target.setdefault(photos[mention.name].pk, []).append(mention.words)
+    return by_node

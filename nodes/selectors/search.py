@@ -22,12 +22,12 @@ from nodes.models.validation import check_metadata
 from nodes.selectors.listing import FIELDS, MODELS, for_readers, live
 
 COLLECTIONS = (NODES, ASSET_FILES)
-# In which collection something was found, and its id there.
+# The collection of a result, and its id in this collection.
 ResultKey = tuple[str, Any]
-# More results than readers look through: those need another word.
+# Maximum results. Readers who need more refine their search.
 MOST = 100
 MOST_WORDS = 10
-# Documents that are looked through for several words, and what of them.
+# Documents that are read for a search with several words, and their fields.
 LOOKED_THROUGH = 400
 READ = {path: 1 for path, _way in SEARCH.keys if path != "derived.pairs"}
 LONGEST_QUERY = 200
@@ -50,7 +50,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Results:
-    """A page of results. `total` counts at most MOST; `all_words`: False where nothing holds every word."""
+    """A page of results. `total` is at most MOST. `all_words` is False if no document contains every word."""
 
     words: tuple[str, ...]
     hits: tuple[Hit, ...] = ()
@@ -67,9 +67,10 @@ def split_words(query: str) -> tuple[str, ...]:
 def search(
     sections: Tree, query: str, moment: datetime, *, page: int, size: int, milliseconds: float = MILLISECONDS
 ) -> Results:
-    """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first; else with any.
+    """Return page `page` (from 1) of the live nodes and photos with every word of `query`, the best first.
 
-    Each of its steps may take `milliseconds`; after one that takes longer, the answer is what an unordered look finds first.
+    If there is none, return those with any of the words. Each step can take `milliseconds`. If a step takes longer, the results
+    are the first ones that an unordered query finds.
     """
     words = split_words(query)
     if not words:
@@ -79,21 +80,21 @@ def search(
     wanted = _all_of(parts)
     try:
         if len(parts) > 1:
-            found, all_words, cut_short = _of_several(parts, public, milliseconds)
+            keys, all_words, cut_short = _of_several(parts, public, milliseconds)
         else:
-            found = _of_one_word(wanted, public, milliseconds)
+            keys = _of_one_word(wanted, public, milliseconds)
             all_words = True
             cut_short = False
     except SearchTimeout:
-        found = _any_ids(wanted, public, milliseconds)
+        keys = _any_ids(wanted, public, milliseconds)
         all_words = True
         cut_short = True
-    hits = _hits(found[(page - 1) * size : page * size], words, moment)
-    return Results(words, hits, len(found), all_words, cut_short)
+    hits = _hits(keys[(page - 1) * size : page * size], words, moment)
+    return Results(words, hits, len(keys), all_words, cut_short)
 
 
 def all_words_query(query: str) -> str:
-    """Return what the text index is asked for, for documents that hold every word of `query`; "" if there is no word."""
+    """Return the `$search` string for documents that contain every word of `query`, or "" if it has no words."""
     return _all_of(_parts(split_words(query)))
 
 
@@ -106,22 +107,22 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 
 def _parts_of_unspaced(words: Sequence[str]) -> list[str]:
-    """Return what to look for of scripts without spaces: pairs, or characters that stand alone."""
+    """Return the search terms for scripts without spaces: pairs of characters, or single characters."""
     pairs = scripts.character_pairs(" ".join(words))
     in_pairs = {character for pair in pairs if len(pair) > 1 for character in pair}
     return sorted(pair for pair in pairs if len(pair) > 1 or pair not in in_pairs)[: 2 * MOST_WORDS]
 
 
 def _ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return what holds the words, the best first: the scores of both collections are worked out alike."""
+    """Return the documents that contain the words, the best first. Scores of both collections are comparable."""
     fields = {"metadata.created": 1, "score": {"$meta": "textScore"}}
-    found: list[tuple[float, datetime, Any, str]] = []
+    scored: list[tuple[float, datetime, Any, str]] = []
     with search_time_limit(milliseconds):
         for name in COLLECTIONS:
             best = database()[name].find(_query(wanted, public, name), fields).sort(BEST_FIRST).limit(MOST)
-            found += read_documents(name, best, partial(_scored, name))
-    found.sort(reverse=True)
-    return [(name, key) for _score, _created, key, name in found[:MOST]]
+            scored += read_documents(name, best, partial(_scored, name))
+    scored.sort(reverse=True)
+    return [(name, key) for _score, _created, key, name in scored[:MOST]]
 
 
 def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, datetime, Any, str]:
@@ -130,10 +131,10 @@ def _scored(collection: str, document: Mapping[str, Any]) -> tuple[float, dateti
 
 
 def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    """Return what holds one word, the best first, of many without working out scores.
+    """Return the documents that contain one word, the best first. If there are many, no scores are calculated.
 
-    To sort by score the server works out the score of everything that has the word. But a text index keeps what has one word by
-    its weight there, which is the score of that word alone: read without sorting, the best come first.
+    To sort by score, the server would calculate the score of every document with the word. But a text index orders documents by
+    the weight of a word, which is their score for only this word. So the best come first without a sort.
     """
     ranked: list[list[ResultKey]] = []
     with search_time_limit(milliseconds):
@@ -141,20 +142,21 @@ def _of_one_word(wanted: str, public: dict[str, Any], milliseconds: float) -> li
             best = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST)
             ranked.append([(name, document["_id"]) for document in best])
     if all(ranked) and max(map(len, ranked)) < MOST:
-        # Few in both: what they score says in which order they belong.
+        # Both collections have few, so sorting by score is fast.
         return _ids(wanted, public, milliseconds)
-    # Of many the order between photos and posts does not matter: they take turns.
-    turns = (one for turn in zip_longest(*ranked) for one in turn if one is not None)
+    # If there are many, the order between photos and posts doesn't matter, so they alternate.
+    turns = (key for turn in zip_longest(*ranked) for key in turn if key is not None)
     return list(islice(turns, MOST))
 
 
 def _of_several(
     parts: Sequence[str], public: dict[str, Any], milliseconds: float
 ) -> tuple[list[ResultKey], bool, bool]:
-    """Return what holds several words, else some of them, the best first; whether it is all words; whether more may hold them.
+    """Return the documents that contain several words, or otherwise some of them, the best first.
 
-    For all that has two common words the server would read whatever has one. Looked through are those documents in which each
-    weighs most, LOOKED_THROUGH of a collection together: of a rare word they are all.
+    Also return whether they contain all words, and whether further documents may contain them. For two common words, the server
+    would read every document with one of them. So only the documents in which each word has the most weight are read, at most
+    LOOKED_THROUGH of a collection. For a rare word, these are all documents.
     """
     size = LOOKED_THROUGH // len(parts)
     plain = [text.fold(part) for part in parts]
@@ -163,44 +165,44 @@ def _of_several(
     with search_time_limit(milliseconds):
         for part in parts:
             lists = [list(database()[name].find(_query(part, public, name), READ).limit(size)) for name in COLLECTIONS]
-            # The index knows nothing of words that say little, such as "the".
+            # The index doesn't contain stop words, such as "the".
             is_whole |= any(lists) and max(map(len, lists)) < size
             for name, documents in zip(COLLECTIONS, lists, strict=True):
                 for place, (key, missing) in enumerate(read_documents(name, documents, partial(_missing, plain))):
                     ranks.setdefault((name, key), (*missing, place))
     best = sorted(ranks, key=ranks.__getitem__)
-    whole = [one for one in best if ranks[one][0] == 0]
+    whole = [key for key in best if ranks[key][0] == 0]
     return (whole or best)[:MOST], bool(whole), not is_whole and len(whole) < MOST
 
 
 def _missing(words: Sequence[str], document: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-    """Return a document's id, and how many of some words, without accents, it does not have, and its title does not have."""
+    """Return a document's id, and how many of `words`, without accents, are missing in it, and in its title."""
     metadata = document["metadata"]
     derived = derived_of(document)
     title = text.fold(f"{metadata['title']} {derived.get('title', '')}")
     untitled = [word for word in words if word not in title]
-    said = " ".join(
+    body = " ".join(
         (*(metadata.get("tags") or ()), metadata.get("summary") or "", derived.get("tags", ""), derived.get("text", ""))
     )
-    # Most words stand there as they were typed: to fold a long text takes longest.
-    lowered = said.lower()
+    # Folding a long text is slow, and most words are in it as they were typed.
+    lowered = body.lower()
     missing = [word for word in untitled if word not in lowered]
-    folded = text.fold(said) if missing else ""
+    folded = text.fold(body) if missing else ""
     return document["_id"], (sum(word not in folded for word in missing), len(untitled))
 
 
 def _any_ids(wanted: str, public: dict[str, Any], milliseconds: float) -> list[ResultKey]:
-    found: list[ResultKey] = []
+    keys: list[ResultKey] = []
     try:
         with search_time_limit(milliseconds):
             for name in COLLECTIONS:
-                some = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST - len(found))
-                found += [(name, document["_id"]) for document in some]
-                if len(found) == MOST:
+                some = database()[name].find(_query(wanted, public, name), {"_id": 1}).limit(MOST - len(keys))
+                keys += [(name, document["_id"]) for document in some]
+                if len(keys) == MOST:
                     break
     except SearchTimeout:
-        return found
-    return found
+        return keys
+    return keys
 
 
 def _query(wanted: str, public: dict[str, Any], collection: str) -> dict[str, Any]:
@@ -229,17 +231,16 @@ def ignore_missing_index() -> Iterator[None]:
             raise
 
 
-def _hits(found: Sequence[ResultKey], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
+def _hits(keys: Sequence[ResultKey], words: Sequence[str], moment: datetime) -> tuple[Hit, ...]:
     documents: dict[ResultKey, Mapping[str, Any]] = {}
     for name in COLLECTIONS:
-        if ids := [key for collection, key in found if collection == name]:
+        if ids := [node_id for collection, node_id in keys if collection == name]:
             fields = {**FIELDS[name], "derived.text": 1}
             read = database()[name].find(
                 {"_id": {"$in": ids}}, for_readers(fields, moment) if name == NODES else fields
             )
             documents |= {(name, document["_id"]): document for document in read}
-    there = [one for one in found if one in documents]
-    hits = (read_document(name, documents[name, key], partial(_hit, name, words)) for name, key in there)
+    hits = (read_document(key[0], documents[key], partial(_hit, key[0], words)) for key in keys if key in documents)
     return tuple(hit for hit in hits if hit and hit.node.content_type.is_installed)
 
 

@@ -19,7 +19,7 @@ from nodes.errors import InvalidSlug
 from nodes.models import tree
 
 LONGEST = 200
-# Numbers that are looked at together for one that is free.
+# Numbered slugs that one query checks.
 TRIED = 50
 # The catch-all route of nodes, by its name in the URL configuration.
 ROUTE = "node"
@@ -31,9 +31,9 @@ def normalized(slug: str) -> str:
 
 
 def check(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> None:
-    """Raise InvalidSlug, saying why, if no node can have this (normalized) slug in that section.
+    """Raise InvalidSlug, with the reason, if no node can have the normalized `slug` in the section `parent_id`.
 
-    `section` is the address of a section that is yet to be made.
+    `section` is the URL path of a section that doesn't exist yet, and replaces `parent_id`.
     """
     if not slug:
         raise InvalidSlug(_("Every page needs a slug: the last part of its address."))
@@ -50,10 +50,7 @@ def _is_slug_character(character: str) -> bool:
 
 
 def conflicts_with_route(slug: str, parent_id: ObjectId | None, *, section: str | None = None) -> bool:
-    """Return whether the URL configuration answers the node's address, or what is below it, by another view.
-
-    `section` is the address of a section that is yet to be made.
-    """
+    """Return whether another view of the site serves the URL of the node, or URLs below it. For `section`, see `check`."""
     address = unquote(tree.current().url(parent_id, slug) if section is None else f"{section}/{slug}")
     if address == "/" or not address:
         return False
@@ -75,32 +72,33 @@ def reserved() -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def _first_parts(resolver: URLResolver) -> frozenset[str]:
-    """Return the first parts of the site's own addresses. A section with one of these names could come to hold, by a move or
-    under another name, a page whose whole address is the site's."""
-    found: set[str] = set()
+    """Return the first parts of the site's own URLs.
+
+    In a section with one of these slugs, a moved or renamed page could get a URL of the site.
+    """
+    parts: set[str] = set()
     for pattern in resolver.url_patterns:
         head, slash, _rest = str(pattern.pattern).partition("/")
         if isinstance(pattern, URLResolver) and not slash:
-            found |= _first_parts(pattern)
+            parts |= _first_parts(pattern)
         elif "<" not in head:
-            found.add(head)
-    return frozenset(found - {""})
+            parts.add(head)
+    return frozenset(parts - {""})
 
 
 def find_free(
     wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
 ) -> str:
-    """Return `wanted` as a slug that is free in the section now, numbered if need be: "news", "news-2", "news-3"…
+    """Return `wanted` as a slug that is free in the section now, with a number if necessary: "news", "news-2", "news-3"…
 
-    TRIED slugs a query, on the index of places. `among`: the filter of the nodes that are looked at, where not all may be
-    told of.
+    `among` is a filter for the nodes that are considered, if the user must not learn of others.
     """
     stem = slugify(wanted)[: LONGEST - 8] or "page"
     for first in count(1, TRIED):
         tried = [stem if number == 1 else f"{stem}-{number}" for number in range(first, first + TRIED)]
         place = {"metadata.parent_id": parent_id, "metadata.slug": {"$in": tried}}
-        found = database()[collection].find({**place, **(among or {})}, {"metadata.slug": 1, "_id": 0})
-        taken = {document["metadata"]["slug"] for document in found}
+        documents = database()[collection].find({**place, **(among or {})}, {"metadata.slug": 1, "_id": 0})
+        taken = {document["metadata"]["slug"] for document in documents}
         for slug in tried:
             if slug not in taken and not conflicts_with_route(slug, parent_id):
                 return slug

@@ -36,19 +36,19 @@ from nodes.selectors.listing import (
     with_properties,
 )
 
-# The most redirects that are read to find the section of an address.
+# Maximum redirects that are read to find the section of a URL.
 MOST_LOOKS = 50
-# The most pages of a folder that are listed at once.
+# Maximum pages of a folder that are listed at once.
 PAGES_LISTED = 100
-# The most pages that the footer links to.
+# Maximum pages that the footer links to.
 MOST_AT_TOP = 12
 
 
 def resolve(sections: Tree, path: str, moment: datetime) -> Node | Photo | None:
-    """Return the live node or photo that a path such as "news/hello" leads to, which may have moved to another address since.
+    """Return the live node or photo with a path such as "news/hello". It may have another URL by now.
 
-    What is there now comes first. If a level finds nothing, the search goes back, level by level, to the sections and nodes
-    that had the address before. A view that compares the node's address with `path` needs one redirect at most.
+    A node that has the path now comes first. If there is none, the search goes back, level by level, to the sections and nodes
+    that had the URL before. A view that compares the node's URL with `path` needs at most one redirect.
     """
     *above, slug = [slugs.normalized(part) for part in path.split("/")]
     for section_id in _sections_at(sections, above, moment):
@@ -68,7 +68,7 @@ def live_by_id(sections: Tree, node_id: ObjectId | str, moment: datetime) -> Nod
 
 
 def front_page(sections: Tree, moment: datetime) -> Node | None:
-    """Return the live page at the top level with the slug `home`, no section; None: the front page lists the newest posts."""
+    """Return the live page at the top level with the slug `home`, if it isn't a section, or None."""
     node = None if sections.child(None, HOME) else find(None, HOME, moment)
     return node if node and is_public(node, sections, moment) else None
 
@@ -85,7 +85,7 @@ def resolve_address(address: str) -> Node | Photo | None:
 
 
 def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Iterator[ObjectId | None]:
-    """Yield the section that some slugs lead to now, then those that they led to before, each once; None is the top level."""
+    """Yield the section with a path of slugs now, then the sections that had it before, each once. None is the top level."""
     looks = 0
     pending: list[tuple[ObjectId | None, int, bool]] = [(None, 0, False)]
     seen: set[tuple[ObjectId | None, int]] = set()
@@ -101,7 +101,7 @@ def _sections_at(sections: Tree, path: Sequence[str], moment: datetime) -> Itera
         else:
             pending.append((parent_id, level, True))
             child = sections.child(parent_id, path[level])
-            # A section that is not live yet does not end the addresses of the one that had its place before.
+            # A section that is not live yet doesn't replace the section that had its place before.
             following = [(child.id, level + 1)] if child and child.is_live(moment) else []
         pending += [(*place, False) for place in following if place not in seen]
         seen.update(following)
@@ -119,7 +119,7 @@ def _node_at(sections: Tree, parent_id: ObjectId | None, slug: str, moment: date
 def _moved_to(parent_id: ObjectId | None, slug: str) -> list[ObjectId]:
     """Return the ids of the nodes that left a place, the last first."""
     redirect = database()[REDIRECTS].find_one({"_id": {"parent_id": parent_id, "slug": slug}})
-    return read_document(REDIRECTS, redirect, lambda one: [one["node_id"], *one.get("earlier", ())]) or []
+    return read_document(REDIRECTS, redirect, lambda r: [r["node_id"], *r.get("earlier", ())]) or []
 
 
 @on_lists
@@ -131,9 +131,9 @@ def find(parent_id: ObjectId | None, slug: str, moment: datetime | None = None) 
 
 @on_lists
 def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
-    """Return a node by id, live or not; None if there is none, also for an id that is none.
+    """Return a node by id, live or not, or None, also if the id is invalid.
 
-    With the scheduled changes that are due at `moment`, as readers see it; without one as it is stored.
+    With `moment`, scheduled changes that are due then are included, as readers see them.
     """
     try:
         key = ObjectId(node_id)
@@ -143,7 +143,7 @@ def get(node_id: ObjectId | str, moment: datetime | None = None) -> Node | None:
 
 
 def _whole(document: Document | None) -> Node | None:
-    """Return a node that was read with its text, if it was there: what is made of it changes with it, too."""
+    """Return the node of a document that was read with its text, and record that the response depends on it."""
     if document is None:
         return None
     node = read_document(NODES, document, Node.from_document)
@@ -155,27 +155,29 @@ def _whole(document: Document | None) -> Node | None:
 @on_lists
 def live_by_ids(sections: Tree, node_ids: Sequence[ObjectId], moment: datetime) -> list[Node]:
     """Return the nodes with these ids that readers can see, without their texts, in no order."""
-    found = database()[NODES].find(
+    documents = database()[NODES].find(
         {"_id": {"$in": list(node_ids)}, **live(moment)},
         for_readers(UNTAGGED | detail_projection(registry.types(), ["metadata.detail.comments"]), moment),
     )
-    return [node for node in readable_nodes(NODES, found) if is_public(node, sections, moment)]
+    return [node for node in readable_nodes(NODES, documents) if is_public(node, sections, moment)]
 
 
 @on_lists
 def whole_by_ids(node_ids: Sequence[ObjectId], moment: datetime, *, as_stored: bool = False) -> list[Node]:
-    """Return nodes with their texts, in no order: for who has listed those that may be seen. They are live, or `as_stored`, in
-    any state and without the scheduled changes that are due."""
+    """Return live nodes with their texts, in no order. The caller has checked that their sections are public.
+
+    With `as_stored`, return nodes in any state, without the scheduled changes that are due.
+    """
     if not node_ids:
         return []
     note_texts()
     wanted = {"_id": {"$in": list(node_ids)}, **({} if as_stored else live(moment))}
-    found = database()[NODES].find(wanted, WHOLE if as_stored else for_readers(WHOLE, moment))
-    return list(readable_nodes(NODES, found))
+    documents = database()[NODES].find(wanted, WHOLE if as_stored else for_readers(WHOLE, moment))
+    return list(readable_nodes(NODES, documents))
 
 
 def nodes_of_type(sections: Tree, type: str, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return `size` live nodes, or photos, of a type, newest first. Raises ValueError for a cursor that is none."""
+    """Return `size` live nodes, or photos, of a type, newest first. Raises ValueError for an invalid cursor."""
     base = {"metadata.type": type, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_type", moment, size, cursor, collections=(home_of(type),))
 
@@ -185,7 +187,7 @@ def entries(
 ) -> Listing:
     """Return `size` live posts, of all types, of a (live) blog, newest first, with their texts if `whole`.
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     return listing(posts_of(blog_id), "by_section", moment, size, cursor, whole=whole)
 
@@ -193,7 +195,7 @@ def entries(
 def newest_entries(
     sections: Tree, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live posts of all blogs, newest first. Raises ValueError for a cursor that is none."""
+    """Return `size` live posts of all blogs, newest first. Raises ValueError for an invalid cursor."""
     known = sections.sections
     blogs = [i for i in sections.live_ids(moment) if i is not None and known[i].content_type.lists == NEWEST]
     base = {"metadata.type": type_condition(registry.dated()), "metadata.parent_id": {"$in": blogs}}
@@ -203,7 +205,7 @@ def newest_entries(
 def tagged(
     sections: Tree, tag: str, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live nodes and photos that carry the tag, newest first. Raises ValueError for a cursor that is none."""
+    """Return `size` live nodes and photos with the tag, newest first. Raises ValueError for an invalid cursor."""
     base = {"metadata.tags": tag, "metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_tag", moment, size, cursor, whole=whole, collections=(NODES, ASSET_FILES))
 
@@ -216,9 +218,9 @@ def photos_with(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return `size` live photos, newest first, whose files say all of this: camera, lens, focal_length, year…
+    """Return `size` live photos, newest first, with all these properties in their files: camera, lens, focal_length, year…
 
-    Raises ValueError for a cursor that is none.
+    Raises ValueError for an invalid cursor.
     """
     base = with_properties(properties) | {"metadata.parent_id": {"$in": sections.live_ids(moment)}}
     return listing(base, "by_exif", moment, size, cursor, collections=(ASSET_FILES,))
@@ -227,7 +229,7 @@ def photos_with(
 def photos_of(
     gallery_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None, whole: bool = False
 ) -> Listing:
-    """Return `size` live photos of a (live) gallery, newest first. Raises ValueError for a cursor that is none."""
+    """Return `size` live photos of a (live) gallery, newest first. Raises ValueError for an invalid cursor."""
     base = {"metadata.parent_id": gallery_id}
     return listing(base, "by_section", moment, size, cursor, whole=whole, collections=(ASSET_FILES,))
 
@@ -246,7 +248,7 @@ def pages_of(
     limit: int = PAGES_LISTED,
     fields: Mapping[str, Any] = LISTED,
 ) -> list[Node]:
-    """Return up to `limit` live pages that stand in a (live) folder or at the top level, by slug, from `after` on."""
+    """Return up to `limit` live pages of a (live) folder or the top level, sorted by slug, after the slug `after`."""
     wanted = {
         "metadata.parent_id": section_id,
         "metadata.type": type_condition(registry.pages()),
@@ -255,19 +257,21 @@ def pages_of(
     }
     nodes = database()[NODES]
     read = for_readers(fields, moment)
-    found = read_with_hint(
+    documents = read_with_hint(
         keys_of("by_name"),
         lambda hint: nodes.find(wanted, read).sort("metadata.slug", 1).limit(limit).hint(hint),
     )
-    return list(readable_nodes(NODES, found))
+    return list(readable_nodes(NODES, documents))
 
 
 def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | None, Node | Photo | None]:
-    """Return the live posts before and after a live post in its section, photos in its gallery, or pages and posts where
-    editors arrange them. Kept in process."""
+    """Return the live neighbours of a live post in its section, or of a photo in its gallery: the older and the newer one.
+
+    If editors arrange the section by hand, return those before and after it in this order. The result is cached in process.
+    """
     home = home_of(node.metadata.type)
     types = (node.metadata.type,) if node.content_type.is_file else registry.dated()
-    # A preview shows a node at another time than it is stored with.
+    # A preview shows the node with another date than the stored one.
     others = {"$ne": node.pk}
     base = {"_id": others, "metadata.parent_id": node.metadata.parent_id, "metadata.type": type_condition(types)}
 
@@ -277,19 +281,19 @@ def neighbours(node: Node | Photo, moment: datetime) -> tuple[Node | Photo | Non
         edges = (Cursor.of(node, newer=newer) for newer in (False, True))
         fields = UNTAGGED if home == NODES else FIELDS[home]
         sides = (find_live(base, "by_section", moment, 1, edge, fields, collection=home) for edge in edges)
-        older, newer = (next(readable_nodes(home, found), None) for found in sides)
+        older, newer = (next(readable_nodes(home, documents), None) for documents in sides)
         return (older, newer), due.next_due(moment)
 
-    # A preview shows a node at another time than readers see it at.
+    # The date is in the key, because a preview shows the node with another date.
     return version_cache.get_or_set(("neighbours", node.pk, node.metadata.published), moment, read)
 
 
 def links_at_top(moment: datetime) -> list[tuple[str, str]]:
-    """Return (title, slug) of the first live pages at the top level, by slug: what no section leads to. Kept in process."""
+    """Return (title, slug) of the first live pages at the top level, sorted by slug. The result is cached in process."""
 
     def read() -> tuple[list[tuple[str, str]], datetime | None]:
-        found = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)
-        pages = [page.metadata for page in found if page.metadata.slug != HOME]
-        return [(page.title, page.slug) for page in pages[:MOST_AT_TOP]], due.next_due(moment)
+        pages = pages_of(None, moment, limit=MOST_AT_TOP + 1, fields=UNTAGGED)
+        links = [(page.metadata.title, page.metadata.slug) for page in pages if page.metadata.slug != HOME]
+        return links[:MOST_AT_TOP], due.next_due(moment)
 
     return version_cache.get_or_set("links_at_top", moment, read)

@@ -1,6 +1,6 @@
 """Reading photos. nodes.selectors.listing defines which photos readers see.
 
-Lists show all that a photo has: every save of one gives the site's `lists` a new version.
+Lists show all fields of a photo, so every save of a photo renews the site's version `lists`.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,15 +22,17 @@ from nodes.models.tree import Tree, current
 from nodes.selectors.editable_nodes import Editable, Version
 from nodes.selectors.listing import WHOLE, is_public, readable_nodes
 
-# Duplicates pointed out; more do not help.
+# Maximum duplicates that are reported.
 MOST_DUPLICATES = 5
 MOST_VALUES = 200
 
 
 @on_lists
 def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo | None:
-    """Return a photo by id, live or not; None if there is none, or its first upload is not done. `gallery_id`: where it is
-    looked for first."""
+    """Return a photo by id, live or not, or None, also while its first upload is under way.
+
+    `gallery_id` is the gallery that is searched first.
+    """
     try:
         key = ObjectId(photo_id)
     except (InvalidId, TypeError):
@@ -45,14 +47,14 @@ def get(photo_id: ObjectId | str, gallery_id: ObjectId | None = None) -> Photo |
 
 def same_bytes(sha256: str, but: ObjectId | None = None) -> tuple[ObjectId, ...]:
     """Return the photos that show exactly these bytes, at most MOST_DUPLICATES, without the photo `but`."""
-    found = database()[ASSET_FILES].find(
+    documents = database()[ASSET_FILES].find(
         {"metadata.detail.sha256": sha256, "_id": {"$ne": but}, **node_filter(ASSET_FILES)}, {"_id": 1}
     )
-    return tuple(document["_id"] for document in found.limit(MOST_DUPLICATES))
+    return tuple(document["_id"] for document in documents.limit(MOST_DUPLICATES))
 
 
 def last_gallery(author_id: ObjectId) -> ObjectId | None:
-    """Return the gallery of the photo of an author that was changed last; None if there is none."""
+    """Return the gallery of an author's last changed photo, or None if there is none."""
     newest = database()[ASSET_FILES].find_one(
         {"metadata.author._id": author_id, **node_filter(ASSET_FILES)},
         {"metadata.parent_id": 1},
@@ -89,15 +91,18 @@ def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
 
 
 def last_change() -> ObjectId | None:
-    """Return the nonce of the photo that was changed last; None if there is none."""
+    """Return the nonce of the last changed photo, or None if there is none."""
     newest = database()[ASSET_FILES].find_one(node_filter(ASSET_FILES), {"metadata.nonce": 1}, sort=list(CHANGED))
     return newest["metadata"].get("nonce") if newest else None
 
 
 @lru_cache(maxsize=16)
 def values(name: str, version: Hashable) -> tuple[Any, ...]:
-    """Return the values that a property has in the files of photos, sorted: cameras, lenses, years. Kept under a version, say
-    of `last_change` and the present ten minutes: all photos that have the property are read for it."""
+    """Return the values of a property in the files of photos, sorted: cameras, lenses, years.
+
+    All photos with the property are read, so the result is cached for each `version`, for example one made of `last_change` and
+    the current ten minutes.
+    """
     pipeline: list[dict[str, Any]] = [
         {"$match": {"metadata.detail.exif": {"$elemMatch": {"n": name}}, **node_filter(ASSET_FILES)}},
         {"$unwind": "$metadata.detail.exif"},
@@ -106,8 +111,8 @@ def values(name: str, version: Hashable) -> tuple[Any, ...]:
         {"$sort": {"_id": 1}},
         {"$limit": MOST_VALUES},
     ]
-    said = aggregate_with_hint(database()[ASSET_FILES], pipeline, keys_of("by_exif", ASSET_FILES))
-    return tuple(document["_id"] for document in said)
+    groups = aggregate_with_hint(database()[ASSET_FILES], pipeline, keys_of("by_exif", ASSET_FILES))
+    return tuple(group["_id"] for group in groups)
 
 
 @dataclass(frozen=True)
@@ -121,12 +126,12 @@ class FormerContent:
 
 
 def former_contents(photo: Photo) -> list[FormerContent]:
-    """Return the former contents of a photo that were not swept yet, latest first."""
+    """Return the former contents of a photo that are not swept yet, latest first."""
     mine = {"metadata.parent_id": photo.pk, "metadata.type": CONTENT, "metadata.locked": None}
     either = {"$or": [mine, {"_id": photo.pk}], "metadata.doomed": None, "length": {"$gt": 0}}
     fields = {"filename": 1, "length": 1, "uploadDate": 1}
-    found = database()[ASSET_FILES].find({**either, "_id": {"$ne": photo.metadata.content_id}}, fields)
-    contents = [FormerContent(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in found]
+    documents = database()[ASSET_FILES].find({**either, "_id": {"$ne": photo.metadata.content_id}}, fields)
+    contents = [FormerContent(d["_id"], d["filename"], d["length"], d["uploadDate"]) for d in documents]
     return sorted(contents, key=lambda former: former.uploaded, reverse=True)
 
 
@@ -135,16 +140,16 @@ def by_ids(photo_ids: Sequence[ObjectId]) -> list[Photo]:
     """Return the photos with these ids, live or not, in no order."""
     if not photo_ids:
         return []
-    found = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
-    return list(readable_nodes(ASSET_FILES, found))
+    documents = database()[ASSET_FILES].find({"_id": {"$in": list(photo_ids)}, **node_filter(ASSET_FILES)}, WHOLE)
+    return list(readable_nodes(ASSET_FILES, documents))
 
 
 @on_lists
 def by_slugs(gallery_ids: Sequence[ObjectId], slugs: Sequence[str]) -> list[Photo]:
     """Return the photos that have one of these slugs in one of these galleries, live or not, in no order."""
     place = {"metadata.parent_id": {"$in": list(gallery_ids)}, "metadata.slug": {"$in": list(slugs)}}
-    found = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
-    return list(readable_nodes(ASSET_FILES, found))
+    documents = database()[ASSET_FILES].find({**place, **node_filter(ASSET_FILES)}, WHOLE)
+    return list(readable_nodes(ASSET_FILES, documents))
 
 
 def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime) -> list[Photo]:
@@ -153,9 +158,9 @@ def live_by_ids(sections: Tree, photo_ids: Sequence[ObjectId], moment: datetime)
 
 
 def by_references(references: Sequence[str]) -> dict[str, Photo]:
-    """Return photos, live or not, by what texts call them: by id, slug or "gallery/slug"; a slug of several means the newest.
+    """Return photos, live or not, by their references in texts: an id, a slug or "gallery/slug".
 
-    One query for all ids, one for all slugs.
+    A slug of several photos refers to the newest. All ids are read with one query, and all slugs with another.
     """
     if not references:
         return {}
@@ -163,14 +168,12 @@ def by_references(references: Sequence[str]) -> dict[str, Photo]:
     by_references = {name: name.rpartition("/") for name in references if name not in by_id}
     galleries = {section.id: section.slug for section in current().sections.values()}
     photos = {photo.pk: photo for photo in by_ids(list(by_id.values()))}
-    found = {name: photos[photo_id] for name, photo_id in by_id.items() if photo_id in photos}
+    by_name = {name: photos[photo_id] for name, photo_id in by_id.items() if photo_id in photos}
     slugs = sorted({slug for _gallery, _slash, slug in by_references.values()})
     for photo in by_slugs(list(galleries), slugs) if slugs else ():
         for name, (gallery, _slash, slug) in by_references.items():
-            here = slug == photo.metadata.slug and gallery.rpartition("/")[2] in (
-                "",
-                galleries[photo.metadata.parent_id],
-            )
-            if here and (name not in found or found[name].pk < photo.pk):
-                found[name] = photo
-    return found
+            is_in_gallery = gallery.rpartition("/")[2] in ("", galleries[photo.metadata.parent_id])
+            is_newest = name not in by_name or by_name[name].pk < photo.pk
+            if slug == photo.metadata.slug and is_in_gallery and is_newest:
+                by_name[name] = photo
+    return by_name

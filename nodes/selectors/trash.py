@@ -33,16 +33,18 @@ def load(node_id: ObjectId) -> editable_nodes.Editable | None:
 
 
 def newest(among: Mapping[str, Any], after: ObjectId | None = None) -> tuple[list[Trashed], bool]:
-    """Return what was thrown away last of the nodes that match the filter `among`, or before the one `after`: at most SHOWN,
-    without their texts; and whether there is more."""
+    """Return the last trashed nodes that match the filter `among`, at most SHOWN, without texts, and whether there are more.
+
+    With `after`, return those that were trashed before this node.
+    """
     last = database()[TRASH].find_one({"_id": after}, {"trashed_at": 1}) if after else None
     if last:
         same = {"trashed_at": last["trashed_at"], "_id": {"$lt": last["_id"]}}
         among = {"$and": [among, {"$or": [{"trashed_at": {"$lt": last["trashed_at"]}}, same]}]}
     fields = {"metadata.detail": 0, "metadata.summary": 0, "draft": 0, "comments": 0}
     cursor = database()[TRASH].find(among, fields).sort([("trashed_at", -1), ("_id", -1)])
-    found = list(cursor.limit(SHOWN + 1))
-    return list(read_documents(TRASH, found[:SHOWN], _trashed)), len(found) > SHOWN
+    documents = list(cursor.limit(SHOWN + 1))
+    return list(read_documents(TRASH, documents[:SHOWN], _trashed)), len(documents) > SHOWN
 
 
 def _trashed(document: Mapping[str, Any]) -> Trashed:

@@ -14,7 +14,7 @@ from nodes.models import Node
 from nodes.selectors.listing import LISTED, readable_nodes
 from nodes.selectors.lists import ANY, COUNTED, DUE, SCHEDULED, Filters, sort_paths
 
-# Of what is to come and what was changed: as many as are named.
+# Maximum upcoming nodes, and maximum changed nodes, that are listed.
 NAMED = 6
 
 
@@ -47,13 +47,13 @@ def has_nodes() -> bool:
 
 def coming(author: ObjectId | str | None, moment: datetime) -> list[Upcoming]:
     """Return the first NAMED pages (of an author) that appear, or whose changes appear, in the future, earliest first."""
-    found: list[Upcoming] = []
+    upcoming: list[Upcoming] = []
     for state in (SCHEDULED, DUE):
         filters = Filters(state=state, author=author)
         documents = database()[NODES].find(filters.query(moment), LISTED | {"draft.due": 1})
         earliest = documents.sort([(path, 1) for path in (*sort_paths(filters.order), "_id")]).limit(NAMED)
-        found += read_documents(NODES, earliest, _scheduled if state == SCHEDULED else _due)
-    return sorted(found, key=lambda one: one.at)[:NAMED]
+        upcoming += read_documents(NODES, earliest, _scheduled if state == SCHEDULED else _due)
+    return sorted(upcoming, key=lambda node: node.at)[:NAMED]
 
 
 def _scheduled(document: Mapping[str, Any]) -> Upcoming:
@@ -68,8 +68,8 @@ def _due(document: Mapping[str, Any]) -> Upcoming:
 def changed(author: ObjectId | str | None = ANY) -> list[Changed]:
     """Return the NAMED nodes (of an author) that were changed last, the latest first."""
     query = {} if author == ANY else {"metadata.author._id": author}
-    found = database()[NODES].find(query, LISTED)
-    nodes = list(readable_nodes(NODES, found.sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)))
+    latest = database()[NODES].find(query, LISTED).sort([("metadata.updated", -1), ("_id", -1)]).limit(NAMED)
+    nodes = list(readable_nodes(NODES, latest))
     nonces = [node.metadata.nonce for node in nodes]
     saves = database()[REVISIONS].find({"_id": {"$in": nonces}}, {"saved_by.name": 1})
     savers = dict(read_documents(REVISIONS, saves, lambda save: (save["_id"], str(save["saved_by"]["name"]))))

@@ -17,7 +17,7 @@ OFFERED = 5
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """What a form would have sent, names and values in order; `node_id` is None for a node that is not made yet."""
+    """Unsaved input of a form: names and values in order. `node_id` is None for a new node."""
 
     id: ObjectId
     seq: int
@@ -28,7 +28,7 @@ class WorkingCopy:
 
     @property
     def title(self) -> str:
-        """The title as it was typed, "" for none."""
+        """The typed title, or ""."""
         return dict(self.fields).get("title", "")
 
     @classmethod
@@ -39,22 +39,25 @@ class WorkingCopy:
 
 
 def newest(user_id: ObjectId, type: str, node_id: ObjectId | None) -> list[WorkingCopy]:
-    """Return what a user typed and did not save into forms over a node, newest first; None: over new nodes of the type."""
-    found = database()[WORKING_COPIES].find(form_filter(user_id, type, node_id)).sort("updated", -1).limit(OFFERED)
-    return [WorkingCopy.of(document) for document in found]
+    """Return a user's working copies of a node, newest first. If `node_id` is None, return those of new nodes of `type`."""
+    return _newest(form_filter(user_id, type, node_id))
 
 
 def unsaved(user_id: ObjectId) -> list[WorkingCopy]:
-    """Return the OFFERED newest that a user typed and did not save, into whatever form."""
-    found = database()[WORKING_COPIES].find(user_filter(user_id)).sort("updated", -1).limit(OFFERED)
-    return [WorkingCopy.of(document) for document in found]
+    """Return the newest working copies of a user, at most OFFERED."""
+    return _newest(user_filter(user_id))
+
+
+def _newest(query: Mapping[str, Any]) -> list[WorkingCopy]:
+    documents = database()[WORKING_COPIES].find(query).sort("updated", -1).limit(OFFERED)
+    return [WorkingCopy.of(document) for document in documents]
 
 
 def get(user_id: ObjectId, copy_id: ObjectId) -> WorkingCopy | None:
-    """Return one of a user's own; None if it is not there, or was saved."""
+    """Return a working copy of a user, or None if it doesn't exist or was saved."""
     key = {"user": user_id, "copy": copy_id}
-    found = database()[WORKING_COPIES].find_one({"_id": key, "type": {"$exists": True}, **_in_time()})
-    return WorkingCopy.of(found) if found else None
+    document = database()[WORKING_COPIES].find_one({"_id": key, "type": {"$exists": True}, **_in_time()})
+    return WorkingCopy.of(document) if document else None
 
 
 def form_filter(user_id: ObjectId, type: str, node_id: ObjectId | None) -> dict[str, Any]:
@@ -68,5 +71,5 @@ def user_filter(user_id: ObjectId) -> dict[str, Any]:
 
 
 def _in_time() -> dict[str, Any]:
-    # The server removes what is too old within a minute or two.
+    # The server deletes expired working copies, but up to two minutes late.
     return {"updated": {"$gt": now() - timedelta(days=WORKING_COPY_DAYS)}}

@@ -207,7 +207,7 @@ def test_every_hot_query_goes_where_the_document_says(zoned, site):
         held = _held(zoned, collection.name, find["filter"])
         assert {name for name, count in held.items() if count} <= targets, query.name
         assert any(held.values()), query.name
-    assert several == {"the photos of a gallery", "a picture by its address"}
+    assert several == {"the photos of a gallery", "a photo file by its URL"}
 
 
 def _targets(cluster: Cluster, collection: Collection, filter: dict[str, Any]) -> set[str]:
