@@ -15,7 +15,7 @@ from nodes.content.upgrading import FIRST
 from nodes.models.stored_site import COMMENT_POLICIES
 
 POLICIES = tuple(dict(COMMENT_POLICIES))
-# Readers cannot filter by long texts, documents and ids. The date of a moment depends on the time zone. Times and durations
+# Readers cannot filter by long texts, documents or ids. The date of a moment depends on the time zone. Times and durations
 # are stored as moments and numbers, which readers would see.
 _NOT_FACETS = (
     *(models.TextField, models.JSONField, ObjectIdField),
@@ -32,10 +32,10 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     """Check all content types. Problems of the fields themselves are reported under Django's own ids.
 
     - nodes.E003: two types have the same name.
-    - nodes.E004: the name of a field is taken.
+    - nodes.E004: the name of a field is reserved.
     - nodes.E005: documents cannot store a field of this class.
     - nodes.E006: no section can contain the type.
-    - nodes.E007: a facet is not a field that lists can filter by.
+    - nodes.E007: lists cannot filter by a facet.
     - nodes.E008: a version of a type has no upgrader, or several.
     - nodes.E009: an upgrader is for a version that doesn't exist.
     - nodes.E010: a rule of a section has an invalid value.
@@ -46,15 +46,15 @@ def check_content(**kwargs: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for double in registry.duplicates():
         first = registry.get(double.type_name)
-        message = f"{_name(double)} and {_name(first)} are both the content type “{double.type_name}”."
-        messages.append(Error(message, hint="Give one of them another `type_name`.", obj=double, id="nodes.E003"))
+        message = f"{_name(double)} and {_name(first)} both have the `type_name` “{double.type_name}”."
+        messages.append(Error(message, hint="Change one of them.", obj=double, id="nodes.E003"))
     for content_type in registry.types():
         messages += _fields(content_type, content_type.__name__)
         messages += _facets(content_type)
         messages += _field_names(content_type)
         if not any(content_type.may_stand_in(section) for section in registry.types() if section.is_section):
             hint = "List section types in `stands_in`, as classes or by their names."
-            message = f"{_name(content_type)} stands in nothing: no type of `stands_in` is an installed section."
+            message = f"{_name(content_type)} can be in no section: `stands_in` lists no installed section type."
             messages.append(Error(message, hint=hint, obj=content_type, id="nodes.E006"))
         messages += _upgraders(content_type)
         messages += _rules(content_type)
@@ -68,8 +68,8 @@ def _facets(content_type: type[Content]) -> Iterator[CheckMessage]:
         field = known.get(name)
         inner = field.base_field if isinstance(field, ArrayField) else field
         if inner is None or name in _WRITTEN or _part_of(inner) or isinstance(inner, _NOT_FACETS):
-            message = f"{_name(content_type)}.facets names “{name}”, which is no field that lists can filter by."
-            hint = "Name fields of short texts, numbers, dates, yes or no, or lists of these."
+            message = f"{_name(content_type)}.facets contains “{name}”, which lists cannot filter by."
+            hint = "Use fields of short texts, numbers, dates, booleans, or lists of these."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E007")
 
 
@@ -80,10 +80,15 @@ def _rules(content_type: type[Content]) -> Iterator[CheckMessage]:
     sizes = range(1, MOST_ON_A_PAGE + 1) if content_type.is_section else ()
     orders = tuple(LISTED_BY) if content_type.is_section else ("",)
     for name, value, is_valid, hint in (
-        ("lists", content_type.lists, content_type.lists in orders, f"Of a section, one of {', '.join(LISTED_BY)}."),
-        ("most", most, most is None or (content_type.is_section and most > 0), "Of a section, a number from 1 on."),
-        ("page_size", size, size is None or size in sizes, f"Of a section, a number from 1 to {MOST_ON_A_PAGE}."),
-        ("comment_policy", policy, policy in ("", *POLICIES), f"One of {', '.join(POLICIES)}."),
+        (
+            "lists",
+            content_type.lists,
+            content_type.lists in orders,
+            f"For a section, use one of {', '.join(LISTED_BY)}.",
+        ),
+        ("most", most, most is None or (content_type.is_section and most > 0), "For a section, use a number from 1."),
+        ("page_size", size, size is None or size in sizes, f"For a section, use a number from 1 to {MOST_ON_A_PAGE}."),
+        ("comment_policy", policy, policy in ("", *POLICIES), f"Use one of {', '.join(POLICIES)}."),
     ):
         if not is_valid:
             message = f"{_name(content_type)}.{name} cannot be {value!r}."
@@ -95,8 +100,8 @@ def _field_names(content_type: type[Content]) -> Iterator[CheckMessage]:
     for attribute in ("list_display", "searched_as_title", "searched_as_tags"):
         for name in getattr(content_type, attribute):
             if name not in known:
-                message = f"{_name(content_type)}.{attribute} names “{name}”, which is no field of the type's own."
-                hint = "Name fields that editors fill in."
+                message = f"{_name(content_type)}.{attribute} contains “{name}”, which is not a field of this type."
+                hint = "Use fields that editors fill in."
                 yield Error(message, hint=hint, obj=content_type, id="nodes.E011")
 
 
@@ -104,8 +109,8 @@ def _date_field(content_type: type[Content]) -> Iterator[CheckMessage]:
     name = content_type.date_field
     known = {field.name: field for field in values.stored_fields(content_type)}
     if name and not isinstance(known.get(name), models.DateField):
-        message = f"{_name(content_type)}.date_field names “{name}”, which is no field with a date."
-        hint = "Name a DateField or DateTimeField of the type."
+        message = f"{_name(content_type)}.date_field is “{name}”, which is not a field with a date."
+        hint = "Use a DateField or DateTimeField of the type."
         yield Error(message, hint=hint, obj=content_type, id="nodes.E013")
 
 
@@ -120,11 +125,11 @@ def _upgraders(content_type: type[Content]) -> Iterator[CheckMessage]:
     for number in range(FIRST, present):
         if upgrader_counts[number] != 1:
             message = f"{name} has {upgrader_counts[number] or 'no'} upgraders from version {number} to {number + 1}."
-            hint = f"Declare one function with @upgrade(from_version={number}); older revisions need it too."
+            hint = f"Declare one function with @upgrade(from_version={number}); older revisions need it, too."
             yield Error(message, hint=hint, obj=content_type, id="nodes.E008")
     for number in sorted(number for number in upgrader_counts if not FIRST <= number < present):
-        message = f"{name} has an upgrader from version {number}, and its schema_version is {present}."
-        hint = f"Set schema_version = {number + 1}, or mend the upgrader's from_version."
+        message = f"{name} has an upgrader from version {number}, but its schema_version is {present}."
+        hint = f"Set schema_version = {number + 1}, or correct the upgrader's from_version."
         yield Error(message, hint=hint, obj=content_type, id="nodes.E009")
 
 
@@ -135,14 +140,12 @@ def _fields(model: Any, path: str) -> Iterator[CheckMessage]:
             continue
         where = f"{path}.{field.name}"
         if issubclass(model, Content) and _is_taken(model, field):
-            yield Error(f"{where}: this name is taken.", hint="Choose another.", obj=field, id="nodes.E004")
+            yield Error(f"{where} has a reserved name.", hint="Choose another name.", obj=field, id="nodes.E004")
         if is_part and _part_of(field):
-            hint = (
-                "Parts hold values alone: put its fields into this part, or make it a list of parts of the type itself."
-            )
+            hint = "Move its fields into this part, or make it a list of parts of the content type."
             yield Error(f"{where} nests parts in a part.", hint=hint, obj=field, id="nodes.E012")
         elif problem := _problem(field):
-            yield Error(f"{where} {problem}", hint="Use a field of values.", obj=field, id="nodes.E005")
+            yield Error(f"{where} {problem}", hint="Use a field that stores a value.", obj=field, id="nodes.E005")
         elif part := _part_of(field):
             yield from _fields(part, where)
         else:
@@ -157,17 +160,17 @@ def _is_taken(model: type[Content], field: models.Field) -> bool:
 
 def _problem(field: models.Field) -> str:
     if field.remote_field:
-        return "is a relation: documents keep ids, as of a NodeField or PhotoField."
+        return "is a relation. Documents store ids instead, with a NodeField or PhotoField."
     if isinstance(field, models.FileField):
-        return "is a file: files are photos, which a PhotoField refers to."
+        return "is a file. Files are photos, which a PhotoField refers to."
     if field.unique:
-        return "is unique, which holds for places alone: a slug in its section."
+        return "is unique. Only slugs are unique, in their section."
     if isinstance(field, ArrayField) and not isinstance(field, EmbeddedModelArrayField):
         if _part_of(field.base_field):
-            return "is a list of embedded models: lists of parts are an EmbeddedModelArrayField."
+            return "is a list of embedded models. Use an EmbeddedModelArrayField for lists of parts."
         return _problem(field.base_field)
     if (part := _part_of(field)) and not issubclass(part, Part):
-        return f"nests {part.__name__}, which is no Part."
+        return f"nests {part.__name__}, which is not a Part."
     return ""
 
 

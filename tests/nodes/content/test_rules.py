@@ -190,7 +190,7 @@ def test_rules_that_are_none_are_errors_of_the_check():
         lasts = models.DurationField(null=True)
 
     with registered(Odd, NoSection):
-        found = [(error.id, re.search(r"\.(\w+) (?:cannot|names)", error.msg)[1]) for error in check_content()]
+        found = [(error.id, re.search(r"\.(\w+) (?:cannot|contains)", error.msg)[1]) for error in check_content()]
     assert found == [
         ("nodes.E010", "most"),
         ("nodes.E010", "page_size"),
