@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, RENDITION_CHUNKS, RENDITION_FILES, TRASH
 from nodes.content import PHOTO
-from nodes.services.integrity import FILE, FILE_LOOKS, Defect
+from nodes.services.integrity import FILE, FILE_CHECKS, Defect
 from photos import damage
 
 
@@ -27,4 +27,4 @@ def damaged_copies(fix: bool) -> Iterator[Defect]:
         yield Defect(FILE, f"copy {document['_id']} ({document.get('filename')}) {reason}", fix)
 
 
-FILE_LOOKS += [damaged_files, damaged_copies]
+FILE_CHECKS += [damaged_files, damaged_copies]

@@ -55,19 +55,19 @@ def pairs(metadata: Mapping[str, Any], plain: str) -> str:
     return " ".join(sorted(extra_search_words(" ".join(everything))))
 
 
-def extra_search_words(said: str) -> set[str]:
+def extra_search_words(words: str) -> set[str]:
     """Return the pairs of characters of scripts without spaces, and words that are searched in another spelling."""
-    spelled = normalize_for_search(said)
-    if spelled == said:
-        return scripts.character_pairs(said)
-    return scripts.character_pairs(spelled) | (set(spelled.split()) - set(said.split()))
+    normalized = normalize_for_search(words)
+    if normalized == words:
+        return scripts.character_pairs(words)
+    return scripts.character_pairs(normalized) | (set(normalized.split()) - set(words.split()))
 
 
 def derive_for_readers(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived data that readers see in lists and search. It is stored with scheduled changes."""
-    found = derive(metadata)
+    derived = derive(metadata)
     # If the changes remove the picture, None is stored, because the live version still has one.
-    return {name: found.get(name) for name in ("excerpt", "text", "minutes", "picture")}
+    return {name: derived.get(name) for name in ("excerpt", "text", "minutes", "picture")}
 
 
 def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) -> dict[str, list[Ref]]:
@@ -78,38 +78,38 @@ def references(metadata: Mapping[str, Any], inserts: TextInserts | None = None) 
     """
     detail = metadata.get("detail") or {}
     fields = declared_fields.markdown_texts(metadata["type"], detail)
-    texts = [inserts or TextInserts(_html(metadata)), *(TextInserts(rendering.of_field(one.text)) for one in fields)]
-    every = [markup_references.find_names(one.html, MOST_REFERENCES) for one in texts]
-    names = [name for one in every for name in (*one.nodes, *one.photos)]
-    slugs = list(dict.fromkeys(name for one in every for name in one.photos if not ObjectId.is_valid(name)))
+    texts = [inserts or TextInserts(_html(metadata)), *(TextInserts(rendering.of_field(f.text)) for f in fields)]
+    names_by_text = [markup_references.find_names(inserts.html, MOST_REFERENCES) for inserts in texts]
+    names = [name for in_text in names_by_text for name in (*in_text.nodes, *in_text.photos)]
+    photos = (name for in_text in names_by_text for name in in_text.photos)
+    slugs = list(dict.fromkeys(name for name in photos if not ObjectId.is_valid(name)))
     ids = {ObjectId(name) for name in names if ObjectId.is_valid(name)}
     ids |= {photo.pk for photo in stored_photos.by_references(slugs[:MOST_REFERENCES]).values()}
     ids |= set(declared_fields.references(metadata["type"], detail))
-    for one in texts:
-        ids |= one.references.nodes | one.references.photos
-    refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(one.names for one in texts)))]
+    ids = ids.union(*(inserts.references.nodes | inserts.references.photos for inserts in texts))
+    refs: list[Ref] = [*sorted(ids), *sorted(frozenset().union(*(inserts.names for inserts in texts)))]
     # The indexes are partial or sparse, so nodes without references don't store an empty list.
     return {"refs": refs} if refs else {}
 
 
 def _words(type: str, detail: Mapping[str, Any], names: Collection[str] | None = None) -> Iterator[str]:
     """Yield the texts of a type's fields, as readers see them."""
-    for field, said in declared_fields.search_texts(type, detail, names):
+    for field, value in declared_fields.search_texts(type, detail, names):
         is_markdown = isinstance(field, declared_fields.MarkdownField)
-        yield text.html_to_text(TextInserts(rendering.of_field(said)).plain(), 2 * SEARCHED) if is_markdown else said
+        yield text.html_to_text(TextInserts(rendering.of_field(value)).plain(), 2 * SEARCHED) if is_markdown else value
 
 
 def _weighted(type: str, detail: Mapping[str, Any]) -> dict[str, str]:
     """Return the words of fields that search weighs like the title or the tags, if there are any."""
     known = content.get(type)
     named = {"title": known.searched_as_title, "tags": known.searched_as_tags}
-    found = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
-    return {name: said[:SEARCHED] for name, said in found.items() if said}
+    words = {name: " ".join(_words(type, detail, fields)) for name, fields in named.items() if fields}
+    return {name: joined[:SEARCHED] for name, joined in words.items() if joined}
 
 
 def _facets(type: str, detail: Mapping[str, Any]) -> dict[str, list[str]]:
-    found = facets.from_detail(type, detail)
-    return {"facets": found} if found else {}
+    values = facets.from_detail(type, detail)
+    return {"facets": values} if values else {}
 
 
 def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,9 +118,9 @@ def _date(type: str, detail: Mapping[str, Any]) -> dict[str, Any]:
     return {"date": at} if at else {}
 
 
-def _minutes(said: str) -> dict[str, int]:
-    found = text.reading_minutes(said)
-    return {"minutes": found} if found else {}
+def _minutes(plain: str) -> dict[str, int]:
+    minutes = text.reading_minutes(plain)
+    return {"minutes": minutes} if minutes else {}
 
 
 def _picture(detail: Mapping[str, Any]) -> dict[str, ObjectId]:

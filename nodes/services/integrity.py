@@ -53,14 +53,14 @@ class Defect:
     fixed: bool
 
 
-# Checks of files. The app photos adds them. Their argument says whether to repair.
-FILE_LOOKS: list[Callable[[bool], Iterator[Defect]]] = []
+# Checks of files, which the app photos adds. Their argument is whether to repair.
+FILE_CHECKS: list[Callable[[bool], Iterator[Defect]]] = []
 
 
 def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
     """Yield all defects, and repair them if `fix`. If `files`, read the bytes of photos and their copies, too."""
     before = now() - AGE
-    looks = [
+    checks = [
         *(_damaged(collection) for collection in (NODES, ASSET_FILES, TRASH)),
         *(_broken_histories(collection) for collection in (NODES, ASSET_FILES, TRASH)),
         _orphans(before, fix),
@@ -68,16 +68,16 @@ def check(*, fix: bool = False, files: bool = False) -> Iterator[Defect]:
         *(_lost(collection, fix) for collection in (NODES, ASSET_FILES)),
         _cycles(),
         _hidden_by_routes(),
-        *(look(fix) for look in FILE_LOOKS if files),
+        *(check_files(fix) for check_files in FILE_CHECKS if files),
     ]
-    for look in looks:
-        yield from _to_its_end(look)
+    for defects in checks:
+        yield from _to_its_end(defects)
 
 
-def _to_its_end(look: Iterator[Defect]) -> Iterator[Defect]:
+def _to_its_end(defects: Iterator[Defect]) -> Iterator[Defect]:
     """Yield the defects that a check finds. If a malformed document ends it, that is a defect, too, and other checks run."""
     try:
-        yield from look
+        yield from defects
     except MALFORMED as error:
         about = f"{type(error).__name__}: {error}; manage.py setup_indexes --check names the malformed documents"
         yield Defect(UNFINISHED, about, False)
@@ -95,34 +95,35 @@ def _broken_histories(collection: str) -> Iterator[Defect]:
     for batch in batched(database()[collection].find(node_filter(collection), {"metadata.nonce": 1}), BATCH):
         nonces = {document["_id"]: (document.get("metadata") or {}).get("nonce") for document in batch}
         query = {"node_id": {"$in": list(nonces)}, "_id": {"$in": list(nonces.values())}}
-        there = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
+        present = {revision["_id"] for revision in database()[REVISIONS].find(query, {"_id": 1})}
         for node_id, nonce in nonces.items():
-            if nonce not in there:
+            if nonce not in present:
                 yield Defect(BROKEN_HISTORY, f"{node_id}: the revision of its present version is missing", False)
 
 
 def _orphans(before: datetime, fix: bool) -> Iterator[Defect]:
-    for found in chains.all_chains():
-        if not found.is_whole:
+    for history in chains.all_chains():
+        if not history.is_whole:
             continue
-        if _is_lost(found):
-            yield Defect(LOST, f"{found.node_id} is gone; {len(found.others)} revisions have what it said", False)
+        if _is_lost(history):
+            yield Defect(LOST, f"{history.node_id} is gone; {len(history.others)} revisions have what it said", False)
             continue
-        orphans = [link.nonce for link in found.others if link.saved_at < before]
+        orphans = [link.nonce for link in history.others if link.saved_at < before]
         for batch in batched(orphans, BATCH):
             if fix:
-                database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": found.node_id})
-        yield from (Defect(ORPHAN, f"{found.node_id}: revision {nonce}", fix) for nonce in orphans)
+                database()[REVISIONS].delete_many({"_id": {"$in": batch}, "node_id": history.node_id})
+        yield from (Defect(ORPHAN, f"{history.node_id}: revision {nonce}", fix) for nonce in orphans)
 
 
-def _is_lost(found: chains.Chains) -> bool:
+def _is_lost(history: chains.Chains) -> bool:
     """Return whether only the revisions of a node are left, though nobody deleted it.
 
     The node must have been saved more than once, because a failed creation leaves one revision.
     """
-    if found.live or len(found.others) < 2:
+    if history.live or len(history.others) < 2:
         return False
-    return not database()[REDIRECTS].find_one({"node_id": found.node_id, "deleted_at": {"$exists": True}}, {"_id": 1})
+    deleted = {"node_id": history.node_id, "deleted_at": {"$exists": True}}
+    return not database()[REDIRECTS].find_one(deleted, {"_id": 1})
 
 
 def _redirects(before: datetime, fix: bool) -> Iterator[Defect]:
@@ -150,17 +151,17 @@ def _remove_redirect(redirect: Document) -> None:
 
 
 def _places(ids: list[ObjectId]) -> dict[ObjectId, tuple[ObjectId | None, str]]:
-    found: dict[ObjectId, tuple[ObjectId | None, str]] = {}
+    places: dict[ObjectId, tuple[ObjectId | None, str]] = {}
     # Nodes are read before and after the trash, to find those that move to or from it meanwhile.
     for collection in (NODES, ASSET_FILES, TRASH, NODES, ASSET_FILES):
-        missing = [node_id for node_id in ids if node_id not in found]
+        missing = [node_id for node_id in ids if node_id not in places]
         if not missing:
             break
         query = {"_id": {"$in": missing}, **node_filter(collection)}
         for document in database()[collection].find(query, {"metadata.parent_id": 1, "metadata.slug": 1}):
             metadata = document.get("metadata") or {}
-            found[document["_id"]] = metadata.get("parent_id"), metadata.get("slug", "")
-    return found
+            places[document["_id"]] = metadata.get("parent_id"), metadata.get("slug", "")
+    return places
 
 
 def _lost(collection: str, fix: bool) -> Iterator[Defect]:
@@ -170,13 +171,13 @@ def _lost(collection: str, fix: bool) -> Iterator[Defect]:
     )
     for batch in batched(parents, BATCH):
         ids = [group["_id"] for group in batch if group["_id"] is not None]
-        there = set(_places(ids))
+        existing = _places(ids)
         for parent_id in ids:
-            if parent_id not in there:
-                yield from _throw_away(collection, parent_id, fix)
+            if parent_id not in existing:
+                yield from _trash_contents(collection, parent_id, fix)
 
 
-def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Defect]:
+def _trash_contents(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Defect]:
     query = {"metadata.parent_id": parent_id, **node_filter(collection)}
     for document in database()[collection].find(query, {"metadata.nonce": 1, "metadata.slug": 1}):
         metadata = document["metadata"]
@@ -185,7 +186,8 @@ def _throw_away(collection: str, parent_id: ObjectId, fix: bool) -> Iterator[Def
         if fix:
             try:
                 trash.trash(Actor(None, "check_nodes"), document["_id"], metadata["nonce"], collection)
-            except (NodeError, *MALFORMED):  # changed since: an editor looks after it; or damaged: it stays where it is
+            except (NodeError, *MALFORMED):
+                # An editor changed the node meanwhile, or it is damaged. It stays where it is.
                 fixed = False
         yield Defect(PARENT, about, fixed)
 
@@ -204,7 +206,7 @@ def _cycles() -> Iterator[Defect]:
 
 
 def _hidden_by_routes() -> Iterator[Defect]:
-    """Yield nodes at the top level whose URL the site itself uses, for example after an upgrade added a route."""
+    """Yield nodes at the top level with a URL that the site uses itself, for example because an upgrade added a route."""
     query = {"metadata.parent_id": None, "metadata.slug": {"$in": sorted(slugs.reserved())}}
     for document in database()[NODES].find(query, {"metadata.slug": 1}):
         slug = document["metadata"]["slug"]
