@@ -14,9 +14,9 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import Document, database
 from nodes.collections import NODES
-from nodes.errors import TooBusy
 from nodes.models import tree
 from nodes.selectors.by_hand import Spot, find_ordered, find_spot
+from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 
 # Hexadecimal digits of a position. Positions at either end differ by at least STEP. Others get more digits when needed.
@@ -25,19 +25,17 @@ START = 1 << 47
 STEP = 1 << 20
 # Two editors who fill one gap at once get different random numbers out of at least this many.
 ROOM = 1 << 16
-# Maximum attempts to move a node while others rename or move it.
-ATTEMPTS = 20
 
 
 def between(low: str, high: str) -> str:
     """Return a random position after `low` and before `high`. "" means the start or the end. Each call's result differs."""
     if not (low and high):
-        first, last = (int(one[:DIGITS] or "0", 16) for one in (low, high))
-        by_chance = secrets.randbelow(STEP)
-        number = first + STEP + by_chance if low else last - STEP - by_chance if high else START
+        first, last = (int(position[:DIGITS] or "0", 16) for position in (low, high))
+        offset = STEP + secrets.randbelow(STEP)
+        number = first + offset if low else last - offset if high else START
         return f"{number:0{DIGITS}x}"
     digits = max(len(low), len(high))
-    first, last = (int(one.ljust(digits, "0"), 16) for one in (low, high))
+    first, last = (int(position.ljust(digits, "0"), 16) for position in (low, high))
     while last - first < ROOM:
         digits = digits + 1
         first = first << 4
@@ -82,18 +80,17 @@ def arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[Obj
 def _arrange(section_id: ObjectId, seen: Sequence[ObjectId], wanted: Sequence[ObjectId]) -> int:
     assign_positions(section_id)
     inside = {"_id": {"$in": list(seen)}, "metadata.parent_id": section_id}
-    there = {found["_id"] for found in database()[NODES].find(inside, {"_id": 1})}
-    before, after = ([one for one in order if one in there] for order in (seen, wanted))
+    present = {document["_id"] for document in database()[NODES].find(inside, {"_id": 1})}
+    before, after = ([node_id for node_id in order if node_id in present] for order in (seen, wanted))
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-    left = {after[block.b + n] for block in blocks for n in range(block.size)}
-    first = next((one for one in after if one in left), None)
-    missed = len(seen) - len(there)
+    unmoved = {after[block.b + n] for block in blocks for n in range(block.size)}
+    first = next((node_id for node_id in after if node_id in unmoved), None)
+    missed = len(seen) - len(present)
     previous = None
-    for one in after:
-        if one not in left:
-            done = _put(section_id, one, behind=previous) if previous else _put(section_id, one, ahead_of=first)
-            missed += not done
-        previous = one
+    for node_id in after:
+        if node_id not in unmoved:
+            missed += not _put(section_id, node_id, behind=previous, ahead_of=None if previous else first)
+        previous = node_id
     return missed
 
 
@@ -142,23 +139,26 @@ def _put(
 ) -> bool:
     """Move a node after `behind`, before `ahead_of`, or to the start. Returns False if either node has left the section."""
     others = {"_id": {"$ne": node_id}}
-    for _attempt in range(ATTEMPTS):
+    anchor = behind or ahead_of
+
+    def attempt() -> bool | None:
         seen = find_spot(section_id, node_id)
-        anchor = behind or ahead_of
-        beside = find_spot(section_id, anchor) if anchor else None
-        if seen is None or (anchor and beside is None):
+        anchor_spot = find_spot(section_id, anchor) if anchor else None
+        if seen is None or (anchor and anchor_spot is None):
             return False
-        low = beside.position if beside and behind else ""
-        high = beside.position if beside and ahead_of else ""
+        low = anchor_spot.position if anchor_spot and behind else ""
+        high = anchor_spot.position if anchor_spot and ahead_of else ""
         if ahead_of:
-            found = find_ordered(section_id, {**others, "position": {"$lt": high, "$gt": ""}}, {}, 1, backwards=True)
-            low = found[0]["position"] if found else ""
+            neighbour = find_ordered(
+                section_id, {**others, "position": {"$lt": high, "$gt": ""}}, {}, 1, backwards=True
+            )
+            low = neighbour[0]["position"] if neighbour else ""
         else:
-            found = find_ordered(section_id, {**others, "position": {"$gt": low}}, {}, 1)
-            high = found[0]["position"] if found else ""
-        if _write(section_id, node_id, seen, between(low, high)):
-            return True
-    raise TooBusy
+            neighbour = find_ordered(section_id, {**others, "position": {"$gt": low}}, {}, 1)
+            high = neighbour[0]["position"] if neighbour else ""
+        return _write(section_id, node_id, seen, between(low, high)) or None
+
+    return retry_compare_and_set(attempt)
 
 
 def _write(section_id: ObjectId, node_id: ObjectId, seen: Spot, position: str) -> bool:

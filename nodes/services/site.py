@@ -8,12 +8,9 @@ from bson import ObjectId
 
 from marginalia.mongo.connection import database
 from nodes.collections import SITE
-from nodes.errors import TooBusy
 from nodes.models import stored_site
 from nodes.models.stored_site import SITE_ID, VERSION_KEYS, Scope, slots
-
-# Maximum attempts to save settings while others keep saving theirs.
-ATTEMPTS = 20
+from nodes.services.retrying import retry_compare_and_set
 
 
 class SettingsConflict(Exception):
@@ -46,11 +43,12 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
     Changes of others since then stay. If both sides changed a setting to different values, SettingsConflict is raised and
     nothing is stored. Raises TooBusy while others keep changing settings.
     """
-    for _attempt in range(ATTEMPTS):
+
+    def attempt() -> bool | None:
         stored = stored_site.read()
         if stored.nonce is None:
             invalidate()
-            continue
+            return None
         present = asdict(stored.settings)
         clashing = tuple(n for n, value in changes.items() if present[n] not in (seen[n], value))
         if clashing:
@@ -59,7 +57,7 @@ def save_settings(changes: Mapping[str, Any], seen: Mapping[str, Any]) -> None:
             {"_id": SITE_ID, "nonce": stored.nonce},
             {"$set": {"nonce": ObjectId(), **{f"settings.{name}": value for name, value in changes.items()}}},
         )
-        if done.matched_count:
-            invalidate()
-            return
-    raise TooBusy
+        return bool(done.matched_count) or None
+
+    retry_compare_and_set(attempt)
+    invalidate()

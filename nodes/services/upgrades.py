@@ -13,23 +13,23 @@ from marginalia.mongo.reading import MALFORMED
 from marginalia.mongo.servers import first_clause
 from nodes.collections import TRASH, home_of, node_filter
 from nodes.content import upgrading
-from nodes.errors import NodeError, TooBusy
+from nodes.errors import NodeError
 from nodes.services import derived
-from nodes.services.editing import ATTEMPTS
+from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 from nodes.services.write import writable
 from nodes.types import Expected
 
-# Documents that one reply of the server brings.
+# Documents per batch of the cursor.
 BATCH = 200
 
 
 class Outcome(enum.Enum):
     """Outcome of an upgrade for a document, or the expected outcome in a dry run."""
 
-    UPGRADED = enum.auto()  # it was of an older version of its type
-    REFRESHED = enum.auto()  # what is derived from it was not what the code derives now
-    CURRENT = enum.auto()  # it is as it should be, or gone
+    UPGRADED = enum.auto()  # it had an older version of its type
+    REFRESHED = enum.auto()  # only its derived data was outdated
+    CURRENT = enum.auto()  # it was up to date, or no longer exists
     LEFT = enum.auto()  # it cannot be upgraded
 
 
@@ -88,7 +88,9 @@ def _query(type: str, collection: str) -> dict[str, Any]:
 
 def _write(stored: Document, collection: str) -> Outcome:
     """Upgrade one document and return the outcome, which is CURRENT if it no longer exists. Raises TooBusy."""
-    for _attempt in range(ATTEMPTS):
+
+    def attempt() -> Outcome | None:
+        nonlocal stored
         change = _change(stored)
         if change is None:
             return Outcome.CURRENT
@@ -99,7 +101,9 @@ def _write(stored: Document, collection: str) -> Outcome:
         if again is None:
             return Outcome.CURRENT
         stored = again
-    raise TooBusy
+        return None
+
+    return retry_compare_and_set(attempt)
 
 
 def _outcome(stored: Document) -> Outcome:
@@ -111,14 +115,14 @@ def _change(stored: Document) -> Change | None:
     """Return the change that upgrades a document, or None if it needs none. Raises NodeError."""
     live = writable(stored["metadata"])
     unchanged = Expected.of(stored).as_filter()
-    found = derived.derive(live)
+    derived_data = derived.derive(live)
     is_older = live is not stored["metadata"]
     changes: dict[str, Any] = {}
     gone: dict[str, str] = {}
     if is_older:
         changes |= _shape("metadata", live)
-    if is_older or stored.get("derived") != found:
-        changes["derived"] = found
+    if is_older or stored.get("derived") != derived_data:
+        changes["derived"] = derived_data
         # A change of tags makes no nonce, and derived data contains tags, so the filter has to contain the tags.
         unchanged["metadata.tags"] = live["tags"]
     if "draft" in stored:
@@ -140,7 +144,7 @@ def _change(stored: Document) -> Change | None:
         unchanged[f"draft.metadata.{upgrading.VERSION}"] = before.get(upgrading.VERSION)
     if not changes and not gone:
         return None
-    update = {operator: said for operator, said in (("$set", changes), ("$unset", gone)) if said}
+    update = {operator: fields for operator, fields in (("$set", changes), ("$unset", gone)) if fields}
     return unchanged, update, Outcome.UPGRADED if is_older else Outcome.REFRESHED
 
 

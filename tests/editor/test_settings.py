@@ -55,7 +55,7 @@ def test_only_who_may_changes_settings(mongo, editor):
 def test_settings_that_others_keep_changing_are_shown_again(mongo, editor, monkeypatch):
     ann = editor()
     form = settings_form(ann)
-    monkeypatch.setattr("nodes.services.site.ATTEMPTS", 0)
+    monkeypatch.setattr("nodes.services.retrying.ATTEMPTS", 0)
     answer = ann.send(PAGE, form, name="Kept")
     html = answer.content.decode()
     assert answer.status_code == 200
