@@ -12,10 +12,9 @@ from marginalia.mongo.connection import Document, batched, database, insert_new
 from nodes.collections import NODES, REVISIONS
 from nodes.content import MARKDOWN, declared_fields, upgrading
 from nodes.selectors import slugs
-from nodes.services import derived
+from nodes.services import derived, rules
 from nodes.services.editing import NEVER
 from nodes.services.site import invalidate
-from nodes.services.write import check_place
 from nodes.types import Actor
 
 BATCH = 1_000
@@ -49,7 +48,7 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
     for batch in batched(rows, BATCH):
         for row in batch:
             if (row.parent_id, row.type) not in checked:
-                check_place(row.parent_id, row.type)
+                rules.check_place(row.parent_id, row.type)
                 slugs.check(row.slug, row.parent_id)
                 checked.add((row.parent_id, row.type))
         documents = [_document(row) for row in batch]

@@ -30,7 +30,7 @@ from nodes.errors import (
 from nodes.models import Node
 from nodes.selectors import editable_nodes, slugs
 from nodes.selectors.editable_nodes import Editable, Version
-from nodes.services.write import NOT_DRAFTED
+from nodes.services.rules import NOT_DRAFTED
 from nodes.types import Act, Saved
 
 

@@ -30,8 +30,8 @@ from nodes.content import MARKDOWN
 from nodes.selectors import editable_nodes, stored_photos, working_copies
 from nodes.selectors.editable_nodes import Version
 from nodes.selectors.working_copies import WorkingCopy
+from nodes.services.rules import NOT_DRAFTED
 from nodes.services.working_copies import mark_saved, store
-from nodes.services.write import NOT_DRAFTED
 from nodes.types import NEVER, NO_TAGS, Actor
 from photos import addresses
 

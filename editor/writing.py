@@ -23,7 +23,7 @@ from nodes.models import Node, stored_site, tree
 from nodes.selectors import editable_nodes, picking, slugs, stored_nodes
 from nodes.selectors.listing import is_public
 from nodes.selectors.lists import ANY
-from nodes.services.write import NOT_DRAFTED
+from nodes.services.rules import NOT_DRAFTED
 from photos import addresses, texts
 from reader.views import previews
 

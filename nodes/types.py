@@ -139,6 +139,22 @@ class Submitted:
 
 
 @dataclass(frozen=True)
+class Change:
+    """Change of a stored node: `fields` by path, and `tags`.
+
+    The content of the form `submitted` and the action `act` are stored with the revision.
+    """
+
+    fields: Mapping[str, Any]
+    tags: TagChange = NO_TAGS
+    submitted: Submitted | None = None
+    act: Act | None = None
+
+    def alters(self, metadata: Mapping[str, Any]) -> bool:
+        return bool(self.fields) or self.tags.changes(metadata["tags"])
+
+
+@dataclass(frozen=True)
 class Saved:
     """Result of a save: the stored nonce, the written fields, and the fields merged with another writer's save.
 

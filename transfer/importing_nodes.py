@@ -27,11 +27,11 @@ from nodes.errors import FieldRefused, InvalidField, NodeError
 from nodes.models import stored_site, tree
 from nodes.models.documents import Byline, Metadata
 from nodes.selectors import slugs
-from nodes.services import derived, drafts
+from nodes.services import derived, drafts, rules
 from nodes.services.editing import normalized
 from nodes.services.placement import check_ancestors, count_move
 from nodes.services.site import invalidate
-from nodes.services.write import check_place, check_tags, writable
+from nodes.services.write import writable
 from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
@@ -260,7 +260,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
         raise Refused("its id is none, or that of a photo")
     if content.get(metadata["type"]).is_file:
         raise Refused(_("A photo begins with its file: upload one."))
-    check_place(metadata["parent_id"], metadata["type"], unstored.types)
+    rules.check_place(metadata["parent_id"], metadata["type"], unstored.types)
     slugs.check(metadata["slug"], metadata["parent_id"])
 
 
@@ -277,10 +277,13 @@ def check_fields(record: Mapping[str, Any]) -> None:
         # Values of an upgrader are stored as they are, so they are not compared with their normalized form.
         wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
         wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
-        check_tags(version["tags"])
+        rules.check_tags(version["tags"])
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), _("The field does not take this value."))
+        # Unscheduled drafts are checked when an editor publishes them.
+        if version is metadata or record["draft"].get("due"):
+            rules.check_ready(present)
         common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
         if (version["author"] or {}).get("name"):
             common.append(("author", Byline._meta.get_field("name"), version["author"]["name"]))

@@ -18,8 +18,8 @@ from marginalia.mongo.reading import MALFORMED
 from nodes.collections import ASSET_CHUNKS, ASSET_FILES, ASSETS, NODES, TRASH
 from nodes.content import CONTENT, PHOTO
 from nodes.errors import InvalidField, NodeError
-from nodes.services import derived
-from nodes.services.write import check_place, check_ready, writable
+from nodes.services import derived, rules
+from nodes.services.write import writable
 from photos.assets import contents, images, reader
 from photos.assets.cleaning import Cleaning
 from photos.assets.errors import DecoderBusy
@@ -169,8 +169,7 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
         if photo_id not in unstored.types and photos.find_one({"_id": photo_id}, {"_id": 1}) is None:
             raise Refused("its photo is not here")
         return
-    check_place(metadata["parent_id"], PHOTO, unstored.types)
-    check_ready(writable(metadata))
+    rules.check_place(metadata["parent_id"], PHOTO, unstored.types)
     if not isinstance(metadata["content_id"], ObjectId) or (metadata["content_id"] == id and not record["sha256"]):
         raise Refused("it shows nothing")
 

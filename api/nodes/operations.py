@@ -18,7 +18,7 @@ from nodes import access, actions, content, merging
 from nodes.errors import DraftGone
 from nodes.selectors import editable_nodes, history
 from nodes.selectors.editable_nodes import Editable, Version
-from nodes.services.write import NOT_DRAFTED
+from nodes.services.rules import NOT_DRAFTED
 from nodes.tags import unique
 from nodes.types import NO_TAGS, Actor, TagChange
 

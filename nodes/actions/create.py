@@ -45,7 +45,8 @@ class CreateNode:
             raise Published(made.node.pk)
 
     def execute(self) -> Saved:
-        """Check, then create. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, FieldRefused."""
+        """Check, then create. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, NotReady,
+        FieldRefused."""
         self.check()
         actor = Actor.of(self.user)
         fields = dict(self.fields)

@@ -15,7 +15,7 @@ from nodes.actions.base import NodeAction
 from nodes.collections import home_of
 from nodes.selectors.editable_nodes import Editable
 from nodes.services import editing, rules
-from nodes.services.write import NOT_DRAFTED, base_for
+from nodes.services.write import base_for
 from nodes.types import NO_TAGS, Act, Saved, TagChange
 
 
@@ -133,7 +133,7 @@ class Move(SaveAction):
 
     def check(self) -> Editable:
         editable = super().check()
-        if others := self.place.keys() - NOT_DRAFTED:
+        if others := self.place.keys() - rules.NOT_DRAFTED:
             # Users can move nodes whose dates, for example, they cannot change.
             raise access.FieldForbidden(others)
         present = editable.live.fields["parent_id"]

@@ -16,23 +16,14 @@ from marginalia.mongo.connection import Document, database
 from nodes import merging
 from nodes.collections import NODES
 from nodes.content import upgrading
-from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeGone, NotLive, TooBusy
+from nodes.errors import DraftGone, EditConflict, FieldRefused, NodeError, NodeGone, NotLive
 from nodes.merging import Merge
 from nodes.services import derived, rules, scheduled, scope
-from nodes.services.editing import ATTEMPTS, normalized
+from nodes.services.editing import Edit, merge_and_write, normalized
+from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
-from nodes.services.write import (
-    NOT_DRAFTED,
-    base_for,
-    check_inserts,
-    check_lengths,
-    check_tags,
-    compare_and_set,
-    insert_revision,
-    load_base,
-    writable,
-)
-from nodes.types import NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
+from nodes.services.write import compare_and_set, insert_revision, load_base, writable
+from nodes.types import NO_TAGS, Act, Actor, Change, Expected, Saved, TagChange
 
 
 def save_draft(
@@ -54,55 +45,33 @@ def save_draft(
 
     `seen_nonce` is the nonce that the form was rendered with: the draft's, or the node's if there was no draft. If a concurrent
     editor saved the draft, both merge as in a node, unless `merges` is False (see editing.save). Raises EditConflict, NodeGone,
-    FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+    NotReady, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
     """
-    check_tags(tags.added)
-    base: Mapping[str, Any] | None = None
-    for _attempt in range(ATTEMPTS):
-        stored = load(node_id)
-        if scheduled.publish_if_due(stored):
-            continue
+
+    def write(stored: Document, version: Mapping[str, Any], change: Change, merged: tuple[str, ...]) -> Saved | None:
+        live = stored["metadata"]
         draft = stored.get("draft")
         due = scheduled.due_time(stored)
-        present = draft or stored["metadata"]
-        said = with_draft(stored)
-        type = said["type"]
-        theirs = merging.fields(said)
-        if base is None:
-            mine = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
-            base = theirs
-            if present["nonce"] != seen_nonce:
-                base, tags = base_for(node_id, seen_nonce, present["nonce"], form, tags)
-        merge = merging.merge(base, mine, theirs, type)
-        is_change = bool(merge.changes) or tags.changes(said["tags"])
-        if merge.conflicts or (is_change and not merges and present["nonce"] != seen_nonce):
-            raise EditConflict(base, said, merge, tags, mine)
-        if draft and not is_change:
-            return Saved(node_id, draft["nonce"], merged=merge.merged)
-        check_lengths(merge.changes)
-        after = merging.nested({k: v for k, v in {**theirs, **merge.changes}.items() if k not in NOT_DRAFTED})
-        check_inserts(merge.changes, {**said, **after})
-        if merge.changes.keys() & {"published", "expires"}:
-            dates = {"published": after["published"], "expires": after["expires"]}
-            rules.check_dates(merging.fields(stored["metadata"]), dates)
-        after |= {"tags": tags.applied(said["tags"]), **upgrading.version_fields(type)}
+        if draft and not change.alters(version):
+            return Saved(node_id, draft["nonce"], merged=merged)
+        dates = {name: change.fields.get(name, version[name]) for name in ("published", "expires")}
+        if change.fields.keys() & dates.keys():
+            rules.check_dates(live, dates)
         # Publication dates cannot be scheduled, and changes cannot appear after the page has expired.
-        keeps = may_publish and due and after["published"] == stored["metadata"]["published"] and after["expires"] > due
-        nonce = ObjectId()
-        # History follows `parent` from the node's nonce, so this revision is only a base of later merges and never listed.
-        submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
-        insert_revision(node_id, present["nonce"], {**said, **after, "nonce": nonce}, actor, submitted, draft=True)
-        written = {
-            "nonce": nonce,
-            "base_nonce": draft["base_nonce"] if draft else stored["metadata"]["nonce"],
-            # A change of tags makes no nonce, so the base's revision doesn't contain later tags.
-            "base_tags": scheduled.base_tags(node_id, draft) if draft else stored["metadata"]["tags"],
-            **_said(actor, {**said, **after}, after, due if keeps else None),
-        }
+        keeps = may_publish and due and dates["published"] == live["published"] and dates["expires"] > due
         unchanged = {"draft.nonce": draft["nonce"], "draft.due": due} if draft else {"draft": {"$exists": False}}
-        if database()[NODES].update_one({**_place(stored), **unchanged}, {"$set": {"draft": written}}).matched_count:
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, None if keeps else due)
-    raise TooBusy
+        base = {
+            "base_nonce": draft["base_nonce"] if draft else live["nonce"],
+            # A change of tags makes no nonce, so the base's revision doesn't contain later tags.
+            "base_tags": scheduled.base_tags(node_id, draft) if draft else live["tags"],
+        }
+        # History follows `parent` from the node's nonce, so this revision is only a base of later merges and never listed.
+        parent = version["nonce"]
+        nonce = _store(actor, _place(stored) | unchanged, version, change, parent, base, due if keeps else None)
+        return Saved(node_id, nonce, tuple(change.fields), merged, None if keeps else due) if nonce else None
+
+    drafted = {path: value for path, value in mine.items() if path not in rules.NOT_DRAFTED}
+    return merge_and_write(Edit(seen_nonce, drafted, tags, form, merges), lambda: load(node_id), with_draft, write)
 
 
 def publish_draft(
@@ -117,26 +86,25 @@ def publish_draft(
     """Publish the draft, merged with the live changes since the draft was started.
 
     After a conflict, `mine` contains the fields that the editor decided on after seeing the live version `seen_nonce`. They
-    replace the draft. Raises EditConflict, DraftGone (saved again, published or discarded since), NodeGone, FieldRefused,
-    NewerVersion, NotUpgraded, TooBusy.
+    replace the draft. Raises EditConflict, DraftGone (saved again, published or discarded since), NodeGone, NotReady,
+    FieldRefused, NewerVersion, NotUpgraded, TooBusy.
     """
-    for _attempt in range(ATTEMPTS):
+
+    def attempt() -> Saved | None:
         stored = load(node_id)
-        merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
+        merge, tag_change = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         rules.check_dates(merging.fields(stored["metadata"]), merge.changes)
+        submitted = scheduled.last_submission(node_id, seen_draft)
         nonce = compare_and_set(
             actor,
             stored,
-            merge.changes,
-            tags,
+            Change(merge.changes, tag_change, submitted, Act.CHANGES_PUBLISHED),
             more_filter={"draft.nonce": seen_draft, "draft.due": scheduled.due_time(stored)},
             more_update={"$unset": {"draft": ""}},
-            submitted=scheduled.last_submission(node_id, seen_draft),
-            act=Act.CHANGES_PUBLISHED,
         )
-        if nonce:
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
-    raise TooBusy
+        return Saved(node_id, nonce, tuple(merge.changes), merge.merged) if nonce else None
+
+    return retry_compare_and_set(attempt)
 
 
 def schedule(
@@ -155,44 +123,32 @@ def schedule(
     `seen_nonce`, `mine` and `tags`, see publish_draft. The publication date of the page stays unchanged. Raises NotLive,
     FieldRefused (the page expires before `due`), and the exceptions of publish_draft.
     """
-    for _attempt in range(ATTEMPTS):
+
+    def attempt() -> Saved | None:
         stored = load(node_id)
         if scheduled.publish_if_due(stored):
-            continue
-        merge, tags = _over_live(stored, seen_draft, seen_nonce, mine, tags)
+            return None
+        merge, tag_change = _over_live(stored, seen_draft, seen_nonce, mine, tags)
         live = upgrading.upgraded(stored["metadata"])
         moment = now()
         if live["published"] is None or live["published"] > moment or live["expires"] <= moment:
             raise NotLive(node_id)
-        changes = {**merge.changes, "published": live["published"]}
-        check_lengths(changes)
-        whole = {**merging.fields(live), **changes}
-        if whole["expires"] <= due:
+        if merge.changes.get("expires", live["expires"]) <= due:
             raise FieldRefused(
                 "expires", _("The page expires before its changes appear: choose an earlier time for them.")
             )
-        check_tags(tags.added)
-        after = merging.nested({path: value for path, value in whole.items() if path not in NOT_DRAFTED})
-        check_inserts(changes, {**live, **after})
-        after |= {"tags": tags.applied(live["tags"]), **upgrading.version_fields(live["type"])}
-        said = {**live, **after}
-        nonce = ObjectId()
-        insert_revision(
-            node_id,
-            seen_draft,
-            {**said, "nonce": nonce},
-            actor,
-            scheduled.last_submission(node_id, seen_draft),
-            draft=True,
-        )
-        base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
-        written = {"nonce": nonce, **base, **_said(actor, said, after, due)}
+        submitted = scheduled.last_submission(node_id, seen_draft)
+        changes = Change({**merge.changes, "published": live["published"]}, tag_change, submitted)
         unchanged = {**Expected.of(stored).as_filter(), "draft.nonce": seen_draft}
-        if database()[NODES].update_one(unchanged, {"$set": {"draft": written}}).matched_count:
-            # Pages are cached until the next scheduled time, which has changed.
-            invalidate()
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
-    raise TooBusy
+        base = {"base_nonce": live["nonce"], "base_tags": live["tags"]}
+        nonce = _store(actor, unchanged, live, changes, seen_draft, base, due)
+        if nonce is None:
+            return None
+        # Pages are cached until the next scheduled time, which has changed.
+        invalidate()
+        return Saved(node_id, nonce, tuple(merge.changes), merge.merged)
+
+    return retry_compare_and_set(attempt)
 
 
 def unschedule(node_id: ObjectId, seen_draft: ObjectId) -> None:
@@ -243,7 +199,7 @@ def _over_live(
         since = draft["base_nonce"]
         tags = scheduled.draft_tag_change(node_id, draft)
     else:
-        wanted = {path: value for path, value in normalized(mine, type).items() if path not in NOT_DRAFTED}
+        wanted = {path: value for path, value in normalized(mine, type).items() if path not in rules.NOT_DRAFTED}
         since = seen_nonce
     base = load_base(node_id, since)
     merge = merging.merge(base, wanted, merging.fields(stored["metadata"]), type)
@@ -252,18 +208,41 @@ def _over_live(
     return merge, tags
 
 
-def _said(actor: Actor, said: Mapping[str, Any], after: Mapping[str, Any], due: datetime | None) -> dict[str, Any]:
-    """Return the stored fields of a draft, except its nonces and its base.
+def _store(
+    actor: Actor,
+    unchanged: Mapping[str, Any],
+    version: Mapping[str, Any],
+    change: Change,
+    parent: ObjectId,
+    base: Mapping[str, Any],
+    due: datetime | None,
+) -> ObjectId | None:
+    """Store the metadata `version` with a change as the draft of the node that matches `unchanged`.
 
-    `said` is the whole metadata with the draft applied, and `after` is the draft's own part. `due` is the scheduled time.
+    `parent` is the nonce before, `base` the live version that the draft is based on, and `due` the time of its schedule.
+    Returns the nonce of the draft, or None if no node matches. Raises FieldRefused, NotReady.
     """
-    found: dict[str, Any] = {
-        "metadata": after,
+    rules.check_lengths(change.fields)
+    fields = {**merging.fields(version), **change.fields}
+    own = merging.nested({path: value for path, value in fields.items() if path not in rules.NOT_DRAFTED})
+    own |= {"tags": rules.apply_tags(change.tags, version["tags"]), **upgrading.version_fields(version["type"])}
+    nonce = ObjectId()
+    whole = {**version, **own, "nonce": nonce}
+    rules.check_inserts(change.fields, whole)
+    draft = {
+        "nonce": nonce,
+        **base,
+        "metadata": own,
         "saved_at": now(),
         "saved_by": actor.as_document(),
-        **derived.references(said),
+        **derived.references(whole),
     }
-    return found | {"due": due, "derived": derived.derive_for_readers(said)} if due else found
+    if due:
+        rules.check_ready(whole)
+        draft |= {"due": due, "derived": derived.derive_for_readers(whole)}
+    insert_revision(unchanged["_id"], parent, whole, actor, change.submitted, draft=True)
+    done = database()[NODES].update_one(unchanged, {"$set": {"draft": draft}})
+    return nonce if done.matched_count else None
 
 
 def load(node_id: ObjectId) -> Document:
@@ -289,6 +268,5 @@ def with_draft(stored: Document) -> dict[str, Any]:
     if draft is None:
         return dict(live)
     changed = upgrading.upgraded(upgrading.draft_metadata(stored))
-    said = {**live, **changed, "nonce": draft["nonce"], "updated": draft["saved_at"]}
-    said["detail"] = {**(live.get("detail") or {}), **changed["detail"]}
-    return said
+    detail = {**(live.get("detail") or {}), **changed["detail"]}
+    return {**live, **changed, "nonce": draft["nonce"], "updated": draft["saved_at"], "detail": detail}

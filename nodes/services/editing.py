@@ -1,6 +1,7 @@
 """Creating, saving and tagging nodes. Editors, commands and imports call these functions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +12,10 @@ from pymongo.errors import DuplicateKeyError
 
 from marginalia.markup.characters import is_blank
 from marginalia.mongo.clock import now
-from marginalia.mongo.connection import database
+from marginalia.mongo.connection import Document, database
 from nodes import content, merging
 from nodes.collections import NODES, REVISIONS, TRASH, node_filter
-from nodes.content import declared_fields, upgrading, values
+from nodes.content import declared_fields, values
 from nodes.errors import (
     ChangedSince,
     DraftStays,
@@ -25,32 +26,24 @@ from nodes.errors import (
     NodeGone,
     Published,
     SlugTaken,
-    TooBusy,
 )
 from nodes.models.stored_site import Scope
 from nodes.selectors import slugs
 from nodes.services import derived, ordering, placement, rules, scheduled, scope
+from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
 from nodes.services.write import (
     STORED,
     base_for,
-    check_capacity,
-    check_id,
-    check_inserts,
-    check_lengths,
-    check_place,
-    check_tags,
     compare_and_set,
     ends_schedule,
     insert_revision,
+    new_metadata,
     writable,
 )
 from nodes.signals import fields_saved
-from nodes.tags import MOST, unique
-from nodes.types import NEVER, NO_TAGS, Act, Actor, Expected, Saved, Submitted, TagChange
-
-# Maximum attempts to merge and write while others keep saving the same node.
-ATTEMPTS = 50
+from nodes.tags import MOST
+from nodes.types import NEVER, NO_TAGS, Act, Actor, Change, Expected, Saved, Submitted, TagChange
 
 
 def create(
@@ -71,64 +64,48 @@ def create(
     If `slug` is empty, it is made from the title. `fields` are further fields by path ("summary", "published", "detail.text"…).
     `node_id` is an id that the caller chose. If the same actor calls again with this id, the existing node is changed to match.
     With `only_unpublished`, a published node is refused. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone (created with
-    this id and deleted), IdTaken, Published, FieldRefused.
+    this id and deleted), IdTaken, Published, NotReady, FieldRefused, TooBusy.
     """
-    if node_id is not None and (made := _made_before(actor, node_id)):
-        # Without a slug, the node keeps its own, because concurrent calls may each have found another free slug.
-        named = {"slug": slug} if slug else {}
-        whole = {**named, "parent_id": parent_id, "title": title, **(fields or {})}
-        changed = TagChange.between(made["tags"], tags)
-        # The first call may have died before the invalidation.
-        invalidate()
-        return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
-    if content.get(type).is_file:
-        raise InvalidPlace(_("A photo begins with its file: upload one."))
-    check_place(parent_id, type)
-    check_capacity(parent_id)
+    fields = fields or {}
     wanted = slugs.normalized(slug)
-    slug = wanted or slugs.find_free(title, parent_id)
-    slugs.check(slug, parent_id)
-    given = normalized({"title": title, **empty_required_fields(type, fields or {}), **(fields or {})}, type)
-    check_tags(tags)
-    rules.check_dates({}, given)
-    form = node_id
-    node_id = node_id or ObjectId()
-    nonce = ObjectId()
-    moment = now()
-    metadata: dict[str, Any] = {
-        "nonce": nonce,
-        "type": type,
-        "parent_id": parent_id,
-        "slug": slug,
-        "title": title,
-        "created": created or moment,
-        "updated": moment,
-        "published": None,
-        "expires": NEVER,
-        "author": actor.as_document(),
-        "tags": sorted(unique(tags)),
-        "summary": "",
-        "detail": declared_fields.defaults(type),
-        **upgrading.version_fields(type),
-    }
-    extra = merging.nested(given)
-    metadata["detail"].update(extra.pop("detail"))
-    metadata.update(extra)
-    check_inserts(fields or {}, metadata)
-    insert_revision(node_id, None, metadata, actor, Submitted(form, {}) if form else None)
-    try:
-        whole = {"_id": node_id, "metadata": metadata, "derived": derived.derive(metadata)}
-        database()[NODES].insert_one(ordering.with_position(whole, parent_id))
-    except DuplicateKeyError as error:
-        is_made = form is not None and database()[NODES].find_one({"_id": form}, {"_id": 1}) is not None
-        if is_made or not wanted:
-            return create(
-                actor, type=type, parent_id=parent_id, slug=wanted, title=title, fields=fields, tags=tags, node_id=form,
-                created=created, only_unpublished=only_unpublished,
-            )  # fmt: skip
-        raise SlugTaken(slug, slugs.find_free(slug, parent_id)) from error
-    invalidate(scope.of_new(metadata))
-    return Saved(node_id, nonce, tuple(fields or ()))
+
+    def attempt() -> Saved | None:
+        if node_id is not None and (made := _made_before(actor, node_id)):
+            # Without a slug, the node keeps its own, because concurrent calls may each have found another free slug.
+            whole = {**({"slug": slug} if slug else {}), "parent_id": parent_id, "title": title, **fields}
+            changed = TagChange.between(made["tags"], tags)
+            # The first call may have died before the invalidation.
+            invalidate()
+            return save(actor, node_id, made["nonce"], whole, changed, form=node_id, only_unpublished=only_unpublished)
+        if content.get(type).is_file:
+            raise InvalidPlace(_("A photo begins with its file: upload one."))
+        rules.check_place(parent_id, type)
+        rules.check_capacity(parent_id)
+        new_slug = wanted or slugs.find_free(title, parent_id)
+        slugs.check(new_slug, parent_id)
+        given = normalized({"title": title, **empty_required_fields(type, fields), **fields}, type)
+        rules.check_dates({}, given)
+        metadata = new_metadata(actor, type, parent_id=parent_id, slug=new_slug, title=title, tags=tags)
+        metadata["created"] = created or metadata["created"]
+        extra = merging.nested(given)
+        metadata["detail"].update(extra.pop("detail"))
+        metadata.update(extra)
+        rules.check_ready(metadata)
+        rules.check_inserts(fields, metadata)
+        new_id = node_id or ObjectId()
+        insert_revision(new_id, None, metadata, actor, Submitted(node_id, {}) if node_id else None)
+        document = {"_id": new_id, "metadata": metadata, "derived": derived.derive(metadata)}
+        try:
+            database()[NODES].insert_one(ordering.with_position(document, parent_id))
+        except DuplicateKeyError as error:
+            # Try again with another slug, or save the node that a concurrent call created.
+            if not wanted or (node_id and database()[NODES].find_one({"_id": node_id}, {"_id": 1})):
+                return None
+            raise SlugTaken(new_slug, slugs.find_free(new_slug, parent_id)) from error
+        invalidate(scope.of_new(metadata))
+        return Saved(new_id, metadata["nonce"], tuple(fields))
+
+    return retry_compare_and_set(attempt)
 
 
 def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
@@ -140,7 +117,7 @@ def _made_before(actor: Actor, node_id: ObjectId) -> Mapping[str, Any] | None:
         return made
     if stored or database()[TRASH].find_one({"_id": node_id}, {"_id": 1}):
         raise NodeGone(node_id)
-    check_id(node_id, form=node_id)
+    rules.check_id(node_id, form=node_id)
     return None
 
 
@@ -167,45 +144,94 @@ def save(
     - `act` is the action for the history.
     - If `merges` is False, any change based on another version than the stored one raises EditConflict.
 
-    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NewerVersion, NotUpgraded,
-    TooBusy.
+    Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, NotReady, FieldRefused, NewerVersion,
+    NotUpgraded, TooBusy.
     """
-    base: Mapping[str, Any] | None = None
-    for _attempt in range(ATTEMPTS):
+
+    def load() -> Document:
         stored = database()[collection].find_one({"_id": node_id, **node_filter(collection)}, STORED)
         if stored is None:
             raise NodeGone(node_id)
-        if scheduled.publish_if_due(stored):
-            continue
+        return stored
+
+    def live_version(stored: Document) -> Mapping[str, Any]:
         # If the node is published after this read, its nonce changes, so the write fails.
         if only_unpublished and stored["metadata"]["published"]:
             raise Published(node_id)
-        type = stored["metadata"]["type"]
-        present = stored["metadata"]["nonce"]
-        theirs = merging.fields(writable(stored["metadata"]))
-        if base is None:
-            mine = normalized(mine, type)
-            base = theirs
-            if present != seen_nonce:
-                base, tags = base_for(node_id, seen_nonce, present, form, tags)
-        merge = merging.merge(base, mine, theirs, type)
-        is_change = bool(merge.changes) or tags.changes(stored["metadata"]["tags"])
-        if merge.conflicts or (is_change and not merges and present != seen_nonce):
-            raise EditConflict(base, stored["metadata"], merge, tags, mine)
-        rules.check_dates(theirs, merge.changes)
-        if not is_change:
+        return writable(stored["metadata"])
+
+    def write(stored: Document, version: Mapping[str, Any], change: Change, merged: tuple[str, ...]) -> Saved | None:
+        fields = change.fields
+        rules.check_dates(version, fields)
+        if not change.alters(version):
             # The node already has these values, from this form or another writer, who may have died before the invalidation.
-            if tags or present != seen_nonce:
+            if change.tags or version["nonce"] != seen_nonce:
                 invalidate()
-            return Saved(node_id, present, merged=merge.merged)
-        write = placement.move_section if _moves_section(stored["metadata"], merge.changes) else compare_and_set
-        submitted = Submitted(form, mine, was_merged=bool(merge.merged), tags=tags.wanted) if form else None
-        done = act or (Act.MERGED if merge.merged else None)
-        if nonce := write(actor, stored, merge.changes, tags, submitted=submitted, act=done):
-            ended = scheduled.due_time(stored) if ends_schedule(merge.changes) else None
-            fields_saved.send(sender=None, node_id=node_id, type=type, changed=frozenset(merge.changes))
-            return Saved(node_id, nonce, tuple(merge.changes), merge.merged, ended)
-    raise TooBusy
+            return Saved(node_id, version["nonce"], merged=merged)
+        moves_section = "parent_id" in fields and content.get(version["type"]).is_section
+        nonce = (placement.move_section if moves_section else compare_and_set)(actor, stored, change)
+        if nonce is None:
+            return None
+        ended = scheduled.due_time(stored) if ends_schedule(fields) else None
+        fields_saved.send(sender=None, node_id=node_id, type=version["type"], changed=frozenset(fields))
+        return Saved(node_id, nonce, tuple(fields), merged, ended)
+
+    return merge_and_write(Edit(seen_nonce, mine, tags, form, merges, act), load, live_version, write)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Fields, by path, and tags of the form `form`, which was rendered under the nonce `seen`. `act` is for the history.
+
+    If `merges` is False, an edit of any version but the stored one is a conflict.
+    """
+
+    seen: ObjectId
+    fields: Mapping[str, Any]
+    tags: TagChange
+    form: ObjectId | None
+    merges: bool
+    act: Act | None = None
+
+
+def merge_and_write(
+    edit: Edit,
+    load: Callable[[], Document],
+    version_of: Callable[[Document], Mapping[str, Any]],
+    write: Callable[[Document, Mapping[str, Any], Change, tuple[str, ...]], Saved | None],
+) -> Saved:
+    """Merge an edit with the stored version, and write the result. If another writer was faster, merge again.
+
+    `load` reads the node. `version_of` returns the metadata to merge with: the live version, or the draft. `write` gets the
+    node, this version, the change, and the paths of fields that both sides changed. It returns None if the node has changed
+    since. Changes that are already due are published first. Raises EditConflict, FieldRefused, TooBusy.
+    """
+    base: Mapping[str, Any] | None = None
+    mine = edit.fields
+    tags = edit.tags
+
+    def attempt() -> Saved | None:
+        nonlocal base, mine, tags
+        stored = load()
+        if scheduled.publish_if_due(stored):
+            return None
+        version = version_of(stored)
+        is_seen = version["nonce"] == edit.seen
+        theirs = merging.fields(version)
+        if base is None:
+            mine = normalized(mine, version["type"])
+            base = theirs
+            if not is_seen:
+                base, tags = base_for(stored["_id"], edit.seen, version["nonce"], edit.form, tags)
+        merge = merging.merge(base, mine, theirs, version["type"])
+        was_merged = bool(merge.merged)
+        submitted = Submitted(edit.form, mine, was_merged, tags.wanted) if edit.form else None
+        change = Change(merge.changes, tags, submitted, edit.act or (Act.MERGED if was_merged else None))
+        if merge.conflicts or not (is_seen or edit.merges or not change.alters(version)):
+            raise EditConflict(base, version, merge, tags, mine)
+        return write(stored, version, change, merge.merged)
+
+    return retry_compare_and_set(attempt)
 
 
 def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, collection: str = NODES) -> None:
@@ -220,7 +246,7 @@ def publish_as_seen(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId, colle
     if all(stored["metadata"][name] == date for name, date in dates.items()):
         if "draft" in stored and not scheduled.publish_if_due(stored):
             raise DraftStays(node_id)
-    elif stored["metadata"]["nonce"] != seen_nonce or compare_and_set(actor, stored, dates) is None:
+    elif stored["metadata"]["nonce"] != seen_nonce or compare_and_set(actor, stored, Change(dates)) is None:
         raise ChangedSince(node_id)
 
 
@@ -276,12 +302,8 @@ def normalized(mine: Mapping[str, Any], type: str) -> dict[str, Any]:
     if "expires" in fields:
         fields["expires"] = fields["expires"] or NEVER
     fields = {k: v.replace("\r\n", "\n") if isinstance(v, str) else v for k, v in fields.items()}
-    check_lengths(fields)
+    rules.check_lengths(fields)
     return fields
-
-
-def _moves_section(metadata: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
-    return "parent_id" in changes and content.get(metadata["type"]).is_section
 
 
 def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, only_unpublished: bool = False) -> None:
@@ -289,12 +311,12 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
 
     Raises NodeGone, Published, FieldRefused (too many), TooBusy.
     """
-    check_tags(tags.added)
     nodes = database()[collection]
     fields = {"metadata": 1}
     if is_derived := bool(derived.extra_search_words(" ".join(tags.added | tags.removed))):
         fields["derived.text"] = 1
-    for _attempt in range(ATTEMPTS):
+
+    def attempt() -> bool | None:
         stored = nodes.find_one({"_id": node_id, **node_filter(collection)}, fields)
         if stored is None:
             raise NodeGone(node_id)
@@ -307,7 +329,7 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
         unchanged["metadata.tags"] = present
         if only_unpublished:
             unchanged["metadata.published"] = None
-        given = tags.applied(present)
+        given = rules.apply_tags(tags, present)
         if len(given) > max(MOST, len(present)):
             raise FieldRefused("tags", _("At most %(most)d tags are taken: remove some first.") % {"most": MOST})
         changes: dict[str, Any] = {"metadata.tags": given}
@@ -316,9 +338,11 @@ def change_tags(node_id: ObjectId, tags: TagChange, collection: str = NODES, *, 
             unchanged["metadata.nonce"] = seen.nonce
             text = stored.get("derived", {}).get("text", "")
             changes["derived.pairs"] = derived.pairs({**stored["metadata"], "tags": given}, text)
-        if nodes.update_one(unchanged, {"$set": changes}).matched_count:
-            # Lists show all fields of photos.
-            is_file = content.get(stored["metadata"]["type"]).is_file
-            invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
-            return
-    raise TooBusy
+        if not nodes.update_one(unchanged, {"$set": changes}).matched_count:
+            return None
+        # Lists show all fields of photos.
+        is_file = content.get(stored["metadata"]["type"]).is_file
+        invalidate(Scope.LISTS if is_file else Scope.TEXTS, scope.changed_tags(stored, {"tags": given}, tags))
+        return True
+
+    retry_compare_and_set(attempt)

@@ -3,9 +3,6 @@
 A move is a transaction on the counter of moves and the section, so that two moves cannot make a cycle.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from bson import ObjectId
 from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
@@ -17,21 +14,14 @@ from nodes.errors import EditConflict, InvalidPlace, NodeGone
 from nodes.merging import Merge
 from nodes.models import stored_site, tree
 from nodes.models.stored_site import SITE_ID
+from nodes.services import rules
 from nodes.services.site import invalidate
-from nodes.services.write import STORED, check_place, compare_and_set
-from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
+from nodes.services.write import STORED, compare_and_set
+from nodes.types import Actor, Change
 
 
-def move_section(
-    actor: Actor,
-    stored: Document,
-    changes: Mapping[str, Any],
-    tags: TagChange = NO_TAGS,
-    *,
-    submitted: Submitted | None = None,
-    act: Act | None = None,
-) -> ObjectId | None:
-    """Write `changes`, which contain a new parent_id, to the section `stored`.
+def move_section(actor: Actor, stored: Document, change: Change) -> ObjectId | None:
+    """Write `change`, which contains a new parent_id, to the section `stored`.
 
     Returns the new nonce, or None if the section or the tree changed meanwhile. The counter is read before the ancestors are
     checked, and incremented together with the move. If two moves read the same tree, one fails here and is checked again.
@@ -40,12 +30,12 @@ def move_section(
     if not stored_site.read().versions:
         invalidate()
     seen_tree = stored_site.read().tree
-    check_ancestors(stored["_id"], changes["parent_id"])
+    check_ancestors(stored["_id"], change.fields["parent_id"])
 
     def work(session: ClientSession) -> ObjectId | None:
         if not count_move(seen_tree, session):
             return None
-        nonce = compare_and_set(actor, stored, changes, tags, submitted=submitted, act=act, session=session)
+        nonce = compare_and_set(actor, stored, change, session=session)
         if nonce is None:
             session.abort_transaction()
         return nonce
@@ -64,9 +54,9 @@ def make_folder(actor: Actor, node_id: ObjectId, seen_nonce: ObjectId) -> Object
     stored = database()[NODES].find_one({"_id": node_id}, STORED)
     if stored is None:
         raise NodeGone(node_id)
-    check_place(stored["metadata"]["parent_id"], Folder.type_name)
+    rules.check_place(stored["metadata"]["parent_id"], Folder.type_name)
     changes = {"type": Folder.type_name, **upgrading.version_fields(Folder.type_name)}
-    nonce = compare_and_set(actor, stored, changes) if stored["metadata"]["nonce"] == seen_nonce else None
+    nonce = compare_and_set(actor, stored, Change(changes)) if stored["metadata"]["nonce"] == seen_nonce else None
     if nonce is None:
         raise EditConflict(None, stored["metadata"], Merge({}, (), ()))
     return nonce

@@ -1,15 +1,31 @@
-"""Rules about the dates and the place of a node. Every write of these fields is checked here, whoever asks for it."""
+"""Rules that nodes must satisfy. The services call them before each write, whoever asks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
+from bson import ObjectId
+from django.conf import settings
 from django.utils.translation import gettext as _
 
+from marginalia.markup.characters import is_blank
+from marginalia.markup.inserts.reading import TextInserts, UnknownInsert, may_have_inserts
 from marginalia.mongo.clock import now
-from nodes.errors import InvalidField
-from nodes.services.write import NOT_DRAFTED
-from nodes.types import NEVER
+from marginalia.mongo.connection import database
+from nodes import content, rendering
+from nodes.collections import ASSET_FILES, NODES, REVISIONS, TRASH
+from nodes.content import MARKDOWN, PHOTO, declared_fields, may_hold
+from nodes.errors import FieldRefused, IdTaken, InvalidField, InvalidPlace, NotReady, TextTooLong, WrongInsert
+from nodes.models import tree
+from nodes.selectors import lists
+from nodes.tags import has_no_address
+from nodes.types import NEVER, TagChange
+
+# Drafts don't contain the place of a node, because a URL cannot be a draft.
+NOT_DRAFTED = frozenset({"slug", "parent_id"})
+# Maximum faults of a text that are reported at once.
+MOST_FAULTS = 10
 
 
 def check_dates(before: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
@@ -46,3 +62,98 @@ def check_place_unchanged(changes: Mapping[str, Any], live: Mapping[str, Any]) -
             raise InvalidField(
                 path, _("A draft cannot change the address. Put section and slug back, or save them live.")
             )
+
+
+def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
+    """Raise InvalidPlace if the section cannot contain a node of this type, or doesn't exist.
+
+    `coming` has the types, by id, of sections that will be stored before the node.
+    """
+    what = content.get(type)
+    if not what.is_installed:
+        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
+    above = coming.get(parent_id) if parent_id else None
+    if parent_id is not None and above is None:
+        sections = tree.fresh()
+        if sections.ancestors(parent_id) is None:
+            raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
+        above = sections.sections[parent_id].type
+    if not may_hold(above, type):
+        where = content.get(above).label if above else _("the top level")
+        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
+
+
+def check_capacity(parent_id: ObjectId | None) -> None:
+    """Raise InvalidPlace if a section is full. Two concurrent writers may both pass this check."""
+    section = tree.current().sections.get(parent_id) if parent_id else None
+    most = section.content_type.most if section else None
+    if section and most is not None and lists.count_children([section.id], most) >= most:
+        raise InvalidPlace(
+            _("“%(section)s” is full: it holds at most %(most)d.") % {"section": section.title, "most": most}
+        )
+
+
+def apply_tags(change: TagChange, present: Iterable[str]) -> list[str]:
+    """Return the tags `present` after a change. Raises FieldRefused if an added tag cannot have a URL."""
+    check_tags(change.added)
+    return change.applied(present)
+
+
+def check_tags(tags: Iterable[str]) -> None:
+    """Raise FieldRefused if one of `tags` cannot have a URL."""
+    if tag := next(filter(has_no_address, tags), ""):
+        raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
+
+
+def check_ready(metadata: Mapping[str, Any]) -> None:
+    """Raise NotReady for a photo that would be published without an alternative text.
+
+    Every way to publish a node calls this, so rules for other types can be added here. Forms and the API report NotReady at
+    `alt` (editor/sent_forms.py, api/refusals.py).
+    """
+    if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
+        raise NotReady(
+            _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
+        )
+
+
+def check_lengths(fields: Mapping[str, Any]) -> None:
+    """Raise TextTooLong if a text in `fields` (by path) is too long. Long texts are slow to render and merge."""
+    for path, text in fields.items():
+        if not isinstance(text, str):
+            continue
+        # A character has at most four bytes, so only texts that might be too long are encoded to count bytes.
+        size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
+        if size > settings.TEXT_MAX_BYTES:
+            raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
+
+
+def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Raise WrongInsert if a text in `changes` (by path) has invalid inserts. `metadata` is the metadata after the save.
+
+    Unchanged texts are not checked, so that a stored mistake doesn't block an editor who corrects a title.
+    """
+    detail = metadata["detail"]
+    texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
+    texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
+    for written, text_format in texts:
+        # Rendering is slow, so texts without inserts are skipped.
+        if written.path not in changes or not may_have_inserts(written.text):
+            continue
+        inserts = TextInserts(rendering.to_html(written.text, text_format))
+        place = f"{written.number}: " if written.number else ""
+        if faults := [f"{place}{fault}" for fault in inserts.faults if not isinstance(fault, UnknownInsert)]:
+            raise WrongInsert(written.path, faults[:MOST_FAULTS])
+
+
+def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
+    """Raise IdTaken if an id that the caller chose belongs to another kind of node, or to the history of one.
+
+    Revisions, comments and redirects refer to the id, so it must not be reused. A history that `form` started, for example in
+    an interrupted save, is allowed. For a `photo`, a history of a photo is allowed.
+    """
+    homes = (NODES, TRASH) if photo else (ASSET_FILES,)
+    others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}
+    taken = [(home, {"_id": node_id}) for home in homes] + [(REVISIONS, {"node_id": node_id, **others})]
+    if any(database()[name].find_one(wanted, {"_id": 1}) for name, wanted in taken):
+        raise IdTaken(node_id)

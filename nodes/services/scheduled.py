@@ -20,7 +20,7 @@ from nodes.content import upgrading
 from nodes.errors import NodeError
 from nodes.services import scope
 from nodes.services.write import compare_and_set, submitted_fields, writable
-from nodes.types import NO_TAGS, Act, Actor, Submitted, TagChange
+from nodes.types import NO_TAGS, Act, Actor, Change, Submitted, TagChange
 
 logger = logging.getLogger(__name__)
 
@@ -65,19 +65,17 @@ def _publish(node_id: ObjectId) -> bool:
     if stored is None:
         return False
     draft = stored["draft"]
-    said = writable(upgrading.draft_metadata(stored))
+    changed = writable(upgrading.draft_metadata(stored))
     live = merging.fields(writable(stored["metadata"]))
     # The draft is based on the live version, so all differences are changes of the draft.
-    merge = merging.merge(live, merging.fields(said), live, said["type"])
+    merge = merging.merge(live, merging.fields(changed), live, changed["type"])
+    tags = draft_tag_change(node_id, draft)
     nonce = compare_and_set(
         Actor(draft["saved_by"]["_id"], draft["saved_by"]["name"]),
         stored,
-        merge.changes,
-        draft_tag_change(node_id, draft),
+        Change(merge.changes, tags, last_submission(node_id, draft["nonce"]), Act.SCHEDULED_CHANGES),
         more_filter={"draft.nonce": draft["nonce"], "draft.due": draft["due"]},
         more_update={"$unset": {"draft": ""}},
-        submitted=last_submission(node_id, draft["nonce"]),
-        act=Act.SCHEDULED_CHANGES,
     )
     return nonce is not None
 

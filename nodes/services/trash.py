@@ -21,9 +21,9 @@ from nodes.errors import EditConflict, InvalidPlace, NodeError, NodeGone, SlugTa
 from nodes.merging import Merge
 from nodes.models import stored_site
 from nodes.selectors import slugs
-from nodes.services import ordering, placement, scheduled
+from nodes.services import ordering, placement, rules, scheduled
 from nodes.services.site import invalidate
-from nodes.services.write import check_capacity, check_place, insert_revision, store_redirect
+from nodes.services.write import insert_revision, store_redirect
 from nodes.signals import node_deleted
 from nodes.types import Act, Actor, Expected
 
@@ -83,8 +83,8 @@ def restore(
     if slug:
         changes["slug"] = slugs.normalized(slug)
     seen_tree = stored_site.read().tree
-    check_place(changes["parent_id"], metadata["type"])
-    check_capacity(changes["parent_id"])
+    rules.check_place(changes["parent_id"], metadata["type"])
+    rules.check_capacity(changes["parent_id"])
     slugs.check(changes["slug"], changes["parent_id"])
     if is_section := content.get(metadata["type"]).is_section:
         placement.check_ancestors(node_id, changes["parent_id"])

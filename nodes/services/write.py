@@ -2,70 +2,47 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any
 
 from bson import ObjectId
-from django.conf import settings
-from django.utils.translation import gettext as _
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from marginalia.markup.characters import is_blank
-from marginalia.markup.inserts.reading import TextInserts, UnknownInsert, may_have_inserts
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document, database
-from nodes import content, merging, rendering
-from nodes.collections import ASSET_FILES, NODES, REDIRECTS, REVISIONS, TRASH, home_of
-from nodes.content import MARKDOWN, PHOTO, declared_fields, may_hold, upgrading
+from nodes import merging
+from nodes.collections import REDIRECTS, REVISIONS, home_of
+from nodes.content import declared_fields, upgrading
 from nodes.content.declared_fields import PREFIX
-from nodes.errors import (
-    FieldRefused,
-    IdTaken,
-    InvalidPlace,
-    NewerVersion,
-    NotReady,
-    NotUpgraded,
-    SlugTaken,
-    TextTooLong,
-    WrongInsert,
-)
-from nodes.models import tree
-from nodes.selectors import lists, slugs
-from nodes.services import derived, ordering, scope
+from nodes.errors import NewerVersion, NotUpgraded, SlugTaken
+from nodes.selectors import slugs
+from nodes.services import derived, ordering, rules, scope
 from nodes.services.site import invalidate
-from nodes.tags import has_no_address
-from nodes.types import NO_TAGS, Act, Actor, Expected, Submitted, TagChange
+from nodes.tags import unique
+from nodes.types import NEVER, Act, Actor, Change, Expected, Submitted, TagChange
 
 # Maximum saves that are searched for the last save of a form.
 LOOK_BACK = 200
 # Fields that are read before a node is written.
 STORED = {"metadata": 1, "draft.due": 1, **scope.FIELDS}
-# Drafts don't contain the place of a node, because a URL cannot be a draft.
-NOT_DRAFTED = frozenset({"slug", "parent_id"})
 # Maximum earlier nodes of a redirect, in addition to the last one.
 MOST_EARLIER = 10
-# Maximum faults of a text that are reported at once.
-MOST_FAULTS = 10
 
 
 def compare_and_set(
     actor: Actor,
     stored: Document,
-    changes: Mapping[str, Any],
-    tags: TagChange = NO_TAGS,
+    change: Change,
     *,
     more_filter: Mapping[str, Any] | None = None,
     more_update: Mapping[str, Any] | None = None,
-    submitted: Submitted | None = None,
-    act: Act | None = None,
     session: ClientSession | None = None,
 ) -> ObjectId | None:
-    """Write `changes` (fields by path) to the node, if it is still as `stored`. Returns the new nonce, or None if it changed.
+    """Change the node if it is still as `stored`. Returns the new nonce, or None if it changed meanwhile.
 
     The revision is inserted first, so that a later save finds this version as its base. `more_filter` and `more_update` are
     added to the same update, for fields that must change together with the node. Tags change in this update, too, so a refused
-    save changes no tags. The form's content `submitted` and `act` are stored with the revision.
+    save changes no tags.
 
     After the write, the site's versions are renewed. In a transaction (`session`), the caller renews them after the commit.
     `stored` was read with STORED at least. If the base of scheduled changes changes, their schedule ends (`ends_schedule`).
@@ -73,15 +50,16 @@ def compare_and_set(
 
     Raises SlugTaken, InvalidSlug, InvalidPlace, NotReady, FieldRefused, NewerVersion, NotUpgraded.
     """
-    check_tags(tags.added)
+    changes = change.fields
     seen = Expected.of(stored)
     metadata = writable(stored["metadata"])
+    new_tags = rules.apply_tags(change.tags, metadata["tags"])
     home = home_of(metadata["type"])
     place = changes.get("parent_id", seen.parent_id), changes.get("slug", seen.slug)
     if place != (seen.parent_id, seen.slug):
-        check_place(place[0], metadata["type"])
+        rules.check_place(place[0], metadata["type"])
         if place[0] != seen.parent_id:
-            check_capacity(place[0])
+            rules.check_capacity(place[0])
         slugs.check(place[1], place[0])
         # The unique index decides in the end. This query avoids redirects for renames that would be refused.
         taken = {"metadata.parent_id": place[0], "metadata.slug": place[1], "_id": {"$ne": seen.id}}
@@ -91,15 +69,15 @@ def compare_and_set(
     nonce = ObjectId()
     moment = now()
     due = stored.get("draft", {}).get("due")
-    after = {**metadata, **merging.nested({**merging.fields(metadata), **changes}), "nonce": nonce, "updated": moment}
-    after["tags"] = tags.applied(metadata["tags"])
-    check_ready(after)
+    after = {**metadata, **merging.nested({**merging.fields(metadata), **changes})}
+    after |= {"tags": new_tags, "nonce": nonce, "updated": moment}
+    rules.check_ready(after)
     # A merged text may be longer than both of its sources.
-    check_lengths(changes)
-    check_inserts(changes, after)
-    insert_revision(seen.id, seen.nonce, after, actor, submitted, act=act)
+    rules.check_lengths(changes)
+    rules.check_inserts(changes, after)
+    insert_revision(seen.id, seen.nonce, after, actor, change.submitted, act=change.act)
     extra = dict(more_update or {})
-    found = derived.derive(after)
+    derived_data = derived.derive(after)
     update: dict[str, Any] = {
         **extra,
         "$set": {
@@ -107,7 +85,7 @@ def compare_and_set(
             **_written(stored["metadata"], after, changes),
             "metadata.nonce": nonce,
             "metadata.updated": moment,
-            "derived": found,
+            "derived": derived_data,
         },
     }
     if due and ends_schedule(changes) and "$unset" not in extra:
@@ -116,7 +94,7 @@ def compare_and_set(
         update = ordering.update_with_position(update, place[0])
     not_due = {"draft.due": {"$eq": due, "$gt": moment} if due else None}
     unchanged = {**seen.as_filter(), **not_due, **(more_filter or {})}
-    if tags:
+    if change.tags:
         # A change of only tags makes no nonce. So the filter contains the tags, and a save that doesn't match reads them again.
         unchanged["metadata.tags"] = metadata["tags"]
         update["$set"]["metadata.tags"] = after["tags"]
@@ -127,7 +105,7 @@ def compare_and_set(
     if not done.matched_count:
         return None
     if session is None:
-        invalidate(scope.of_save(stored, after, found), scope.changed_tags(stored, after, tags))
+        invalidate(scope.of_save(stored, after, derived_data), scope.changed_tags(stored, after, change.tags))
     return nonce
 
 
@@ -136,7 +114,7 @@ def ends_schedule(changes: Mapping[str, Any]) -> bool:
 
     Every field does, except the place, because the base of the draft is changed then.
     """
-    return bool(changes.keys() - NOT_DRAFTED)
+    return bool(changes.keys() - rules.NOT_DRAFTED)
 
 
 def _written(stored: Mapping[str, Any], after: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +139,7 @@ def base_for(
         return load_base(node_id, seen), tags
     if tags.wanted is not None and "form_tags" in last:
         tags = TagChange.between(last["form_tags"], tags.wanted)
-    return load_base(node_id, last["_id"], said=True), tags
+    return load_base(node_id, last["_id"], as_submitted=True), tags
 
 
 def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectId | None) -> Document | None:
@@ -179,17 +157,17 @@ def _last_of(node_id: ObjectId, seen: ObjectId, present: ObjectId, form: ObjectI
     return None
 
 
-def load_base(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict[str, Any] | None:
+def load_base(node_id: ObjectId, nonce: ObjectId, *, as_submitted: bool = False) -> dict[str, Any] | None:
     """Return the fields that the node had under `nonce`, from its revision, or None if there is no usable revision.
 
-    If `said`, return the fields of the form that saved it instead.
+    If `as_submitted`, return the fields of the form that saved it instead.
     """
     revision = database()[REVISIONS].find_one({"_id": nonce, "node_id": node_id}, {"metadata": 1, "submitted": 1})
     if revision is None:
         return None
     try:
         present = writable(revision["metadata"])
-        return submitted_fields(revision) if said else merging.fields(present)
+        return submitted_fields(revision) if as_submitted else merging.fields(present)
     except (NewerVersion, NotUpgraded):
         return None
 
@@ -197,10 +175,10 @@ def load_base(node_id: ObjectId, nonce: ObjectId, *, said: bool = False) -> dict
 def submitted_fields(revision: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the form that saved a revision. Fields that were not in the form have their saved values."""
     whole = revision["metadata"]
-    said = revision.get("submitted") or {}
+    submitted = revision.get("submitted") or {}
     # Upgraders need the whole detail.
-    detail = {**(whole.get("detail") or {}), **said.get("detail", {})}
-    return merging.fields({**whole, **said, "detail": detail})
+    detail = {**(whole.get("detail") or {}), **submitted.get("detail", {})}
+    return merging.fields({**whole, **submitted, "detail": detail})
 
 
 def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -216,93 +194,28 @@ def writable(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         raise NotUpgraded(error.from_version) from error
 
 
-def check_place(parent_id: ObjectId | None, type: str, coming: Mapping[ObjectId, str] = MappingProxyType({})) -> None:
-    """Raise InvalidPlace if the section cannot contain a node of this type, or doesn't exist.
-
-    `coming` has the types, by id, of sections that will be stored before the node.
-    """
-    what = content.get(type)
-    if not what.is_installed:
-        raise InvalidPlace(_("There is no type “%(type)s”.") % {"type": type})
-    above = coming.get(parent_id) if parent_id else None
-    if parent_id is not None and above is None:
-        sections = tree.fresh()
-        if sections.ancestors(parent_id) is None:
-            raise InvalidPlace(_("That section is not there: it was moved to the trash or deleted."))
-        above = sections.sections[parent_id].type
-    if not may_hold(above, type):
-        where = content.get(above).label if above else _("the top level")
-        raise InvalidPlace(_("%(what)s cannot stand in: %(where)s.") % {"what": what.label, "where": where})
-
-
-def check_capacity(parent_id: ObjectId | None) -> None:
-    """Raise InvalidPlace if a section is full. Two concurrent writers may both pass this check."""
-    section = tree.current().sections.get(parent_id) if parent_id else None
-    most = section.content_type.most if section else None
-    if section and most is not None and lists.count_children([section.id], most) >= most:
-        raise InvalidPlace(
-            _("“%(section)s” is full: it holds at most %(most)d.") % {"section": section.title, "most": most}
-        )
-
-
-def check_tags(added: Iterable[str]) -> None:
-    """Raise FieldRefused if an added tag cannot have a URL."""
-    if tag := next(filter(has_no_address, added), ""):
-        raise FieldRefused("tags", _("“%(tag)s” can't be a tag. Use a word instead of the dots.") % {"tag": tag})
-
-
-def check_ready(metadata: Mapping[str, Any]) -> None:
-    """Raise NotReady for a photo that would be published without an alternative text.
-
-    `editing.create` and `drafts.schedule` do not call this, because neither handles photos. A publishing rule for other
-    types needs both calls. Forms and the API report NotReady at `alt` (editor/sent_forms.py, api/refusals.py).
-    """
-    if metadata["type"] == PHOTO and metadata["published"] and is_blank(metadata["detail"].get("alt") or ""):
-        raise NotReady(
-            _("“%(title)s” needs an alternative text before it can be published: say what it shows.") % metadata
-        )
-
-
-def check_lengths(fields: Mapping[str, Any]) -> None:
-    """Raise TextTooLong if a text in `fields` (by path) is too long. Long texts are slow to render and merge."""
-    for path, text in fields.items():
-        if not isinstance(text, str):
-            continue
-        # A character has at most four bytes, so only texts that might be too long are encoded to count bytes.
-        size = len(text.encode(errors="surrogatepass")) if 4 * len(text) > settings.TEXT_MAX_BYTES else 0
-        if size > settings.TEXT_MAX_BYTES:
-            raise TextTooLong(path, size, settings.TEXT_MAX_BYTES)
-
-
-def check_inserts(changes: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
-    """Raise WrongInsert if a text in `changes` (by path) has invalid inserts. `metadata` is the metadata after the save.
-
-    Unchanged texts are not checked, so that a stored mistake doesn't block an editor who corrects a title.
-    """
-    detail = metadata["detail"]
-    texts = [(declared_fields.FieldText("detail.text", 0, detail.get("text") or ""), detail.get("format") or MARKDOWN)]
-    texts += [(written, MARKDOWN) for written in declared_fields.markdown_texts(metadata["type"], detail)]
-    for written, text_format in texts:
-        # Rendering is slow, so texts without inserts are skipped.
-        if written.path not in changes or not may_have_inserts(written.text):
-            continue
-        found = TextInserts(rendering.to_html(written.text, text_format)).faults
-        place = f"{written.number}: " if written.number else ""
-        if faults := [f"{place}{fault}" for fault in found if not isinstance(fault, UnknownInsert)]:
-            raise WrongInsert(written.path, faults[:MOST_FAULTS])
-
-
-def check_id(node_id: ObjectId, *, form: ObjectId | None = None, photo: bool = False) -> None:
-    """Raise IdTaken if an id that the caller chose belongs to another kind of node, or to the history of one.
-
-    Revisions, comments and redirects refer to the id, so it must not be reused. A history that `form` started, for example in
-    an interrupted save, is allowed. For a `photo`, a history of a photo is allowed.
-    """
-    homes = (NODES, TRASH) if photo else (ASSET_FILES,)
-    others = {"metadata.type": {"$ne": PHOTO}} if photo else {"form": {"$ne": form}}
-    taken = [(home, {"_id": node_id}) for home in homes] + [(REVISIONS, {"node_id": node_id, **others})]
-    if any(database()[name].find_one(wanted, {"_id": 1}) for name, wanted in taken):
-        raise IdTaken(node_id)
+def new_metadata(
+    actor: Actor, type: str, *, parent_id: ObjectId | None, slug: str, title: str, tags: Iterable[str]
+) -> dict[str, Any]:
+    """Return the metadata of a new, unpublished node by `actor`. Raises FieldRefused for a tag that cannot have a URL."""
+    rules.check_tags(tags)
+    moment = now()
+    return {
+        "nonce": ObjectId(),
+        "type": type,
+        "parent_id": parent_id,
+        "slug": slug,
+        "title": title,
+        "created": moment,
+        "updated": moment,
+        "published": None,
+        "expires": NEVER,
+        "author": actor.as_document(),
+        "tags": sorted(unique(tags)),
+        "summary": "",
+        "detail": declared_fields.defaults(type),
+        **upgrading.version_fields(type),
+    }
 
 
 def insert_revision(

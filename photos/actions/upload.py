@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 
 from nodes import access
 from nodes.content import PHOTO
-from nodes.services.write import check_ready
+from nodes.services.rules import check_ready
 from nodes.types import Actor
 from photos.services import photos
 from photos.services.photos import Upload, Uploaded

@@ -17,22 +17,14 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes import merging
 from nodes.collections import ASSET_FILES, ASSETS, REVISIONS, node_filter
-from nodes.content import CONTENT, PHOTO, upgrading
-from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken, TooBusy
+from nodes.content import CONTENT, PHOTO
+from nodes.errors import ChangedSince, IdTaken, NodeError, NodeGone, SlugTaken
 from nodes.selectors import slugs, stored_photos
-from nodes.services import derived, editing, scope, trash
+from nodes.services import derived, editing, rules, scope, trash
+from nodes.services.retrying import retry_compare_and_set
 from nodes.services.site import invalidate
-from nodes.services.write import (
-    check_capacity,
-    check_id,
-    check_place,
-    check_ready,
-    check_tags,
-    compare_and_set,
-    insert_revision,
-)
-from nodes.tags import unique
-from nodes.types import Actor, Saved, TagChange
+from nodes.services.write import compare_and_set, insert_revision, new_metadata
+from nodes.types import Actor, Change, Saved, TagChange
 from photos.assets import contents
 from photos.assets.errors import PhotoLocked, UploadLost
 from photos.assets.locks import Lock, free_or_stale_filter
@@ -122,7 +114,7 @@ class Upload(IncomingFile[Uploaded]):
     ) -> None:
         check_destination(gallery_id, slug)
         if photo_id is not None:
-            check_id(photo_id, photo=True)
+            rules.check_id(photo_id, photo=True)
             if database()[ASSET_FILES].find_one({"_id": photo_id}, {"_id": 1}):
                 raise IdTaken(photo_id)
         self._actor = actor
@@ -131,41 +123,25 @@ class Upload(IncomingFile[Uploaded]):
         self.id = photo_id or new_id()
         self.title = title_of(title, filename)
         self._explicit_slug = slugs.normalized(slug)
-        check_tags(tags)
         self._insert(gallery_id, tags)
         self._incoming = IncomingPhoto(self._writer, self._filename)
 
     def _insert(self, gallery_id: ObjectId, tags: tuple[str, ...]) -> None:
         slug = self._explicit_slug
-        moment = now()
-        metadata: dict[str, Any] = {
-            "nonce": ObjectId(),
-            "type": PHOTO,
-            "parent_id": gallery_id,
-            "slug": slug,
-            "title": self.title,
-            "created": moment,
-            "updated": moment,
-            "published": None,
-            "expires": editing.NEVER,
-            "author": self._actor.as_document(),
-            "tags": sorted(unique(tags)),
-            "summary": "",
-            "content_id": None,
-            "detail": {"filename": self._filename, "alt": "", "focal": None},
-            **upgrading.version_fields(PHOTO),
-        }
-        for _attempt in range(editing.ATTEMPTS):
+        metadata = new_metadata(self._actor, PHOTO, parent_id=gallery_id, slug=slug, title=self.title, tags=tags)
+        metadata |= {"content_id": None, "detail": {"filename": self._filename, "alt": "", "focal": None}}
+
+        def attempt() -> Writer | None:
             metadata["slug"] = slug or slugs.find_free(self.title, gallery_id, ASSET_FILES)
             place = {"metadata.parent_id": gallery_id, "metadata.slug": metadata["slug"]}
             try:
-                self._writer = Writer(ASSETS, self.id, self._filename, metadata, place=place)
+                return Writer(ASSETS, self.id, self._filename, metadata, place=place)
             except DuplicateKeyError as error:
                 if slug:
                     raise SlugTaken(slug, slugs.find_free(slug, gallery_id, ASSET_FILES)) from error
-                continue
-            return
-        raise TooBusy
+                return None
+
+        self._writer = retry_compare_and_set(attempt)
 
     def feed(self, data: bytes) -> None:
         self._incoming.feed(data)
@@ -174,46 +150,41 @@ class Upload(IncomingFile[Uploaded]):
         """Check the received file and complete the photo. It is a draft unless `fields` publish it.
 
         `fields` and `tags` are added to those of the constructor, because other fields of a form may follow its files. Raises
-        BadPicture, UploadLost, NotReady, TooBusy.
+        BadPicture, UploadLost, NotReady, FieldRefused, TooBusy.
         """
         self._fields |= fields or {}
         self._late_title = str((fields or {}).get("title", ""))
         received = self._incoming.end()
-        for _attempt in range(editing.ATTEMPTS):
-            stored = self._writer.lock.find({"metadata": 1})
-            if stored is None:
-                self.abort()
-                raise UploadLost
-            values = self._values(received) | self._new_slug(stored["metadata"])
-            before = stored["metadata"]
-            after = {
-                **before,
-                **merging.nested({**merging.fields(before), **values}),
-                "nonce": ObjectId(),
-                "locked": None,
-            }
-            after["tags"] = TagChange(added=frozenset(tags)).applied(before["tags"])
-            self._check_ready(after)
-            insert_revision(self.id, None, after, self._actor)
-            changes = {f"metadata.{path}": value for path, value in values.items()}
-            changes |= {
-                "metadata.tags": after["tags"],
-                "metadata.nonce": after["nonce"],
-                "derived": derived.derive(after),
-            }
-            try:
-                is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
-            except DuplicateKeyError:
-                # Another node has taken the slug that was derived from the title.
-                continue
-            if is_done:
-                invalidate(scope.of_new(after))
-                copies.enqueue(self.id, self.id)
-                return Uploaded(
-                    self.id, after["nonce"], after["title"], stored_photos.same_bytes(received.sha256, self.id)
-                )
-        self.abort()
-        raise TooBusy
+        try:
+            return retry_compare_and_set(lambda: self._complete(received, tags))
+        except NodeError:
+            self.abort()
+            raise
+
+    def _complete(self, received: ReceivedPhoto, tags: tuple[str, ...]) -> Uploaded | None:
+        """Complete the stored photo. Returns None if it changed meanwhile, or if its slug was taken."""
+        stored = self._writer.lock.find({"metadata": 1})
+        if stored is None:
+            raise UploadLost
+        values = self._values(received) | self._new_slug(stored["metadata"])
+        before = stored["metadata"]
+        after = {**before, **merging.nested({**merging.fields(before), **values}), "nonce": ObjectId(), "locked": None}
+        after["tags"] = rules.apply_tags(TagChange(added=frozenset(tags)), before["tags"])
+        rules.check_ready(after)
+        insert_revision(self.id, None, after, self._actor)
+        changes = {f"metadata.{path}": value for path, value in values.items()}
+        changes |= {"metadata.tags": after["tags"], "metadata.nonce": after["nonce"], "derived": derived.derive(after)}
+        try:
+            is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
+        except DuplicateKeyError:
+            # Another node has taken the slug that was derived from the title.
+            return None
+        if not is_done:
+            return None
+        invalidate(scope.of_new(after))
+        copies.enqueue(self.id, self.id)
+        duplicates = stored_photos.same_bytes(received.sha256, self.id)
+        return Uploaded(self.id, after["nonce"], after["title"], duplicates)
 
     def abort(self) -> None:
         self._incoming.abort()
@@ -230,13 +201,6 @@ class Upload(IncomingFile[Uploaded]):
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
         return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
-
-    def _check_ready(self, metadata: Mapping[str, Any]) -> None:
-        try:
-            check_ready(metadata)
-        except NodeError:
-            self.abort()
-            raise
 
 
 class Replacement(IncomingFile[Saved]):
@@ -290,8 +254,8 @@ class Replacement(IncomingFile[Saved]):
 
 def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
     """Raise InvalidPlace or InvalidSlug if no photo can be uploaded there. Without a slug, one is made from the title."""
-    check_place(gallery_id, PHOTO)
-    check_capacity(gallery_id)
+    rules.check_place(gallery_id, PHOTO)
+    rules.check_capacity(gallery_id)
     if normalized := slugs.normalized(slug):
         slugs.check(normalized, gallery_id)
 
@@ -342,7 +306,8 @@ def _show(
     cached under the old one are not used again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
     """
     files = database()[ASSET_FILES]
-    for _attempt in range(editing.ATTEMPTS):
+
+    def attempt() -> Saved | None:
         stored = files.find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, {"metadata": 1})
         if stored is None:
             raise NodeGone(photo_id)
@@ -358,12 +323,13 @@ def _show(
             changes["superseded"] = now()
         # The sweeper marks the first content in the photo's own document.
         condition = {"metadata.locked": lock.moment} | ({"metadata.doomed": None} if content_id == photo_id else {})
-        nonce = compare_and_set(actor, stored, changes, more_filter=condition)
+        nonce = compare_and_set(actor, stored, Change(changes), more_filter=condition)
         if nonce is None:
-            continue
+            return None
         _mark_superseded(photo_id, former, content_id)
         return Saved(photo_id, nonce, tuple(changes))
-    raise TooBusy
+
+    return retry_compare_and_set(attempt)
 
 
 def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:

@@ -10,7 +10,7 @@ from pymongo.errors import AutoReconnect
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from nodes.access import System
-from nodes.errors import InvalidPlace, NotReady, SlugTaken, TooBusy
+from nodes.errors import FieldRefused, InvalidPlace, NotReady, SlugTaken, TooBusy
 from nodes.selectors import stored_photos
 from photos.actions import UploadPhoto
 from photos.assets import images
@@ -122,6 +122,15 @@ def test_a_photo_is_published_with_alternative_text_or_not_at_all():
         {"published": build.PAST, "detail.alt": "A lake"},
     )
     assert document(photo_id)["metadata"]["nonce"] == saved.nonce
+
+
+def test_upload_with_a_late_tag_without_a_url_leaves_nothing():
+    upload = photos.Upload(build.EDITOR, gallery(), "lake.jpg")
+    upload.feed(pictures.jpeg())
+    with pytest.raises(FieldRefused, match="can't be a tag"):
+        upload.finish(tags=("..",))
+    assert database()["cms.assets.files"].count_documents({}) == 0
+    assert database()["cms.assets.chunks"].count_documents({}) == 0
 
 
 def test_a_picture_that_others_keep_from_being_looked_at_is_refused_in_time_and_leaves_nothing(monkeypatch):

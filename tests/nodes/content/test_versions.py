@@ -20,7 +20,7 @@ from nodes.selectors import editable_nodes, history, stored_nodes
 from nodes.selectors import trash as trash_selectors
 from nodes.services import drafts, duplicating, editing, trash
 from nodes.services.write import compare_and_set
-from nodes.types import TagChange
+from nodes.types import Change, TagChange
 from tests.support.nodes.build import EDITOR, node, nonce, save, stored
 from tests.support.nodes.content import Ingredient, NewDish, OldDish, installed, registered
 
@@ -213,11 +213,11 @@ def test_who_read_the_old_shape_does_not_write_over_the_new_one(blog, mongo):
     read = mongo["cms.nodes"].find_one({"_id": made}, {"metadata": 1})
     written = _written(read["metadata"])
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata": written}})
-    assert compare_and_set(EDITOR, read, {"detail.serves": 8}) is None
+    assert compare_and_set(EDITOR, read, Change({"detail.serves": 8})) is None
     assert stored(made) == written
     # Its success twin: nothing came in between.
     mongo["cms.nodes"].update_one({"_id": made}, {"$set": {"metadata": read["metadata"]}})
-    assert compare_and_set(EDITOR, read, {"detail.serves": 8})
+    assert compare_and_set(EDITOR, read, Change({"detail.serves": 8}))
 
 
 @pytest.fixture
@@ -359,7 +359,7 @@ def test_checks_name_the_steps_that_lack_an_upgrader():
     assert _faults(NewDish, Leaping) == [
         ("nodes.E008", f"{name} has 2 upgraders from version 3 to 4."),
         ("nodes.E008", f"{name} has no upgraders from version 1 to 2."),
-        ("nodes.E009", f"{name} has an upgrader from version 4, and its schema_version is 4."),
+        ("nodes.E009", f"{name} has an upgrader from version 4, but its schema_version is 4."),
     ]
 
 

@@ -12,7 +12,7 @@ from django.urls import URLResolver, get_resolver
 from nodes import errors
 from nodes.models import stored_site
 from nodes.services import drafts, editing, placement, trash, write
-from nodes.types import Actor, TagChange
+from nodes.types import Actor, Change, TagChange
 from tests.support.nodes import photo_build
 from tests.support.nodes.build import EDITOR, PAST, node, nonce, save, stored
 
@@ -178,7 +178,7 @@ def test_stale_compare_and_set_changes_nothing(mongo):
     node_id = node(title="Old")
     stale = mongo["cms.nodes"].find_one()
     save(node_id, nonce(node_id), title="Theirs")
-    assert write.compare_and_set(EDITOR, stale, {"title": "Mine"}) is None
+    assert write.compare_and_set(EDITOR, stale, Change({"title": "Mine"})) is None
     assert stored(node_id)["title"] == "Theirs"
 
 

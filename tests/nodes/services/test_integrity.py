@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from marginalia.mongo.clock import now
 from nodes.services import drafts, editing, integrity, revisions, trash, write
+from nodes.types import Change
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
 
@@ -68,7 +69,7 @@ def test_revision_of_a_save_that_failed_is_swept_after_a_day(mongo):
     node_id = node()
     stale = mongo["cms.nodes"].find_one()
     saved(node_id, 1)
-    assert write.compare_and_set(EDITOR, stale, {"title": "lost the race"}) is None
+    assert write.compare_and_set(EDITOR, stale, Change({"title": "lost the race"})) is None
     assert "0 orphan" in run("check_nodes", "--fix")
     age(mongo)
     with pytest.raises(CommandError, match="1 left as they were. --fix mends 1 of them."):

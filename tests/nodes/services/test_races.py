@@ -7,8 +7,8 @@ from nodes.access import System
 from nodes.actions import PublishListed, SelectedNode, execute_all
 from nodes.errors import InvalidPlace, TooBusy
 from nodes.models import tree
-from nodes.services import editing, write
-from nodes.types import Actor
+from nodes.services import editing, retrying, write
+from nodes.types import Actor, Change
 from tests.support.concurrency import run_concurrently
 from tests.support.nodes.build import EDITOR, node, nonce, stored
 
@@ -18,7 +18,8 @@ def test_of_64_saves_of_one_nonce_one_wins_each_round(mongo, rounds):
     node_id = node(text="0")
     for round_ in range(rounds):
         seen = database()["cms.nodes"].find_one()
-        won = run_concurrently(64, lambda i: write.compare_and_set(EDITOR, seen, {"detail.text": f"{round_}/{i}"}))  # noqa: B023
+        changes = [Change({"detail.text": f"{round_}/{i}"}) for i in range(64)]
+        won = run_concurrently(64, lambda i: write.compare_and_set(EDITOR, seen, changes[i]))  # noqa: B023
         (winner,) = [i for i, nonce_ in enumerate(won) if nonce_]
         assert (won[winner], f"{round_}/{winner}") == (nonce(node_id), stored(node_id)["detail"]["text"])
 
@@ -96,8 +97,8 @@ def test_bulk_publish_against_saves_loses_no_update_and_publishes_what_was_seen(
 
 
 def test_too_many_at_once_is_said_and_changes_nothing(mongo, monkeypatch):
-    monkeypatch.setattr(editing, "ATTEMPTS", 0)
     node_id = node()
+    monkeypatch.setattr(retrying, "ATTEMPTS", 0)
     with pytest.raises(TooBusy):
         editing.save(EDITOR, node_id, nonce(node_id), {"title": "x"})
     assert stored(node_id)["title"] == "Page"
