@@ -174,7 +174,7 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
 
 
 def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
-    """Return a page of the admin's list, with all filters combined. Raises Problem: 403, 422."""
+    """Return a page of the admin's list, with all filters but author and facet combined. Raises Problem: 403, 422."""
     is_photo_list = bool(filters.type) and content.get(filters.type).is_file
     if not (access.may_see_photos(principal) if is_photo_list else access.may_list(principal)):
         raise Problem("forbidden", "Lists by state are for who writes: a token needs the scope “read”.")

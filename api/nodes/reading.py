@@ -54,8 +54,8 @@ def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
     """List nodes, the newest first, or in the order of a section. Without filters, list the posts of all sections.
 
     Use one of `section`, `tag`, `author`, `type` and `q`. `facet` and `type` also filter a section. With `state`, the
-    list is that of the admin, and all filters can be combined. `state` needs a session or a token with the scope
-    “read”.
+    list is that of the admin, and `section`, `tag`, `type` and `q` can be combined. `state` needs a session or a token
+    with the scope “read”.
     """
     page = list_for_editors(principals.current(request), filters) if filters.state else list_public(filters)
     return _list_response(request, filters, page)
