@@ -17,7 +17,7 @@ help: ## list these targets
 run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0, MONGODB_URI=… change it)
 	@exec $(BIN)/python manage.py serve --with-parent
 
-test: .venv/dev.stamp chromium checkers ## the quick tests, at most ten minutes
+test: .venv/dev.stamp chromium checkers ## the quick tests, about ten minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## the long tests: crashes, volumes, conversions, guards taken out

@@ -37,14 +37,14 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """PUBLIC comments are shown. Of a REMOVED comment only the place remains: no text, no author."""
+    """PUBLIC comments are shown. A REMOVED comment keeps only its place, without text and author."""
 
     PUBLIC = "public"
     REMOVED = "removed"
 
 
 class Verdict(StrEnum):
-    """The decision about a pending comment. Of a comment WITHDRAWN by its author only the place remains."""
+    """The decision about a pending comment. A comment WITHDRAWN by its author keeps only its place."""
 
     WAITING = "waiting"
     APPROVED = "approved"

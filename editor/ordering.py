@@ -13,10 +13,8 @@ from django.views.decorators.http import require_http_methods
 from editor.lists import node_state
 from editor.site import admin_url, render_page
 from marginalia.mongo.clock import now
-from nodes import access
 from nodes.actions import Order
-from nodes.content import BY_HAND
-from nodes.errors import NodeError
+from nodes.errors import InvalidPlace, NodeError
 from nodes.selectors import by_hand
 
 # Rows per page. The buttons "to the start" and "to the end" move nodes beyond a page.
@@ -30,9 +28,10 @@ END = "end"
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
     """Show the contents of a section in order; arrange them as the sent form specifies."""
-    editable = access.node(request.user, node_id, Order.needs)
-    if editable.node.content_type.lists != BY_HAND:
-        messages.info(request, _("What stands here is not arranged by hand."))
+    try:
+        editable = Order(user=request.user, node_id=node_id).check()
+    except InvalidPlace as error:
+        messages.info(request, str(error))
         return HttpResponseRedirect(admin_url("change", node_id))
     if request.method == "POST":
         return _arrange(request, node_id)

@@ -16,6 +16,7 @@ from bson import ObjectId
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marginalia.mongo.clock import now
 from nodes import content
@@ -27,6 +28,8 @@ from nodes.selectors.editable_nodes import Editable
 from nodes.selectors.listing import live
 from nodes.types import Actor
 
+# Does not reveal whether a section exists that the user cannot see.
+NO_SUCH_SECTION = gettext_lazy("There is no such section, or this cannot stand in it.")
 # The value of the top level in lists of choices.
 TOP = "top"
 # Users with any of these permissions can see photos that are not public.
@@ -242,7 +245,7 @@ def may_place(user: Any, section_id: ObjectId | None) -> bool:
 def check_may_place(user: Any, section_id: ObjectId | None, present: ObjectId | None = None) -> None:
     """Raise InvalidPlace if `user` cannot put a node there. `present` is the section that contains it now."""
     if section_id not in (None, present) and not may_place(user, section_id):
-        raise InvalidPlace(_("There is no such section, or this cannot stand in it."))
+        raise InvalidPlace(NO_SUCH_SECTION)
 
 
 def may_set_up(user: Any) -> bool:

@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.nodeid for item in items if item.get_closest_marker("django_db") or fixtures & set(item.fixturenames)
     ]
     if refused:
-        raise pytest.UsageError(f"Use the fixture `mongo` in place of pytest-django's: {', '.join(refused[:5])}")
+        raise pytest.UsageError(f"Use the fixture `mongo` instead of pytest-django's: {', '.join(refused[:5])}")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What the endpoints of discussions share: the router, parameters in paths and headers, and the object of a discussion."""
+"""Shared parts of the endpoints of discussions: the router, parameters in paths and headers, and the object of a discussion."""
 
 from typing import Annotated
 

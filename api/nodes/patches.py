@@ -88,9 +88,8 @@ def _clean_section(principal: Principal, type: str, value: str | None, seen: Obj
     try:
         return SectionField(principal, type, seen).clean(value or TOP)
     except ValidationError as error:
-        # The message must not reveal whether a section exists that the principal cannot see.
-        message = _("There is no such section, or this cannot stand in it.")
-        raise ValidationError(message if value else _("This cannot stand at the top level: name a section.")) from error
+        at_top = _("This cannot stand at the top level: name a section.")
+        raise ValidationError(access.NO_SUCH_SECTION if value else at_top) from error
 
 
 def _clean_author(value: Mapping[str, Any] | None, seen: dict[str, Any] | None) -> Any:

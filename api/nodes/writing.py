@@ -26,7 +26,8 @@ router = reading.router
 
 REPEATABLE: dict[str, Any] = {"parameters": [KEY_PARAMETER]}
 VERSIONED: dict[str, Any] = {"parameters": [IF_MATCH, KEY_PARAMETER]}
-RESPONSES = {200: Node, 412: Stale}
+# Options of the endpoints that change one version of a node and return the new one.
+CHANGES: dict[str, Any] = {"auth": ACCOUNTS, "response": {200: Node, 412: Stale}, "openapi_extra": VERSIONED}
 
 
 def writer(request: HttpRequest) -> Principal:
@@ -60,14 +61,7 @@ def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
     return run_once(request, work)
 
 
-@router.patch(
-    "/nodes/{node_id}",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-node",
-    summary="Change a node",
-    openapi_extra=VERSIONED,
-)
+@router.patch("/nodes/{node_id}", **CHANGES, url_name="api-node", summary="Change a node")
 def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], data: Body[NodeChange]) -> HttpResponse:
     """Change fields with a JSON Merge Patch (RFC 7396).
 
@@ -77,14 +71,7 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
     return _write(request, node_id, work, version=options.version, merges=options.merge)
 
 
-@router.post(
-    "/nodes/{node_id}/publish",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-publish",
-    summary="Publish a node",
-    openapi_extra=VERSIONED,
-)
+@router.post("/nodes/{node_id}/publish", **CHANGES, url_name="api-publish", summary="Publish a node")
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
@@ -93,27 +80,13 @@ def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -
     return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
 
-@router.post(
-    "/nodes/{node_id}/unpublish",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-unpublish",
-    summary="Unpublish a node",
-    openapi_extra=VERSIONED,
-)
+@router.post("/nodes/{node_id}/unpublish", **CHANGES, url_name="api-unpublish", summary="Unpublish a node")
 def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Unpublish a node, or cancel its publication."""
     return _write(request, node_id, operations.unpublish)
 
 
-@router.post(
-    "/nodes/{node_id}/schedule",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-schedule",
-    summary="Schedule a node",
-    openapi_extra=VERSIONED,
-)
+@router.post("/nodes/{node_id}/schedule", **CHANGES, url_name="api-schedule", summary="Schedule a node")
 def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], data: Body[At]) -> HttpResponse:
     """Publish a node at a time in the future.
 
@@ -123,39 +96,20 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
 
 
 @router.post(
-    "/nodes/{node_id}/unschedule",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-unschedule",
-    summary="Cancel the schedule of a draft",
-    openapi_extra=VERSIONED,
+    "/nodes/{node_id}/unschedule", **CHANGES, url_name="api-unschedule", summary="Cancel the schedule of a draft"
 )
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Turn scheduled changes into an ordinary draft. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
-@router.delete(
-    "/nodes/{node_id}/draft",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-draft",
-    summary="Discard a draft",
-    openapi_extra=VERSIONED,
-)
+@router.delete("/nodes/{node_id}/draft", **CHANGES, url_name="api-draft", summary="Discard a draft")
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
     """Delete the draft of a node. The live version stays as it is. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
-@router.post(
-    "/nodes/{node_id}/move",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-move",
-    summary="Move or rename a node",
-    openapi_extra=VERSIONED,
-)
+@router.post("/nodes/{node_id}/move", **CHANGES, url_name="api-move", summary="Move or rename a node")
 def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     """Move a node to another section, change its slug, or both. Its old URL redirects to the new one."""
     return _write(request, node_id, partial(operations.move, data=data.model_dump(exclude_unset=True)))
@@ -195,14 +149,7 @@ def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
-@router.post(
-    "/nodes/{node_id}/restore",
-    auth=ACCOUNTS,
-    response=RESPONSES,
-    url_name="api-restore",
-    summary="Restore a node from the trash",
-    openapi_extra=VERSIONED,
-)
+@router.post("/nodes/{node_id}/restore", **CHANGES, url_name="api-restore", summary="Restore a node from the trash")
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
     """Restore a node to its former place, or to another one."""
     place = data.model_dump(exclude_unset=True) if data else {}

@@ -13,7 +13,7 @@ from marginalia.comments.posting import preparation, services
 from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from nodes.models import Node
 
-# What is kept otherwise than the setting says, as an operator's conversion would leave it: in which layout and order.
+# Discussions in another layout and order than the setting, as if an operator had converted them.
 CONVERTED = {
     PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
     PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),

@@ -68,8 +68,8 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
 def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
     """Return which of these are stored or in the trash."""
-    trashed = {id for id in ids if trash_selectors.load(id)}
-    return trashed | set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    stored = set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    return stored | {id for id in ids if id not in stored and trash_selectors.load(id)}
 
 
 def size() -> int:

@@ -5,6 +5,7 @@ The pictures are streamed from the request's body into GridFS, without temporary
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from bson import ObjectId
@@ -113,7 +114,9 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
     def redirect_url(photo_ids: list[str]) -> str:
         return describing.address(photo_ids) if photo_ids else addresses.library_path(gallery_id)
 
-    return _receive(request, lambda name: replace(action, filename=name).begin(), _finish_uploads, redirect_url)
+    return _receive(
+        request, lambda name: replace(action, filename=name).begin(), partial(_finish_uploads, action), redirect_url
+    )
 
 
 @csrf_exempt
@@ -148,7 +151,7 @@ def _receive(
         handler.discard()
 
 
-def _finish_uploads(request: HttpRequest, handler: PictureUploadHandler) -> Results:
+def _finish_uploads(action: UploadPhoto, request: HttpRequest, handler: PictureUploadHandler) -> Results:
     form = RowForm(request.POST)
     if not form.is_valid():
         reason = " ".join(str(error) for errors in form.errors.values() for error in errors)
@@ -157,7 +160,7 @@ def _finish_uploads(request: HttpRequest, handler: PictureUploadHandler) -> Resu
     if request.POST.get("publish") and access.may_change_photos(request.user):
         fields["published"] = now()
     tags = form.cleaned_data["tags"]
-    return [_result(file, lambda upload: upload.finish(fields, tags)) for file in handler.files]
+    return [_result(file, lambda upload: action.finish(upload, fields, tags)) for file in handler.files]
 
 
 def _finish_replacement(request: HttpRequest, handler: PictureUploadHandler) -> Results:

@@ -30,11 +30,11 @@ class Line(NamedTuple):
 
 def parse_line(text: str) -> Line | None:
     """Parse a line without its indentation as a directive; return None for any other line."""
-    if not text.startswith("::") or len(text) > MAX_LENGTH or not (found := _LINE.fullmatch(text)):
+    if not text.startswith("::") or len(text) > MAX_LENGTH or not (match := _LINE.fullmatch(text)):
         return None
-    colons = found[1]
-    name = found[2]
-    attributes = found[3]
+    colons = match[1]
+    name = match[2]
+    attributes = match[3]
     if name is None:
         return Line("", is_container=True) if len(colons) > 2 else None
     if len(colons) == 2 and text[2] in " \t":
@@ -48,10 +48,10 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
     Values with spaces are in single or double quotation marks, in which a backslash escapes the next character.
     Raises ValueError, with the unreadable part, for other syntax or a repeated attribute.
     """
-    found = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
-    if not found:
+    match = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
+    if not match:
         raise ValueError(spelled[:100])
-    rest = (found[2] or "").rstrip()
+    rest = (match[2] or "").rstrip()
     attributes: dict[str, str] = {}
     position = 0
     while position < len(rest):
@@ -61,7 +61,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
         value = pair[2]
         attributes[pair[1]] = _ESCAPED.sub(r"\1", value[1:-1]) if value[0] in "\"'" else value
         position = pair.end()
-    return found[1], attributes
+    return match[1], attributes
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
@@ -122,12 +122,12 @@ def find_fences(text: str) -> Fences:
                 spans.append((code_from, line_start + len(text_line)))
         elif (
             (indent := _INDENT.match(text_line))
-            and (found := parse_line(text_line[indent.end() :]))
-            and found.is_container
+            and (line := parse_line(text_line[indent.end() :]))
+            and line.is_container
         ):
             if code:
                 shows_container = True
-            elif found.source:
+            elif line.source:
                 open_starts.append(line_start)
             elif open_starts:
                 start = open_starts.pop()

@@ -16,12 +16,12 @@ from marginalia.tasks import queue
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
-# A task is tried again so many times unless it sets another number: eight tries end after an hour.
+# Default number of retries. Eight tries end after an hour.
 RETRIES = 7
-# For emails: 31 tries end after a day, so that a mail server that fails overnight loses none.
+# Retries of emails. They end after a day, so no email is lost if the mail server fails overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
-# A priority for what people wait for. Each worker has a second thread for priorities above 0.
+# The priority of tasks that people wait for. Each worker has a second thread for priorities above 0.
 URGENT = 10
 
 STATUSES = {
@@ -62,8 +62,10 @@ class Task(tasks.base.Task):
 
 
 def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
-    """Make a Task of a function, like Django's decorator. The fields of Task are allowed with every back end; others than
-    MongoDBBackend ignore them. So apps can set these fields without knowing the project's back end."""
+    """Turn a function into a Task, as Django's decorator does.
+
+    An app can set the fields of Task without knowing the project's back end. Other back ends ignore them.
+    """
 
     def decorate(function: Callable[..., Any]) -> Task:
         return Task(func=function, **fields)
@@ -165,12 +167,12 @@ def task_of(job: Job) -> Any:
     """Return the task that a job runs. Raises InvalidTask."""
     path = _paths.get(job.name, job.name)
     try:
-        found = import_string(path)
+        task = import_string(path)
     except ImportError as error:
         raise InvalidTask(f"There is no task {job.name!r}.") from error
-    if not isinstance(found, tasks.base.Task):
+    if not isinstance(task, tasks.base.Task):
         raise InvalidTask(f"{path!r} is not a task.")
-    return found
+    return task
 
 
 def tries_of(task: Any) -> int:
@@ -194,7 +196,7 @@ def databases() -> list[str]:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as it comes back from JSON. Raises TypeError and ValueError for what JSON can't express."""
+    """Return a value after a round trip through JSON. Raises TypeError and ValueError if JSON can't express it."""
     return json.loads(json.dumps(normalize_json(value)))
 
 

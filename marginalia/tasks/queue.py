@@ -1,9 +1,9 @@
 """The stored jobs: a job is a task that was enqueued. A worker takes each job with one findAndModify.
 
-A worker leases the job that it takes: if the worker dies, the next one takes the job after the lease. A job that failed is
-tried again, after twice the wait each time, an hour at most. After its last try it stays as failed, for an operator. Jobs that
-are done or failed are deleted after 30 days. What a job was given is deleted when it is done, because it may name a person. A
-`key` names the work: while a job with a key is stored, no other is added.
+A worker leases the job that it takes. If the worker dies, another one takes the job after the lease. A failed job is tried
+again, after twice the wait each time, one hour at most. After its last try it stays failed, for an operator. Done and failed
+jobs are deleted after 30 days. The arguments of a job are deleted when it is done, because they may name a person. A `key`
+names the work: while a job with a key is stored, no other job with it is added.
 """
 
 import logging
@@ -303,8 +303,8 @@ def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
     first: list[Document] = [{"$match": {"state": WAITING}}, {"$sort": {"due": 1, "_id": 1}}, {"$limit": most}]
     is_retry = {"$cond": [{"$gt": ["$tries", 0]}, 1, 0]}
     counted = [*first, {"$group": {"_id": None, "all": {"$sum": 1}, "retrying": {"$sum": is_retry}}}]
-    found = next(iter(_jobs(alias).aggregate(counted)), {"all": 0, "retrying": 0})
-    return Numbers(found["all"] - found["retrying"], found["retrying"], failed_count(most, alias))
+    counts = next(iter(_jobs(alias).aggregate(counted)), {"all": 0, "retrying": 0})
+    return Numbers(counts["all"] - counts["retrying"], counts["retrying"], failed_count(most, alias))
 
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:

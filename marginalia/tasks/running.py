@@ -1,4 +1,4 @@
-"""For the functions of tasks: to be tried again later, and to do something once."""
+"""Helpers for the functions of tasks: postponing a task, and doing something only once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,14 +27,16 @@ def needing(server: str) -> Iterator[None]:
 
 
 def once(context: Any) -> bool:
-    """Return True to the first call for a job: for work that must not be done twice, even if its worker dies. Other back ends
-    can't tell: always True."""
+    """Return True only for the first call of a job, so that its work isn't done twice even if its worker dies.
+
+    Other back ends can't know, so it is always True there.
+    """
     backend = tasks.task_backends[context.task_result.backend]
     return not isinstance(backend, MongoDBBackend) or queue.once(ObjectId(context.task_result.id), backend.database)
 
 
 def once_more(context: Any) -> None:
-    """Undo `once`: the work was certainly not done."""
+    """Undo `once`, because the work was certainly not done."""
     backend = tasks.task_backends[context.task_result.backend]
     if isinstance(backend, MongoDBBackend):
         queue.once_more(ObjectId(context.task_result.id), backend.database)

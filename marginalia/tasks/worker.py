@@ -32,7 +32,7 @@ _beside: list[Callable[[threading.Event], object]] = []
 
 
 def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
-    """Take one job and run its task; return the job, None if nothing was due. An error of the task is kept with the job."""
+    """Take one job and run its task. Return the job, or None if no job was due. The job stores an error of its task."""
     job = queue.take(alias, queues=queues, urgent_only=urgent_only)
     if job is None:
         return None
@@ -45,7 +45,7 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
         return job
     most = tries_of(result.task)
     if job.tries > most:
-        # Its workers died, every one: it may be what kills them.
+        # Every worker that took it died, perhaps because of this job.
         ended = _fail(job, RuntimeError(), job.error or "no worker survived it", is_final=True)
     else:
         signals.task_started.send_robust(type(backend), task_result=result)
@@ -72,7 +72,7 @@ def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
     try:
         ended = queue.done(job, as_json(answer))
     except NOT_STORABLE as error:
-        # The task would do all its work again, for the same answer.
+        # Another try would do all the work again and return the same value.
         return _fail(job, error, "The return value can't be stored.", is_final=True)
     logger.info("Job %s (%s) done", job.id, job.name)
     return ended
@@ -103,32 +103,34 @@ def _renewed(job: Job) -> Iterator[None]:
 
 
 def regularly(work: Callable[[], object]) -> Callable[[], object]:
-    """Register what a worker does each ROUND seconds; several workers may do it at once."""
+    """Register work that each worker does every ROUND seconds. Several workers may do it at the same time."""
     _regular.append(work)
     return work
 
 
 def frequently(work: Callable[[], object]) -> Callable[[], object]:
-    """Register what a worker does each PAUSE seconds, between two jobs; several workers may do it at once."""
+    """Register work that each worker does every PAUSE seconds, between jobs. Several workers may do it at the same time."""
     _frequent.append(work)
     return work
 
 
 def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Event], object]:
-    """Register what a worker does all the time, in a thread of its own, until the event is set; several workers may do it at
-    once."""
+    """Register work that each worker does continuously, in a thread, until the event is set.
+
+    Several workers may do it at the same time.
+    """
     _beside.append(work)
     return work
 
 
 def begin_beside(stopping: threading.Event) -> None:
-    """Begin what is done beside the jobs. A worker that ends does not wait for it."""
+    """Start the continuous work in threads. A worker that ends does not wait for them."""
     for work in _beside:
         threading.Thread(target=work, args=(stopping,), daemon=True).start()
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Report that a worker runs, and do the regular work. If a piece of it fails, it is logged and done the next time.
+    """Report that a worker runs, and do the regular work. A failure is logged, and that work is repeated in the next round.
 
     Raises PyMongoError if the report can't be written. The worker could take no job either, so it ends, to be started again.
     """
@@ -139,7 +141,7 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
 
 
 def follow() -> None:
-    """Do the frequent work. If a piece of it fails, it is logged and done the next time."""
+    """Do the frequent work. A failure is logged, and that work is repeated in the next round."""
     _do(_frequent)
 
 

@@ -69,8 +69,8 @@ def _pages(section_ids: list[ObjectId], moment: datetime) -> Iterator[dict[str, 
     wanted = {"metadata.parent_id": {"$in": section_ids}, "metadata.type": types, **live(moment)}
     nodes = database()[NODES]
     fields = for_readers(UNTAGGED | {"position": 1}, moment)
-    found = read_with_hint(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
-    return read_documents(NODES, found, _page)
+    documents = read_with_hint(keys_of("by_name"), lambda hint: nodes.find(wanted, fields).hint(hint).limit(MOST_PAGES))
+    return read_documents(NODES, documents, _page)
 
 
 def _page(document: Mapping[str, Any]) -> dict[str, Any]:

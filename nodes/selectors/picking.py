@@ -65,10 +65,10 @@ def by_title(
         with search.search_time_limit(MILLISECONDS):
             stored = database()[collection]
             fields = FIELDS[collection]
-            found = read_with_hint(
+            documents = read_with_hint(
                 keys_of("by_title_word", collection), lambda hint: stored.find(wanted, fields).hint(hint).limit(size)
             )
-            return list(readable_nodes(collection, found))
+            return list(readable_nodes(collection, documents))
     except search.SearchTimeout:
         return []
 

@@ -73,15 +73,6 @@ def _editable(document: Mapping[str, Any]) -> Editable:
     return Editable(Photo.from_document(document), Version.of(document["metadata"], document["metadata"]["updated"]))
 
 
-def metadata(photo_id: ObjectId) -> dict[str, Any]:
-    """Return a photo's metadata as stored. Raises LookupError if there is no such photo."""
-    document = database()[ASSET_FILES].find_one({"_id": photo_id, **node_filter(ASSET_FILES)}, WHOLE)
-    if document is None:
-        raise LookupError(photo_id)
-    stored: dict[str, Any] = document["metadata"]
-    return stored
-
-
 @on_lists
 def find(gallery_id: ObjectId | None, slug: str) -> Photo | None:
     """Return the photo at a place, live or not, or None."""

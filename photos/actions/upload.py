@@ -63,6 +63,14 @@ class UploadPhoto:
             photo_id=self.photo_id,
         )
 
+    def finish(self, upload: Upload, fields: Mapping[str, Any], tags: tuple[str, ...] = ()) -> Uploaded:
+        """Check fields that a form sent after its files, then complete `upload`.
+
+        Raises FieldForbidden, and what Upload.finish raises.
+        """
+        access.check_fields(self.user, PHOTO, fields)
+        return upload.finish(fields, tags)
+
     def execute(self, pieces: Iterable[bytes]) -> Uploaded:
         """Check, then store the file in `pieces`. After any exception, nothing is left behind.
 

@@ -2,8 +2,8 @@
 
 import re
 
+from tests.docs.packages import PACKAGES
 from tests.docs.pages import ROOT
-from tests.docs.test_site import PACKAGES
 
 RAISED = re.compile(r'id="((?:cms|comments|mongo|nodes|tasks)\.[EW]\d{3})"')
 

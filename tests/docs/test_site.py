@@ -13,10 +13,10 @@ from django.core.management import get_commands
 
 from cms.environment.table import Environment
 from marginalia.mongo.collections import declared_collections
+from tests.docs.packages import PACKAGES
 from tests.support.site_settings import ROOT, documented, documented_rows, production, run_python
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "deploy/README.md", *(ROOT / "docs").rglob("*.md")])
-PACKAGES = ("api", "cms", "comments", "editor", "marginalia", "nodes", "photos", "reader", "transfer", "wordpress")
 # A permission, and a field of the nodes.
 NO_CODE = {"marginalia_comments.can_moderate", "comments.author.id"}
 # Endings of names of files.

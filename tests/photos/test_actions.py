@@ -150,3 +150,13 @@ def test_users_who_change_photos_set_their_dates():
     author = {"author": {"_id": None, "name": "Bob"}}
     with pytest.raises(PermissionDenied):
         SaveNode(user=ann, node_id=photo_id, seen=nonce, fields=author).execute()
+
+
+def test_late_fields_of_an_upload_are_checked_too():
+    parent = gallery()
+    action = UploadPhoto(user=user("add_photo"), gallery_id=parent, filename="lake.png")
+    begun = action.begin()
+    begun.feed(LAKE)
+    with pytest.raises(PermissionDenied):
+        action.finish(begun, {"published": build.PAST, "detail.alt": "A lake"})
+    assert action.finish(begun, {"detail.alt": "A lake"}).title == "lake"

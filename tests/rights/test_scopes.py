@@ -1,6 +1,7 @@
-"""What a token's scopes leave of the rights of the account that owns it."""
+"""The rights of a token: those of its owner, limited by its scopes."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from bson import ObjectId
@@ -18,7 +19,9 @@ from nodes.actions import CreateNode, Order
 from nodes.errors import InvalidPlace
 from tests.rights.by_action import ACTIONS, Case
 from tests.rights.world import LETTERS, Row, Thing, World, stored, table
+from tests.support.nodes import build
 from tests.support.nodes.build import PAST
+from tests.support.nodes.content import Handbook, registered
 
 # Which accounts act with a token of one scope, or of all scopes (letters as in `world`).
 RIGHTS = """
@@ -68,6 +71,13 @@ def things(world: World) -> dict[str, Thing]:
     return {state: world.thing(state) for state in ("live", "draft", "drafted", "trashed")}
 
 
+@pytest.fixture(scope="module")
+def handbook(world: World) -> Iterator[ObjectId]:
+    """Return the id of a section that is arranged by hand."""
+    with registered(Handbook):
+        yield build.node("handbook", "book")
+
+
 def principal(world: World, kind: str, scopes: tuple[str, ...]) -> Principal:
     user = world.user(kind)
     token = Token(ObjectId(), "test", user.pk, kind, scopes, now())
@@ -83,7 +93,7 @@ def scope_rows() -> list:
 
 
 @pytest.mark.parametrize(("name", "row"), scope_rows())
-def test_token_allows_what_its_scopes_and_its_owner_allow(world, things, name, row):
+def test_token_allows_what_its_scopes_and_its_owner_allow(world, things, handbook, name, row):
     def ask(scope, kind, may):
         user = principal(world, kind, tuple(Scope) if scope == "all" else (scope,))
         action, _, state = name.partition(": ")
@@ -91,7 +101,7 @@ def test_token_allows_what_its_scopes_and_its_owner_allow(world, things, name, r
             fields = {"title": "New", "slug": "", "parent_id": world.blog}
             made = CreateNode(user=user, type="blog-entry", fields=fields)
         elif action == "order":
-            made = Order(user=user, node_id=world.blog)
+            made = Order(user=user, node_id=handbook)
         else:
             made = ACTIONS[action](Case(world, things[state], user, stored(things[state].id)))
         if may:

@@ -20,7 +20,7 @@ def no_running_loop() -> Iterator[None]:
 
 @pytest.fixture
 def seen():
-    """What the task `note` was given."""
+    """The arguments of the task `note`."""
     examples.seen.clear()
     return examples.seen
 

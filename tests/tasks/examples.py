@@ -6,7 +6,7 @@ from marginalia.mongo.connection import database
 from marginalia.tasks import Postponed, once
 from marginalia.tasks.compat import tasks
 
-# What `note` was given.
+# The arguments of `note`.
 seen: list[Any] = []
 
 

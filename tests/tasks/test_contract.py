@@ -1,4 +1,4 @@
-"""What Django's Tasks promise of every back end, and what this one adds."""
+"""The contract of Django's Tasks for every back end, and the additions of this one."""
 
 import asyncio
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ from tests.tasks.examples import attempt, write, write_once
 pytestmark = pytest.mark.usefixtures("mongo")
 
 SUCCESSFUL = tasks.TaskResultStatus.SUCCESSFUL
-# What a worker sends for one job: it looks for jobs of dead workers, takes the job, runs its task, ends the job.
+# The commands that a worker sends for one job: it looks for jobs of dead workers, takes the job, runs its task, ends the job.
 RUN, END = 2, 3
 JOB = 4
 

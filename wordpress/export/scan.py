@@ -126,7 +126,7 @@ class Export:
     # Ids of items of any type that were not public, and of pictures in public items, as written in the export.
     hidden_items: set[int] = field(default_factory=set)
     public_pictures: set[str] = field(default_factory=set)
-    # What the texts of previous runs still lack, by number.
+    # Posts and files that texts of previous runs still need, by number.
     incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 

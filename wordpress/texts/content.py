@@ -65,7 +65,7 @@ class File:
 
 
 class Library(Protocol):
-    """What the converter needs to know about the rest of the export."""
+    """The other posts and files of the export, as the converter needs them."""
 
     def page(self, url: str) -> str:
         """Return the new URL of the old site's page at an absolute URL; "" if readers can see no such page."""

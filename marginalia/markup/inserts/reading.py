@@ -50,35 +50,35 @@ class TextInserts:
         self.html = html
 
     @cached_property
-    def _found(self) -> list[Insert | Fault]:
-        found: list[Insert | Fault] = []
+    def _entries(self) -> list[Insert | Fault]:
+        entries: list[Insert | Fault] = []
         counts: Counter[str] = Counter()
 
         def read(placeholder: Placeholder, _content: str) -> str:
-            found.append(_read(placeholder, counts))
+            entries.append(_read(placeholder, counts))
             return ""
 
         inserts.resolve_inserts(self.html, read)
-        return found
+        return entries
 
     @property
     def faults(self) -> list[Fault]:
         """Return the faults in the order of the text, including unknown names. The last tells if there are too many inserts."""
-        found = sorted((entry for entry in self._found if isinstance(entry, Fault)), key=lambda fault: fault.line)
-        return found[: MAX_INSERTS + 1]
+        faults = sorted((entry for entry in self._entries if isinstance(entry, Fault)), key=lambda fault: fault.line)
+        return faults[: MAX_INSERTS + 1]
 
     @property
     def references(self) -> References:
         """Return the nodes and photos that the inserts use."""
-        found = References()
+        references = References()
         for entry in self._valid:
-            found |= entry.references()
-        return found
+            references |= entry.references()
+        return references
 
     @property
     def names(self) -> frozenset[str]:
         """Return the names of the inserts in the text, including unknown ones."""
-        return frozenset(entry.name for entry in self._found if isinstance(entry, Insert | UnknownInsert))
+        return frozenset(entry.name for entry in self._entries if isinstance(entry, Insert | UnknownInsert))
 
     @property
     def iframe_origins(self) -> frozenset[str]:
@@ -87,17 +87,17 @@ class TextInserts:
 
     @property
     def _valid(self) -> list[Insert]:
-        return [entry for entry in self._found if isinstance(entry, Insert)]
+        return [entry for entry in self._entries if isinstance(entry, Insert)]
 
     def render(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
         """Return the text with its inserts as readers see them; with `faults`, faults are shown in their place, too."""
         context = Context(site, self.html, is_feed=is_feed)
-        found = iter(self._found)
+        entries = iter(self._entries)
         left = MAX_INSERTS + 1 if faults else 0
 
         def show(_placeholder: Placeholder, content: str) -> str:
             nonlocal left
-            entry = next(found)
+            entry = next(entries)
             if isinstance(entry, Insert):
                 return entry.as_html(replace(context, content=SafeString(content)))
             left -= 1
@@ -108,10 +108,10 @@ class TextInserts:
 
     def plain(self) -> str:
         """Return the text as HTML with each insert replaced by its words, for search and excerpts."""
-        found = iter(self._found)
+        entries = iter(self._entries)
 
         def words(_placeholder: Placeholder, content: str) -> str:
-            entry = next(found)
+            entry = next(entries)
             words_of_insert = entry.plain() if isinstance(entry, Insert) else ""
             return (f"<p>{escape(words_of_insert)}</p>" if words_of_insert else "") + content
 

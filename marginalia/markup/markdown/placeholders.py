@@ -40,15 +40,15 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("::", begin):
         return False
-    found = directives.parse_line(state.src[begin : state.eMarks[start]])
-    if found is None:
+    directive = directives.parse_line(state.src[begin : state.eMarks[start]])
+    if directive is None:
         return False
     if not silent:
         token = state.push(_TYPE, "", 0)
         token.map = [start, start + 1]
-        token.meta["directive"] = found
-        if not found.is_container:
-            token.content = inserts.start_tag(found.source, start + 1) + _END
+        token.meta["directive"] = directive
+        if not directive.is_container:
+            token.content = inserts.start_tag(directive.source, start + 1) + _END
     state.line = start + 1
     return True
 
@@ -61,8 +61,8 @@ def _pair_containers(state: StateCore) -> None:
             frames.append([])
         elif token.nesting < 0:
             _mark_unclosed(frames.pop())
-        elif (found := token.meta.get("directive")) and found.is_container:
-            if found.source:
+        elif (directive := token.meta.get("directive")) and directive.is_container:
+            if directive.source:
                 frames[-1].append(token)
             else:
                 _close_container(token, frames[-1], sum(map(len, frames)))
@@ -106,14 +106,16 @@ def _begin_note(tokens: list[Token], at: int) -> bool:
     if [token.type for token in tokens[at + 1 : at + 3]] != ["paragraph_open", "inline"]:
         return False
     words = tokens[at + 2]
-    found = _CALLOUT.match(words.content)
-    if not found:
+    match = _CALLOUT.match(words.content)
+    if not match:
         return False
-    said = {"kind": found[1].lower()} | ({"title": found[2].strip()} if found[2] else {})
+    attributes = {"kind": match[1].lower()} | ({"title": match[2].strip()} if match[2] else {})
     quotation = tokens[at]
     quotation.type = _TYPE
-    quotation.content = inserts.start_tag(directives.format_directive("note", said), _line_number(quotation)) + "\n"
-    words.content = words.content[found.end() :]
+    quotation.content = (
+        inserts.start_tag(directives.format_directive("note", attributes), _line_number(quotation)) + "\n"
+    )
+    words.content = words.content[match.end() :]
     if not words.content:
         for token in tokens[at + 1 : at + 4]:
             token.hidden = True

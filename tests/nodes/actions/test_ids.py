@@ -9,7 +9,7 @@ from django.http import Http404
 
 from nodes import actions
 from nodes.access import System
-from nodes.errors import DraftGone, EditConflict, IdTaken, NodeError, NodeGone, Published
+from nodes.errors import DraftGone, EditConflict, IdTaken, InvalidPlace, NodeError, NodeGone, Published
 from nodes.services import drafts, editing, trash
 from nodes.types import Actor, TagChange
 from photos.services import photos
@@ -126,6 +126,14 @@ def test_authors_order_nothing(mongo, author):
     for section in (node("folder", "folder"), node("folder", "hidden", published=None)):
         with pytest.raises(Http404):
             actions.Order(user=author, node_id=section).execute()
+
+
+def test_sections_with_another_order_are_not_arranged(mongo, publisher):
+    folder = node("folder", "folder")
+    page = node(slug="page", parent=folder)
+    with pytest.raises(InvalidPlace):
+        actions.Order(user=publisher, node_id=folder, seen=[page], to_end=[page]).execute()
+    assert "position" not in mongo["cms.nodes"].find_one({"_id": page})
 
 
 def test_order_moves_nothing_into_the_section(mongo, book, chapters, publisher):
