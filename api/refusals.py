@@ -1,5 +1,7 @@
-"""Errors of actions and services on nodes and photos, as problems: the reason, the field, and for a change of an outdated
-version, a merge of both sides."""
+"""Convert errors of actions and services into API problems.
+
+A problem contains the reason and the field. For a change to an outdated version, it also contains a merge of both sides.
+"""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -47,6 +47,7 @@ def set_validation(db: Any, on: bool) -> None:
 
 
 def format_times(times: list[float]) -> str:
+    """Return the median and the 95th percentile of `times`."""
     return f"{statistics.median(times):.2f} / {statistics.quantiles(times, n=20)[-1]:.2f}"
 
 

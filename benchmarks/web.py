@@ -30,8 +30,11 @@ MAX_SECONDS = 16
 
 @dataclass(frozen=True)
 class Load:
-    """Results of a run of wrk: requests, requests per second, the 99th percentile of latencies in milliseconds, and the CPU
-    milliseconds per request of the web server and MongoDB."""
+    """Results of one run of wrk.
+
+    `rate` is in requests per second, and `p99` is the 99th percentile of latencies in milliseconds. `web` and `mongod`
+    are the CPU milliseconds per request of the web server and of MongoDB.
+    """
 
     requests: int
     rate: float

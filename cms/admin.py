@@ -25,6 +25,8 @@ class RolesField(forms.ModelMultipleChoiceField):
 
 
 class AccountAdmin(CheckedLists, UserAdmin):
+    """The admin pages of accounts."""
+
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined", "password_link")
     fieldsets = (
@@ -72,6 +74,8 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
 
 class RoleAdmin(CheckedLists, GroupAdmin):
+    """The admin pages of roles, which are Django's groups."""
+
     list_display = ("name", "description")
     filter_horizontal = ()
 

@@ -1,3 +1,5 @@
+"""Root URL configuration of the site."""
+
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path

@@ -21,7 +21,10 @@ def render_page(request: HttpRequest, template: str, title: str, *, status: int 
 
 
 def admin_url(name: str, *args: Any, **query: str) -> str:
-    """Return the path of a page of the content admin. Example: admin_url("history", node_id)."""
+    """Return the path of a page of the content admin.
+
+    Example: admin_url("history", node_id).
+    """
     return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
 
 

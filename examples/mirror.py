@@ -30,8 +30,11 @@ ID = re.compile("[0-9a-f]{24}")
 
 
 def asking(address: str, token: str = "") -> Callable[..., Any]:
-    """Return the function that asks a site: ask("nodes", type="blog-entry") gives what the answer says, None for what is not
-    there. It asks again, as long as it takes, while the site cannot be reached."""
+    """Return a function that sends GET requests to the API of the site at `address`.
+
+    ask("nodes", type="blog-entry") returns the parsed JSON, or None if the site returns 404. While the site can't be
+    reached, the function tries again.
+    """
 
     def ask(path: str, **query: Any) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -82,8 +85,10 @@ class Mirror:
         return bool(answer["more"])
 
     def read_all(self) -> None:
-        """Read everything, a hundred at once, and remove what is not there any more. With a token, each by itself besides:
-        lists do not tell of drafts."""
+        """Read all nodes, 100 per request, and delete the files of nodes that no longer exist.
+
+        With a token, also read each node separately, because lists don't contain drafts.
+        """
         there = set()
         for node in self.listed(include="detail"):
             self.keep(node["id"], node)

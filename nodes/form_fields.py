@@ -19,7 +19,7 @@ from nodes.selectors import stored_nodes
 
 
 class TextField(forms.CharField):
-    """A text exactly as typed, with line ends converted to "\\n"."""
+    """A field for text that is stored exactly as typed, except that line ends become newlines."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, **kwargs)

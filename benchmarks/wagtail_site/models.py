@@ -13,10 +13,14 @@ from wagtail.models import Page
 
 
 class PostTag(TaggedItemBase):
+    """A tag of a post."""
+
     content_object = ParentalKey("Post", on_delete=models.CASCADE, related_name="tagged_items")
 
 
 class Post(Page):
+    """A blog post with a summary, an author and tags."""
+
     summary = models.TextField(blank=True)
     author = models.CharField(max_length=200, blank=True)
     body = RichTextField()

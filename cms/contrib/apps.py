@@ -8,13 +8,19 @@ OBJECT_ID = "django_mongodb_backend.fields.ObjectIdAutoField"
 
 
 class AdminConfig(StockAdminConfig):
+    """Django's admin app with ObjectId keys and this site's AdminSite."""
+
     default_auto_field = OBJECT_ID
     default_site = "cms.dashboard.admin_site.MarginaliaAdminSite"
 
 
 class AuthConfig(StockAuthConfig):
+    """Django's auth app with ObjectId keys."""
+
     default_auto_field = OBJECT_ID
 
 
 class ContentTypesConfig(StockContentTypesConfig):
+    """Django's contenttypes app with ObjectId keys."""
+
     default_auto_field = OBJECT_ID

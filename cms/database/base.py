@@ -10,6 +10,8 @@ from marginalia.mongo.engine.commands import CommandReporter
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    """A MongoDB connection that can start the embedded server."""
+
     def get_connection_params(self) -> dict[str, Any]:
         """Return the client's parameters. HOST "embedded:FOLDER" finds or starts the server whose data are in FOLDER.
 

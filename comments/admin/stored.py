@@ -74,6 +74,8 @@ class Discussions(CheckedList):
 
 @admin.register(StoredDiscussion)
 class DiscussionAdmin(StoredAdmin):
+    """A read-only admin list of discussions."""
+
     list_display = ("about", "layout", "order", "conversion", "state", "count", "newest")
     list_filter = ("layout", "order", "state")
     search_fields = ("id__exact",)
@@ -165,6 +167,8 @@ class InDiscussion(StoredAdmin):
 
 @admin.register(StoredComment)
 class CommentAdmin(InDiscussion):
+    """A read-only admin list of the comments in the documents layout."""
+
     list_display = ("slug", "discussed", "number", "written_by", "posted", "state", "rev", "epoch")
     search_help_text = gettext_lazy("app.model:key of a discussion, or the key of an author")
     ordering = ("-id",)
@@ -186,6 +190,8 @@ class CommentAdmin(InDiscussion):
 
 @admin.register(StoredBucket)
 class BucketAdmin(InDiscussion):
+    """A read-only admin list of the buckets in the buckets layout."""
+
     list_display = ("id", "discussed", "page", "count", "epoch")
     search_help_text = gettext_lazy("app.model:key of a discussion")
     ordering = ("-id",)

@@ -24,6 +24,8 @@ class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ig
 
 
 class Stored(ReadOnlyModel):
+    """Abstract base of the read-only models of stored comments."""
+
     objects = StoredManager()
 
     class Meta:

@@ -1,2 +1,4 @@
-"""Local processes: starting, watching and ending them, including the embedded MongoDB. Uses neither Django nor the other
-packages."""
+"""Start, watch and end local processes, including the embedded MongoDB.
+
+The package imports neither Django nor other packages of the project.
+"""

@@ -125,8 +125,10 @@ def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int =
 
 
 def fold(text: str) -> str:
-    """Return `text` without case and accents, and `searchable`, as `highlight` finds terms: "" for an accent that stands alone,
-    "ss" for "ß"."""
+    """Return `text` in the form in which `highlight` compares terms: without case and accents.
+
+    The result can have another length: a combining accent becomes "", and "ß" becomes "ss".
+    """
     if text.isascii():
         return _fold_ascii(text)
     apart = unicodedata.normalize("NFKD", normalize_for_search(text).casefold())

@@ -14,8 +14,10 @@ from marginalia.mongo.connection import database
 
 @contextmanager
 def exclusively(name: str, time: timedelta) -> Iterator[bool]:
-    """Hold the lease `name` in the block, for at most `time`: then a process that died loses it. Yield whether it is held,
-    False if another process has it."""
+    """Hold the lease `name` during the block, for at most `time`.
+
+    Yield True, or False if another process has the lease. The lease of a process that dies expires after `time`.
+    """
     leases = database()[rate_limit.COLLECTION]
     moment = now()
     token = str(ObjectId())

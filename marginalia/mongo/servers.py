@@ -1,5 +1,7 @@
-"""MongoDB servers: whether a server is suitable (replica set or mongos, version, reachable), whether one answers, and what
-errors mean."""
+"""Check MongoDB servers, and interpret their errors.
+
+A suitable server is a replica set or a mongos, has a supported version, and can be reached.
+"""
 
 import logging
 import re

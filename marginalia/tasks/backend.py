@@ -94,8 +94,10 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
             raise InvalidTask(f"retries must be a whole number from 0 to {MAX_RETRIES}.")
 
     def enqueue(self, task: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
-        """Store a job that runs a task, and return its result. If a job has the task's key already, return that one's result;
-        if it failed permanently, it is tried again."""
+        """Store a job that runs `task`, and return its result.
+
+        If a job with the task's key exists, return the result of that job. If that job failed permanently, try it again.
+        """
         self.validate_task(task)
         job, is_new = queue.put(
             getattr(task, "stored_as", "") or task.module_path,

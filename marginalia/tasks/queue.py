@@ -94,8 +94,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """A stored job. `tries` counts the one under way; only the owner of `lease` renews or ends the job. `errors`: the classes
-    of the errors of all tries. `returned`: what the task returned."""
+    """A stored job.
+
+    `tries` includes the current try. Only the owner of `lease` renews or ends the job. `errors` contains the classes of
+    the errors of all tries, and `returned` the return value of the task.
+    """
 
     id: ObjectId
     name: str
@@ -139,8 +142,10 @@ def put(
     after: datetime | None = None,
     alias: str = DEFAULT_DB_ALIAS,
 ) -> tuple[Job, bool]:
-    """Put a job; return it, and whether it is new. If a job with this key is stored, return that one; if it failed permanently,
-    it is tried again."""
+    """Store a job, and return it and whether it is new.
+
+    If a job with this key exists, return that job. If that job failed permanently, try it again.
+    """
     job_id = ObjectId()
     moment = now()
     new = {
@@ -177,10 +182,10 @@ def get(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 
 
 def take(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
-    """Take the job with the highest priority that is due, of these the one that is due first; before all others one whose
-    worker's lease has run out. Return None if nothing is due.
+    """Claim the next due job, or return None if no job is due.
 
-    `queues`: the only ones to take from. `urgent_only`: only jobs with a priority above 0.
+    Jobs whose lease has expired come first, then the job with the highest priority, then the one that is due first.
+    `queues` limits the choice to these queues, and `urgent_only` to jobs with a priority above 0.
     """
     moment = now()
     lapsed: Document = {"state": RUNNING, "due": {"$lte": moment}}
@@ -222,8 +227,10 @@ def renew(job: Job) -> bool:
 
 
 def done(job: Job, returned: Any = None) -> Job | None:
-    """Record that a job is done, without what it was given; return it as it is stored then, None if the worker no longer owned
-    its lease."""
+    """Mark `job` as done and delete its arguments.
+
+    Return the stored job, or None if the worker no longer owned its lease.
+    """
     fields = {
         "state": DONE,
         "finished": now(),
@@ -241,8 +248,11 @@ def done(job: Job, returned: Any = None) -> Job | None:
 
 
 def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
-    """Let a job be tried again, after twice as long each time, or leave it as failed if this was its last try. Return it as it
-    is stored then, None if the worker no longer owned its lease. `path`: the class of the error."""
+    """Schedule another try of `job`, or mark it as failed after its last try.
+
+    The wait doubles with each try. `path` is the class of the error. Return the stored job, or None if the worker no
+    longer owned its lease.
+    """
     moment = now()
     wait = min(FIRST_WAIT * 2 ** (job.tries - 1), LONGEST_WAIT)
     error = _ADDRESS.sub("…@…", error)[:LONGEST_ERROR]

@@ -17,8 +17,13 @@ class Postponed(Exception):
 
 @contextmanager
 def needing(server: str) -> Iterator[None]:
-    """Postpone the task if a server fails or refuses in the block. The reason has no text of the server, which may quote an
-    address. (An SMTPException is an OSError.)"""
+    """Postpone the task if a server fails or refuses in the block.
+
+    The reason doesn't quote the server, because its text can contain an email address. SMTPException is an OSError.
+
+    Raises:
+        Postponed: For each OSError in the block.
+    """
     try:
         yield
     except OSError as error:

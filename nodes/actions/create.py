@@ -45,8 +45,11 @@ class CreateNode:
             raise Published(made.node.pk)
 
     def execute(self) -> Saved:
-        """Check, then create. Raises SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, NotReady,
-        FieldRefused."""
+        """Check, then create the node.
+
+        Raises:
+            SlugTaken, InvalidSlug, InvalidPlace, NodeGone, IdTaken, Published, NotReady, FieldRefused.
+        """
         self.check()
         actor = Actor.of(self.user)
         fields = dict(self.fields)

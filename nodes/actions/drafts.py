@@ -83,8 +83,11 @@ class PublishDraft(DraftAction):
         return editable
 
     def execute(self) -> Saved:
-        """Check, then publish. Raises EditConflict, DraftGone, NodeGone, NotReady, FieldRefused, NewerVersion, NotUpgraded,
-        TooBusy."""
+        """Check, then publish the draft.
+
+        Raises:
+            EditConflict, DraftGone, NodeGone, NotReady, FieldRefused, NewerVersion, NotUpgraded, TooBusy.
+        """
         self.check()
         return drafts.publish_draft(
             self.actor, self.node_id, self.seen, seen_nonce=self.decided_on, mine=self.decided, tags=self.tags

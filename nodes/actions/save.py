@@ -40,8 +40,12 @@ class SaveAction(NodeAction):
         return self.save(self.check())
 
     def save(self, editable: Editable, tags: TagChange = NO_TAGS, act: Act | None = None) -> Saved:
-        """Save `changes`. Raises EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused,
-        NotReady, NewerVersion, NotUpgraded, TooBusy."""
+        """Save `changes`.
+
+        Raises:
+            EditConflict, NodeGone, Published, SlugTaken, InvalidSlug, InvalidPlace, FieldRefused, NotReady, NewerVersion,
+            NotUpgraded, TooBusy.
+        """
         return editing.save(
             self.actor,
             self.node_id,

@@ -1,8 +1,10 @@
-"""Content types. An app declares its own types in its module `content`:
+"""Content types: fields, base classes, and the registry.
+
+An app declares its types in its module `content`:
 
     @register
     class Recipe(Entry):
-        \"\"\"A dish that can be cooked from its page.\"\"\"
+        '''A dish that can be cooked from its page.'''
 
         servings = models.PositiveSmallIntegerField(default=2)
 

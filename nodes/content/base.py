@@ -168,8 +168,11 @@ class Content(EmbeddedModel, metaclass=ContentBase):
         return cls(**values.attributes(cls, document))
 
     def linked_data(self) -> Mapping[str, Any]:
-        """Return what the fields say in the words of https://schema.org: {"recipeYield": 2}. It joins what every page says,
-        and stands for it where both say something; what is empty is left out, so that None takes a word away."""
+        """Return the content of the fields as properties of https://schema.org, for example {"recipeYield": 2}.
+
+        They are added to the properties of every page, and replace properties with the same name. Empty values are left
+        out, so None removes a property.
+        """
         return {}
 
     @classmethod

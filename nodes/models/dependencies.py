@@ -45,7 +45,6 @@ recorded = _recorder.recorded
 
 def on_lists(select: Callable[P, T]) -> Callable[P, T]:
     """Record that everything the selector returns changes the site's version `lists` (or `site`). Use it as a decorator."""
-
     return read_tracking.tracked_reads()(select)
 
 

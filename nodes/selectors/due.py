@@ -40,7 +40,6 @@ def last_change(moment: datetime) -> datetime | None:
 
     The time is rounded up to whole seconds, so a reader who asks after it has seen all changes until then.
     """
-
     versions = stored_site.current().versions
     dependencies.note_texts()
 

@@ -89,7 +89,9 @@ def _first_parts(resolver: URLResolver) -> frozenset[str]:
 def find_free(
     wanted: str, parent_id: ObjectId | None, collection: str = NODES, *, among: Mapping[str, Any] | None = None
 ) -> str:
-    """Return `wanted` as a slug that is free in the section now, with a number if necessary: "news", "news-2", "news-3"…
+    """Return `wanted` as a slug that is free in the section now, with a number if necessary.
+
+    The candidates are "news", "news-2", "news-3" and so on.
 
     `among` is a filter for the nodes that are considered, if the user must not learn of others.
     """

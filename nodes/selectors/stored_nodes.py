@@ -218,7 +218,7 @@ def photos_with(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return `size` live photos, newest first, with all these properties in their files: camera, lens, focal_length, year…
+    """Return `size` live photos, newest first, whose files have all these `properties`, such as camera, lens and year.
 
     Raises ValueError for an invalid cursor.
     """

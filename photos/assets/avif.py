@@ -1,5 +1,6 @@
-"""AVIF in a stream (AVIF 1.1, ISO/IEC 23008-12): what says more than the picture is overwritten in place, so that all places
-stay true.
+"""Clean AVIF in a stream (AVIF 1.1, ISO/IEC 23008-12).
+
+Metadata is overwritten in place, so that all offsets in the file remain valid.
 
 Kept are the items of the picture that is shown: its coded data, its grid and cells, its alpha, its EXIF as `exif.clean`
 leaves it. Each coded item is one still frame of the size that its container says, or is refused: a decoder that believes

@@ -1,5 +1,7 @@
-"""What the meta box of a picture in ISO's container says (ISO/IEC 14496-12, 8.11; 23008-12): items, where they are, and their
-properties."""
+"""Parser of the meta box of ISO image files (ISO/IEC 14496-12, 8.11; 23008-12).
+
+The box lists the items of a file, their offsets and their properties.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -206,4 +208,5 @@ def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
 
 
 def damaged() -> BadPicture:
+    """Return the error for a damaged AVIF file."""
     return BadPicture(_("The AVIF is damaged."))

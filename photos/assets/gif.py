@@ -82,4 +82,5 @@ def _table(flags: int) -> int:
 
 
 def damaged() -> BadPicture:
+    """Return the error for a damaged GIF file."""
     return BadPicture(_("The GIF is damaged."))

@@ -143,6 +143,7 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
 
 
 def too_many_pixels(limits: Limits) -> BadPicture:
+    """Return the error for an image with more than `limits.max_pixels` pixels."""
     return BadPicture(
         _("The picture has too many pixels: %(most)d megapixels are allowed.")
         % {"most": limits.max_pixels // 1_000_000}

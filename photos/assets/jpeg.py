@@ -201,4 +201,5 @@ def _coded_data(source: Source) -> Parser:
 
 
 def damaged() -> BadPicture:
+    """Return the error for a damaged JPEG file."""
     return BadPicture(_("The JPEG is damaged."))

@@ -231,4 +231,5 @@ def _pass_pixels(source: Source, length: int, name: bytes, pixels: _Pixels) -> P
 
 
 def damaged() -> BadPicture:
+    """Return the error for a damaged PNG file."""
     return BadPicture(_("The PNG is damaged."))

@@ -106,6 +106,7 @@ class Cleaner:
 
 
 def truncated() -> BadPicture:
+    """Return the error for a file that ends too early."""
     return BadPicture(_("The file is not whole: it ends in the middle of the picture."))
 
 

@@ -136,4 +136,5 @@ def _size(name: bytes, head: bytes) -> tuple[int, int]:
 
 
 def damaged() -> BadPicture:
+    """Return the error for a damaged WebP file."""
     return BadPicture(_("The WebP is damaged."))

@@ -48,7 +48,6 @@ def count_values(section_id: ObjectId, type: str, wanted: Values, moment: dateti
     Fields are in the order of the type's `facets`. Each has at most MAX_VALUES_SHOWN values, the most frequent first. The
     process caches the result for up to MAX_CHOSEN_CACHED wanted values.
     """
-
     # A section that lists by date doesn't list pages without a date.
     dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
 

@@ -105,7 +105,10 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
 
 @require_safe
 def find_photos(request: HttpRequest) -> HttpResponse:
-    """List photos by metadata of their files: ?camera=…&lens=…&focal_length=…&year=…"""
+    """List photos by metadata of their files.
+
+    Example: ?camera=…&lens=…&focal_length=…&year=…
+    """
     wanted = labels.parse_query(request.GET)
     if not wanted:
         raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))

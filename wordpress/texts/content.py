@@ -136,7 +136,6 @@ def _html(
     source: str, base: str, library: Library, footnotes: str, missing: dict[str, None], lost: dict[str, None]
 ) -> str:
     """Return the converted HTML of `source`. Adds to `missing` what became a link, and to `lost` what left nothing."""
-
     gallery_count = 0
 
     def gallery(values: dict[str, str]) -> str:

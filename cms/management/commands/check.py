@@ -1,3 +1,5 @@
+"""`manage.py check`: Django's checks, and with --deploy the write concern of MongoDB."""
+
 from typing import Any
 
 from django.conf import settings

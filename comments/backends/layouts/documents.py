@@ -23,6 +23,8 @@ PROJECTION = {"_id": 0, **dict.fromkeys(FIELDS, 1)}
 
 
 class Documents(Layout):
+    """The layout that stores each comment in a document of its own."""
+
     name = "documents"
     collection = "comments"
     put_checks_slug = True

@@ -40,6 +40,8 @@ FULL = 4_000_000
 
 
 class Embedded(Layout):
+    """The layout that stores all comments of an object in the object's document."""
+
     name = "embedded"
     # COLLECTION "": the model's own. TRASH: the collection of its documents, with their comments, while they are in
     # the trash. BOUND (comments) and BOUND_BYTES: above either, the discussion is promoted to PROMOTE_TO.

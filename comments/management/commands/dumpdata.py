@@ -10,6 +10,8 @@ from marginalia.mongo.servers import describe_outage, is_outage
 
 
 class Command(MongoCommand, dumpdata.Command):
+    """Django's dumpdata command, which refuses to dump comments."""
+
     def handle(self, *app_labels: str, **options: Any) -> None:
         """Dump everything except comments. Raises CommandError if comments are requested."""
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):

@@ -68,7 +68,7 @@ class Merged:
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
-    """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become "\\n".
+    """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become newlines.
 
     The merge is symmetric: exchanging `mine` and `theirs` only exchanges the sides of the result. Every paragraph of either
     side that isn't in `base` is in a chunk of the result. Comparisons are bounded. Text that they don't reach counts as

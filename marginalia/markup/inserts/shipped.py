@@ -14,6 +14,8 @@ from marginalia.markup.text import is_empty
 
 @insert("photo")
 class PhotoInsert(Insert):
+    """A photo with an optional caption."""
+
     label = _("Photo with caption")
     help = _("One photo, with words below it, as wide as the text or wider.")
     template = "nodes/inserts/photo.html"
@@ -36,6 +38,8 @@ class PhotoInsert(Insert):
 
 @insert("gallery")
 class Gallery(Insert):
+    """The newest photos of a gallery, or chosen photos, in rows."""
+
     label = _("Gallery")
     help = _("Photos in rows: the newest of a gallery, or those that you choose.")
     template = "nodes/inserts/gallery.html"
@@ -63,6 +67,8 @@ class Gallery(Insert):
 
 @insert("note")
 class Note(Insert):
+    """A highlighted box around paragraphs."""
+
     label = _("Note")
     help = _("A box around a few paragraphs: a note, a tip, a warning.")
     template = "nodes/inserts/note.html"
@@ -94,6 +100,8 @@ class Note(Insert):
 
 @insert("button")
 class Button(Insert):
+    """A link that looks like a button."""
+
     label = _("Button")
     help = _("A link that stands out.")
     template = "nodes/inserts/button.html"
@@ -107,6 +115,8 @@ class Button(Insert):
 
 @insert("posts")
 class Posts(Insert):
+    """A list of the newest posts, optionally with one tag."""
+
     label = _("Newest posts")
     help = _("A list of the newest posts, or of what is newest with a tag.")
     template = "nodes/inserts/posts.html"
@@ -122,6 +132,8 @@ class Posts(Insert):
 
 @insert("contents")
 class Contents(Insert):
+    """A table of contents with links to the headings of the text."""
+
     label = _("Table of contents")
     help = _("The headings of this text, as links.")
     template = "nodes/inserts/contents.html"
@@ -141,6 +153,8 @@ class Contents(Insert):
 
 @insert("embed")
 class Embed(Insert):
+    """A video or post of another site that loads when a reader clicks."""
+
     label = _("Video or post of another site")
     help = _(
         "From YouTube, Vimeo, PeerTube or Mastodon: a link, with a picture if you choose one, until a reader clicks."

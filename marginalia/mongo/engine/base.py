@@ -15,15 +15,21 @@ from marginalia.mongo.engine import read_tracking, secondaries
 
 
 class DatabaseOperations(BaseOperations):
+    """Database operations that use this engine's compiler."""
+
     compiler_module = "marginalia.mongo.engine.compiler"
 
 
 class DatabaseIntrospection(BaseIntrospection):
+    """Introspection that also knows text, hashed and 2d indexes."""
+
     # The table of django-mongodb-backend lacks these and fails with KeyError on a collection that has such an index.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 
 class DatabaseSchemaEditor(BaseSchemaEditor):
+    """A schema editor that accepts existing collections."""
+
     def get_database(self) -> Any:
         database = super().get_database()
         return database if self.collect_sql else _AdoptingDatabase(database)
@@ -44,6 +50,8 @@ class _AdoptingDatabase:
 
 
 class DatabaseWrapper(BaseDatabaseWrapper):
+    """A MongoDB connection with this engine's operations, introspection and schema editor."""
+
     ops_class = DatabaseOperations
     introspection_class = DatabaseIntrospection
     SchemaEditorClass = DatabaseSchemaEditor

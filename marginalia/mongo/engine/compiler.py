@@ -50,6 +50,8 @@ class ProjectingQuery(MongoQuery):
 
 
 class SQLCompiler(stock.SQLCompiler):
+    """A compiler that reads only the fields a query needs."""
+
     query_class = ProjectingQuery
 
     def build_query(self, columns: Any = None) -> MongoQuery:
