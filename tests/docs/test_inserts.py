@@ -10,7 +10,7 @@ from nodes import rendering
 from photos import texts
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/extend.md"
-GUIDE = Path(__file__).parents[2] / "docs/editors-guide.md"
+GUIDE = Path(__file__).parents[2] / "docs/reference/formatting.md"
 
 
 def test_the_example_works(mongo, settings, tmp_path):
