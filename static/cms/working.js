@@ -21,14 +21,17 @@
     // Who sends it in parts shows how far it is.
     if (!event.defaultPrevented && event.target.method === "post" && opensHere && !box) setTimeout(show, SOON);
   });
-  addEventListener("pageshow", (event) => { if (event.persisted) box?.remove(); });
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) box?.remove();
+  });
 
   const follow = async () => {
     try {
       const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
         const now = page.getElementById(part.id);
-        if (now) part.replaceWith(now); else part.remove();
+        if (now) part.replaceWith(now);
+        else part.remove();
       }
     } catch {
       // Asked again below.

@@ -46,7 +46,8 @@
       (next) => next?.matches(".margin-note") && next.querySelector(".margin-number").textContent === link.textContent,
     );
     const unfold = (event, isOpen) => {
-      if (getComputedStyle(note).float !== "none" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+      if (getComputedStyle(note).float !== "none" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+        return;
       event.preventDefault();
       note.classList.toggle("is-open", isOpen);
       link.setAttribute("aria-expanded", isOpen);

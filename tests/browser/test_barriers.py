@@ -15,7 +15,7 @@ from tests.browser import admin_pages, pages
 from tests.browser.people import PHONE
 from tests.support.nodes.content import Chapter, Handbook, registered
 
-AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 RUN = """async () => {
   // The end of one may begin the next: a child's colour follows its parent's.
   for (let running; (running = document.getAnimations()).length;) await Promise.all(running.map(one => one.finished));

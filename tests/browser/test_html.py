@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Response
 from nodes.services.site import save_settings
 from tests.browser import pages
 
-JAR = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
+JAR = Path(__file__).parents[2] / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
 
 
 @pytest.fixture

@@ -23,7 +23,9 @@
   });
 
   document.querySelector("[data-all]")?.addEventListener("change", (event) => {
-    document.querySelectorAll("#queue [name=chosen]").forEach((box) => { box.checked = event.target.checked; });
+    document.querySelectorAll("#queue [name=chosen]").forEach((box) => {
+      box.checked = event.target.checked;
+    });
   });
   // The address names the comment to decide next, or none where only skipped ones are left.
   const first = location.hash ? document.getElementById(location.hash.slice(1))?.closest(".comments-case") : cases[0];

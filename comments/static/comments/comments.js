@@ -40,7 +40,7 @@
       for (const own of form.querySelectorAll("[data-comments-own]")) {
         const actions = document.querySelector(`#${own.dataset.commentsOwn} .comment-actions`);
         if (actions) {
-          own.querySelectorAll("a").forEach((link) => actions.append(" ", link));
+          for (const link of own.querySelectorAll("a")) actions.append(" ", link);
           actions.closest(".comment").classList.add("comment-own");
           own.remove();
         }
@@ -65,12 +65,13 @@
     try {
       const form = await fragment(link.href);
       if (opened()) return;
-      form.querySelectorAll(".comments-own").forEach((own) => own.remove());
+      for (const own of form.querySelectorAll(".comments-own")) own.remove();
       comment.append(form);
       form.querySelectorAll("[id]").forEach((field) => {
         // The form below has the same ids.
         const id = `${field.id}-${comment.id}`;
-        for (const name of ["for", "aria-describedby"]) form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
+        for (const name of ["for", "aria-describedby"])
+          form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
         field.id = id;
       });
       form.querySelector("input:not([type=hidden]), textarea")?.focus();
@@ -109,12 +110,18 @@
   const reveal = (isNew) => {
     const named = document.getElementById(location.hash.slice(1));
     let moved = isNew === true;
-    for (let fold = named; (fold = fold?.parentElement.closest("details:not([open])")); moved = true) fold.open = true;
+    let fold = named?.parentElement.closest("details:not([open])");
+    while (fold) {
+      fold.open = true;
+      moved = true;
+      fold = fold.parentElement.closest("details:not([open])");
+    }
     if (moved && named?.classList.contains("comment")) named.scrollIntoView();
   };
 
   document.addEventListener("click", (event) => {
-    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+      return;
     const link = event.target.closest?.("a[href]");
     if (!link) return;
     if (link.dataset.commentsReply) {
@@ -144,7 +151,9 @@
     else setTimeout(free, 5_000);
     form.dataset.sent = "1";
   });
-  const free = () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent);
+  const free = () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  };
   addEventListener("pageshow", free);
   addEventListener("popstate", ({ state }) => {
     if (bare(location.href) !== shown) {
@@ -152,13 +161,17 @@
     } else {
       // After the browser has scrolled.
       const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
-      if (left) requestAnimationFrame(() => { left.focus(); scrollTo({ top: state.commentsAt, behavior: "instant" }); });
+      if (left)
+        requestAnimationFrame(() => {
+          left.focus();
+          scrollTo({ top: state.commentsAt, behavior: "instant" });
+        });
     }
   });
   addEventListener("hashchange", reveal);
   document.querySelectorAll("[data-comments-form]").forEach(fill);
   // Words for times load slowly.
   const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
-  document.querySelectorAll(".comments").forEach((list) => near.observe(list));
+  for (const list of document.querySelectorAll(".comments")) near.observe(list);
   reveal();
 })();

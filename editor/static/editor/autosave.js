@@ -31,7 +31,13 @@
     for (const [name, value] of fields) body.append(name, value);
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value || "";
     // If the login has expired, the server redirects to another page.
-    return fetch(url, { method: "POST", body, redirect: "manual", headers: { Accept: "application/json", "X-CSRFToken": token }, ...more });
+    return fetch(url, {
+      method: "POST",
+      body,
+      redirect: "manual",
+      headers: { Accept: "application/json", "X-CSRFToken": token },
+      ...more,
+    });
   };
 
   const form = document.getElementById("node_form");
@@ -45,7 +51,8 @@
     if (!place) return;
     if (html !== undefined) place.innerHTML = html; // rendered by the server's template
     const elsewhere = await open();
-    for (const one of place.querySelectorAll("[data-copy]")) one.hidden = one.dataset.copy === own || elsewhere.has(mine(one.dataset.copy));
+    for (const one of place.querySelectorAll("[data-copy]"))
+      one.hidden = one.dataset.copy === own || elsewhere.has(mine(one.dataset.copy));
   };
 
   const flush = async () => {
@@ -71,7 +78,8 @@
   if (own) {
     const key = mine(own);
     const state = document.getElementById("saved-state");
-    const fields = () => [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
+    const fields = () =>
+      [...new FormData(form)].filter(([name, value]) => typeof value === "string" && name !== "csrfmiddlewaretoken");
     const plain = (list) => JSON.stringify(list.filter(([name]) => !name.startsWith("_")));
     const numbered = (list, number) => [...list.filter(([name]) => name !== "_seq"), ["_seq", String(number)]];
     let last = 0;

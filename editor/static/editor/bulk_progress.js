@@ -32,7 +32,15 @@
       text.textContent = form.dataset.of.replace("{done}", done).replace("{total}", total);
     };
     show(0);
-    return { stop, show, fail: () => { bar.remove(); stop.remove(); text.textContent = form.dataset.broke; } };
+    return {
+      stop,
+      show,
+      fail: () => {
+        bar.remove();
+        stop.remove();
+        text.textContent = form.dataset.broke;
+      },
+    };
   };
 
   const run = async (form, chosen) => {
@@ -44,7 +52,10 @@
     const buttons = [...form.querySelectorAll("[type=submit], .action-select, #choose-all")];
     const warn = (event) => event.preventDefault();
     let stopped = false;
-    view.stop.addEventListener("click", () => { stopped = true; view.stop.disabled = true; });
+    view.stop.addEventListener("click", () => {
+      stopped = true;
+      view.stop.disabled = true;
+    });
     addEventListener("beforeunload", warn);
     for (const button of buttons) button.disabled = true;
     let done = 0;
@@ -57,9 +68,18 @@
           body.append(name(field), form.elements[name(field)].value);
         }
         // form.action is the form's field "action".
-        const answer = await fetch(location.href, { method: "POST", body, headers: { Accept: "application/json" }, redirect: "manual" });
+        const answer = await fetch(location.href, {
+          method: "POST",
+          body,
+          headers: { Accept: "application/json" },
+          redirect: "manual",
+        });
         // The form was invalid. The list shows the errors.
-        if (answer.type === "opaqueredirect") { removeEventListener("beforeunload", warn); location.reload(); return; }
+        if (answer.type === "opaqueredirect") {
+          removeEventListener("beforeunload", warn);
+          location.reload();
+          return;
+        }
         fields.set("so_far", (await answer.json()).so_far);
         done = Math.min(done + SIZE, chosen.length);
         view.show(done);

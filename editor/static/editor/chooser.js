@@ -13,7 +13,10 @@
     return element;
   };
   const described = (choice) => {
-    const parts = [make("strong", choice.title), make("small", [choice.kind, choice.path, choice.note].filter(Boolean).join(" · "))];
+    const parts = [
+      make("strong", choice.title),
+      make("small", [choice.kind, choice.path, choice.note].filter(Boolean).join(" · ")),
+    ];
     if (!choice.thumbnail) return parts;
     const image = make("img", "");
     image.src = choice.thumbnail;
@@ -31,14 +34,18 @@
     return /^[\w-]+(\.[\w-]+)*\.[a-z]{2,}([/?#]|$)/i.test(typed) ? `https://${typed}` : "";
   };
   const fetched = async (source, typed) => {
-    const answer = await fetch(`${source}&${new URLSearchParams({ q: typed })}`, { headers: { Accept: "application/json" } });
+    const answer = await fetch(`${source}&${new URLSearchParams({ q: typed })}`, {
+      headers: { Accept: "application/json" },
+    });
     if (!answer.ok) throw new Error(answer.status);
     return (await answer.json()).choices;
   };
   const looked = async (source, typed, takesAddresses) => {
     const address = takesAddresses ? elsewhere(typed) : "";
     const own = !address || isHere(typed) || address !== typed ? await fetched(source, typed) : [];
-    return address && !(isHere(typed) && own.length) ? [...own, { ref: address, address, title: address, kind: words.link }] : own;
+    return address && !(isHere(typed) && own.length)
+      ? [...own, { ref: address, address, title: address, kind: words.link }]
+      : own;
   };
 
   const enhance = (input) => {
@@ -64,28 +71,36 @@
     input.removeAttribute("list");
     input.autocomplete = "off";
     input.placeholder = words.search;
-    for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id })) {
+    for (const [name, value] of Object.entries({
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "false",
+      "aria-controls": list.id,
+    })) {
       input.setAttribute(name, value);
     }
 
     const mark = (number) => {
       at = number;
-      [...list.children].forEach((item, index) => item.setAttribute("aria-selected", String(index === at)));
+      for (const [index, item] of [...list.children].entries())
+        item.setAttribute("aria-selected", String(index === at));
       if (at < 0) return input.removeAttribute("aria-activedescendant");
       input.setAttribute("aria-activedescendant", list.children[at].id);
       return list.children[at].scrollIntoView({ block: "nearest" });
     };
     const fill = (found) => {
       choices = found;
-      list.replaceChildren(...choices.map((choice, index) => {
-        const item = make("li", "");
-        item.append(...described(choice));
-        item.id = `${list.id}-${index}`;
-        item.setAttribute("role", "option");
-        item.addEventListener("pointerdown", (event) => event.preventDefault());
-        item.addEventListener("click", () => take(index));
-        return item;
-      }));
+      list.replaceChildren(
+        ...choices.map((choice, index) => {
+          const item = make("li", "");
+          item.append(...described(choice));
+          item.id = `${list.id}-${index}`;
+          item.setAttribute("role", "option");
+          item.addEventListener("pointerdown", (event) => event.preventDefault());
+          item.addEventListener("click", () => take(index));
+          return item;
+        }),
+      );
       list.hidden = !choices.length;
       input.setAttribute("aria-expanded", String(!list.hidden));
       mark(input.value.trim() && choices.length ? 0 : -1);
@@ -177,7 +192,9 @@
     });
     // Only the server knows whether this user can see the title of a target that is not public.
     if (/^(node|photo):/.test(input.value)) {
-      fetched(input.dataset.choose, input.value).then(([choice]) => choice && show(choice)).catch(() => {});
+      fetched(input.dataset.choose, input.value)
+        .then(([choice]) => choice && show(choice))
+        .catch(() => {});
     }
   };
 

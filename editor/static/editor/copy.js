@@ -4,7 +4,11 @@
   const place = document.querySelector("[data-copy]");
   if (!place || !navigator.clipboard) return;
   const address = place.querySelector("input");
-  const copy = Object.assign(document.createElement("button"), { type: "button", className: "button", textContent: place.dataset.copy });
+  const copy = Object.assign(document.createElement("button"), {
+    type: "button",
+    className: "button",
+    textContent: place.dataset.copy,
+  });
   const said = Object.assign(document.createElement("span"), { className: "help", role: "status" });
   copy.addEventListener("click", async () => {
     try {

@@ -23,9 +23,14 @@
   // A time in the future schedules the page. The body contains the site's UTC offset. Chinese dates have slashes.
   const label = primary?.dataset.label;
   const ahead = () => {
-    const [day, time] = [(field("published_0")?.value || "").replaceAll("/", "-"), field("published_1")?.value || "00:00"];
+    const [day, time] = [
+      (field("published_0")?.value || "").replaceAll("/", "-"),
+      field("published_1")?.value || "00:00",
+    ];
     if (!primary?.dataset.schedule || !/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
-    const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) - Number(document.body.dataset.adminUtcOffset) * 1000;
+    const at =
+      Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`) -
+      Number(document.body.dataset.adminUtcOffset) * 1000;
     return at > Date.now() ? `${day} ${time.slice(0, 5)}` : null;
   };
   const relabel = () => {
@@ -64,15 +69,20 @@
   });
 
   // Ctrl-Enter presses the primary button. A dialog asks first if readers will see the result.
-  document.addEventListener("keydown", (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || document.querySelector("dialog[open]")) return;
-    if (event.key !== "Enter" || !primary) return;
-    event.preventDefault();
-    event.stopPropagation();
-    relabel();
-    if (primary.dataset.asks) ask();
-    else form.requestSubmit(primary);
-  }, true);
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || document.querySelector("dialog[open]"))
+        return;
+      if (event.key !== "Enter" || !primary) return;
+      event.preventDefault();
+      event.stopPropagation();
+      relabel();
+      if (primary.dataset.asks) ask();
+      else form.requestSubmit(primary);
+    },
+    true,
+  );
 
   // A preview saves unsaved text as a draft first.
   bar.querySelector("a[data-preview]")?.addEventListener("click", (event) => {

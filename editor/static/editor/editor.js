@@ -5,7 +5,7 @@
   const form = document.getElementById("node_form");
   const text = form?.elements.namedItem("text");
   const settings = document.getElementById("editor-settings");
-  if (!text || text.tagName !== "TEXTAREA" || !settings || !window.EasyMDE) return;
+  if (text?.tagName !== "TEXTAREA" || !settings || !window.EasyMDE) return;
   const words = JSON.parse(settings.textContent);
   const format = form.elements.namedItem("format");
   const BESIDE = "marginalia-beside";
@@ -33,12 +33,19 @@
     help: '<path d="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01"/>',
   };
   const tool = (name, word, action, more = {}) => ({
-    name, action, className: `tool-${word}`, title: words[word], icon: icon(ICONS[word]), ...more,
+    name,
+    action,
+    className: `tool-${word}`,
+    title: words[word],
+    icon: icon(ICONS[word]),
+    ...more,
   });
   const dialog = (id) => document.getElementById(id);
-  const pickPhoto = (editor) => (dialog("photo-picker") ? dialog("photo-picker").dispatchEvent(new Event("pick")) : EasyMDE.drawImage(editor));
+  const pickPhoto = (editor) =>
+    dialog("photo-picker") ? dialog("photo-picker").dispatchEvent(new Event("pick")) : EasyMDE.drawImage(editor);
   const chooseLink = (editor) =>
-    dialog("link-dialog")?.dispatchEvent(new CustomEvent("pick", { detail: editor.codemirror })) ?? EasyMDE.drawLink(editor);
+    dialog("link-dialog")?.dispatchEvent(new CustomEvent("pick", { detail: editor.codemirror })) ??
+    EasyMDE.drawLink(editor);
   const toolbar = () => [
     tool("bold", "bold", bold, { title: `${words.bold} (${CTRL}B)` }),
     tool("italic", "italic", italic, { title: `${words.italic} (${CTRL}I)` }),
@@ -72,7 +79,11 @@
   const emphasized = (line, mark, before, after) => {
     const marks = mark === "*" ? /`[^`]*`|(?<![*\\])\*(?!\*)/g : /`[^`]*`|(?<!\\)\*\*/g;
     const signs = before ? "" : line.match(SIGNS)[0];
-    const units = line.slice(signs.length).replace(marks, (found) => (found.startsWith("`") ? found : "")).match(UNITS) || [];
+    const units =
+      line
+        .slice(signs.length)
+        .replace(marks, (found) => (found.startsWith("`") ? found : ""))
+        .match(UNITS) || [];
     const isOutside = (unit, outside) => /^\s$/.test(unit) || (/^\p{P}$/u.test(unit) && !isFree(outside, unit));
     let [from, to] = [0, units.length];
     while (from < to && isOutside(units[from], units[from - 1] || before)) from += 1;
@@ -83,7 +94,10 @@
     if (!words.trim()) return [line, "", ""];
     const start = signs + units.slice(0, from).join("");
     const end = units.slice(to).join("");
-    const pads = [[[...(start || before)].pop(), words], [[...(end || after)][0], [...words].pop()]].map((pair) => (isFree(...pair) ? "" : HAIR));
+    const pads = [
+      [[...(start || before)].pop(), words],
+      [[...(end || after)][0], [...words].pop()],
+    ].map((pair) => (isFree(...pair) ? "" : HAIR));
     return [start + pads[0], words, pads[1] + end];
   };
   // Toggles bold or italic for the selection. Without a selection, the marks are inserted around the cursor.
@@ -92,7 +106,8 @@
     const [from, to] = [codemirror.getCursor("from"), codemirror.getCursor("to")];
     const chosen = codemirror.getSelection();
     const [before, after] = [codemirror.getLine(from.line).slice(0, from.ch), codemirror.getLine(to.line).slice(to.ch)];
-    const select = (ch, { length }) => codemirror.setSelection({ line: from.line, ch }, { line: from.line, ch: ch + length });
+    const select = (ch, { length }) =>
+      codemirror.setSelection({ line: from.line, ch }, { line: from.line, ch: ch + length });
     const isMarked = ({ length }) => (mark === "*" ? length % 2 === 1 : length > 1);
     if (chosen && isMarked(before.match(/\**$/)[0]) && isMarked(after.match(/^\**/)[0])) {
       const begin = from.ch - mark.length - (before.at(-mark.length - 1) === HAIR);
@@ -103,10 +118,16 @@
     }
     if (!chosen || editor.getState()[name]) return toggle(editor);
     const lines = chosen.split("\n");
-    const parts = lines.map((line, number) => emphasized(
-      line, mark, number ? "" : [...before].pop() || "", number < lines.length - 1 ? "" : [...after][0] || "",
-    ));
-    const joined = (sign) => parts.map(([start, words, end]) => start + (words && sign + words + sign) + end).join("\n");
+    const parts = lines.map((line, number) =>
+      emphasized(
+        line,
+        mark,
+        number ? "" : [...before].pop() || "",
+        number < lines.length - 1 ? "" : [...after][0] || "",
+      ),
+    );
+    const joined = (sign) =>
+      parts.map(([start, words, end]) => start + (words && sign + words + sign) + end).join("\n");
     const isSo = joined(mark) === chosen;
     codemirror.replaceSelection(joined(isSo ? "" : mark), "around");
     const [start, words] = parts[0];
@@ -124,8 +145,11 @@
     const before = codemirror.getRange({ line: 0, ch: 0 }, codemirror.getCursor("from"));
     const gap = !before || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
     const after = codemirror.getRange(codemirror.getCursor("to"), { line: codemirror.lastLine() + 1, ch: 0 });
-    codemirror.replaceSelection(`${gap}${block}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`);
-    if (select) codemirror.setSelection(...select.map((at) => codemirror.posFromIndex(before.length + gap.length + at)));
+    codemirror.replaceSelection(
+      `${gap}${block}${after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n"}`,
+    );
+    if (select)
+      codemirror.setSelection(...select.map((at) => codemirror.posFromIndex(before.length + gap.length + at)));
     codemirror.focus();
   };
   // The first heading is selected, so typing replaces it.
@@ -138,7 +162,10 @@
   function toggleBeside(editor) {
     EasyMDE.toggleSideBySide(editor);
     try {
-      localStorage.setItem(BESIDE, editor.codemirror.getWrapperElement().classList.contains("CodeMirror-sided") ? "1" : "0");
+      localStorage.setItem(
+        BESIDE,
+        editor.codemirror.getWrapperElement().classList.contains("CodeMirror-sided") ? "1" : "0",
+      );
     } catch {
       // Storage is forbidden. The next form chooses by the width of the window.
     }
@@ -187,28 +214,38 @@
     if (`${body}` === asked) return null;
     asked = `${body}`;
     clearTimeout(timer);
-    timer = setTimeout(async () => {
-      running?.abort();
-      running = new AbortController();
-      try {
-        const answer = await fetch(words.show, { method: "POST", body, headers: { Accept: "application/json" }, signal: running.signal });
-        if (!answer.ok) throw new Error(answer.status);
-        const { html, broken } = await answer.json();
-        show(pane, html);
-        const list = document.getElementById("broken-references");
-        if (list && list.innerHTML !== broken) list.innerHTML = broken;
-      } catch (error) {
-        if (error.name === "AbortError") return;
-        asked = null;
-        pane.replaceChildren(Object.assign(document.createElement("p"), { textContent: words.failed }));
-      }
-    }, pane.firstChild ? WAIT : 0);
+    timer = setTimeout(
+      async () => {
+        running?.abort();
+        running = new AbortController();
+        try {
+          const answer = await fetch(words.show, {
+            method: "POST",
+            body,
+            headers: { Accept: "application/json" },
+            signal: running.signal,
+          });
+          if (!answer.ok) throw new Error(answer.status);
+          const { html, broken } = await answer.json();
+          show(pane, html);
+          const list = document.getElementById("broken-references");
+          if (list && list.innerHTML !== broken) list.innerHTML = broken;
+        } catch (error) {
+          if (error.name === "AbortError") return;
+          asked = null;
+          pane.replaceChildren(Object.assign(document.createElement("p"), { textContent: words.failed }));
+        }
+      },
+      pane.firstChild ? WAIT : 0,
+    );
     return null;
   };
 
   const count = (source) => {
     if (!window.Intl?.Segmenter) return source.split(/\s+/).filter(Boolean).length;
-    const found = new Intl.Segmenter(document.documentElement.lang || undefined, { granularity: "word" }).segment(source);
+    const found = new Intl.Segmenter(document.documentElement.lang || undefined, { granularity: "word" }).segment(
+      source,
+    );
     let number = 0;
     for (const part of found) number += part.isWordLike ? 1 : 0;
     return number;
@@ -224,8 +261,11 @@
     const buttons = [...bar.querySelectorAll("button")];
     bar.setAttribute("role", "toolbar");
     bar.setAttribute("aria-label", words.tools);
-    bar.querySelectorAll(".separator").forEach((line) => line.setAttribute("aria-hidden", "true"));
-    const stop = (button) => buttons.forEach((one) => { one.tabIndex = one === button ? 0 : -1; });
+    for (const line of bar.querySelectorAll(".separator")) line.setAttribute("aria-hidden", "true");
+    const stop = (button) =>
+      buttons.forEach((one) => {
+        one.tabIndex = one === button ? 0 : -1;
+      });
     stop(buttons[0]);
     bar.addEventListener("focusin", (event) => stop(event.target.closest("button")));
     bar.addEventListener("keydown", (event) => {
@@ -256,14 +296,16 @@
       toolbar: toolbar(),
       blockStyles: { italic: "*" },
       unorderedListStyle: "-",
-      status: [{
-        className: "editor-words",
-        defaultValue: (element) => tell(element, text.value),
-        onUpdate: (element) => {
-          clearTimeout(counting);
-          counting = setTimeout(() => tell(element, text.value), WAIT);
+      status: [
+        {
+          className: "editor-words",
+          defaultValue: (element) => tell(element, text.value),
+          onUpdate: (element) => {
+            clearTimeout(counting);
+            counting = setTimeout(() => tell(element, text.value), WAIT);
+          },
         },
-      }],
+      ],
     });
     const { codemirror } = editor;
     codemirror.setOption("screenReaderLabel", words.text);
@@ -300,9 +342,14 @@
     codemirror.on("scrollCursorIntoView", (cm, event) => {
       if (cm.getOption("fullScreen")) return;
       event.preventDefault();
-      const [bar, tools] = [form.querySelector(".edit-form-bar"), editor.gui.toolbar].map((one) => one.getBoundingClientRect());
+      const [bar, tools] = [form.querySelector(".edit-form-bar"), editor.gui.toolbar].map((one) =>
+        one.getBoundingClientRect(),
+      );
       const { top, bottom } = cm.cursorCoords(null, "window");
-      const [above, below] = [tools.bottom - top, bottom - (bar.bottom >= window.innerHeight ? bar.top : window.innerHeight)];
+      const [above, below] = [
+        tools.bottom - top,
+        bottom - (bar.bottom >= window.innerHeight ? bar.top : window.innerHeight),
+      ];
       if (above > -8) window.scrollBy({ top: -above - 8, behavior: "instant" });
       else if (below > -24) window.scrollBy({ top: below + 24, behavior: "instant" });
     });
@@ -349,11 +396,15 @@
   }
 
   // Text that is still being composed, in Chinese or Japanese, is accepted before the editor updates the textarea.
-  form.addEventListener("submit", () => {
-    const input = editor?.codemirror.display.input;
-    input?.forceCompositionEnd?.();
-    input?.pollContent?.();
-  }, true);
+  form.addEventListener(
+    "submit",
+    () => {
+      const input = editor?.codemirror.display.input;
+      input?.forceCompositionEnd?.();
+      input?.pollContent?.();
+    },
+    true,
+  );
 
   const fits = () => !format || format.value === "markdown";
   format?.addEventListener("change", () => {

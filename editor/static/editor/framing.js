@@ -107,7 +107,9 @@
       from = null;
     });
     part.addEventListener("keydown", (event) => {
-      const way = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[event.key];
+      const way = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] }[
+        event.key
+      ];
       if (!way || event.altKey || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       const [left, top, width, height] = cropped();

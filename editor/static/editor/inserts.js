@@ -18,14 +18,20 @@
   // Writes directives like marginalia/markup/directives.py.
   const quoted = (value) => (/^[^\s"'{}\\]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, "\\$&")}"`);
   const isAsItBegins = (field) =>
-    "said" in field.dataset ? false
-    : field.type === "checkbox" ? field.checked === field.defaultChecked
-    : field.options ? [...field.options].some((option) => option.selected && option.defaultSelected)
-    : field.value === field.defaultValue;
+    "said" in field.dataset
+      ? false
+      : field.type === "checkbox"
+        ? field.checked === field.defaultChecked
+        : field.options
+          ? [...field.options].some((option) => option.selected && option.defaultSelected)
+          : field.value === field.defaultValue;
   const spelled = (form) => {
     const pairs = [...form.elements]
       .filter((field) => field.name && !isAsItBegins(field))
-      .map((field) => [field.name, (field.type === "checkbox" ? String(field.checked) : field.value).trim().split(/\s+/).join(" ")])
+      .map((field) => [
+        field.name,
+        (field.type === "checkbox" ? String(field.checked) : field.value).trim().split(/\s+/).join(" "),
+      ])
       .filter(([, value]) => value)
       .map(([name, value]) => `${name}=${quoted(value)}`);
     return form.dataset.insert + (pairs.length ? `{${pairs.join(" ")}}` : "");
@@ -50,7 +56,11 @@
       };
       const block = "container" in form.dataset ? around : `::${directive}`;
       // Wait until the dialog is closed, because closing it moves the focus back.
-      dialog.addEventListener("close", () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })), { once: true });
+      dialog.addEventListener(
+        "close",
+        () => text.dispatchEvent(new CustomEvent("insert-block", { detail: block, cancelable: true })),
+        { once: true },
+      );
     });
     form.querySelector("[data-back]").addEventListener("click", () => show(choices));
     for (const field of form.querySelectorAll("[data-photo]")) {

@@ -17,7 +17,9 @@
 
   const asked = async (address) => {
     try {
-      const answer = await fetch(`${source}?address=${encodeURIComponent(address.pathname)}`, { headers: { Accept: "application/json" } });
+      const answer = await fetch(`${source}?address=${encodeURIComponent(address.pathname)}`, {
+        headers: { Accept: "application/json" },
+      });
       return answer.ok ? await answer.json() : {};
     } catch {
       return {};
@@ -43,24 +45,39 @@
   };
 
   // The editor's element follows the textarea. This listener runs before those of the editor.
-  text.parentElement.addEventListener("paste", (event) => {
-    const cm = event.target.closest(".CodeMirror")?.CodeMirror;
-    const pasted = event.clipboardData?.getData("text/plain").trim() || "";
-    const address = cm && own(pasted);
-    const words = cm?.getSelection() || "";
-    // A web address that is pasted over words becomes their link.
-    if (!address && /^https?:\/\/\S+$/.test(pasted) && words.trim() && !/[\n[\]`]|:\/\//.test(words) && !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "")) {
+  text.parentElement.addEventListener(
+    "paste",
+    (event) => {
+      const cm = event.target.closest(".CodeMirror")?.CodeMirror;
+      const pasted = event.clipboardData?.getData("text/plain").trim() || "";
+      const address = cm && own(pasted);
+      const words = cm?.getSelection() || "";
+      // A web address that is pasted over words becomes their link.
+      if (
+        !address &&
+        /^https?:\/\/\S+$/.test(pasted) &&
+        words.trim() &&
+        !/[\n[\]`]|:\/\//.test(words) &&
+        !/comment|string|tag|link/.test(cm.getTokenTypeAt(cm.getCursor("to")) || "")
+      ) {
+        event.preventDefault();
+        event.stopPropagation();
+        cm.replaceSelection(
+          `[${words}](${pasted.replace(/[()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`,
+          "end",
+          "paste",
+        );
+        return;
+      }
+      // Code and HTML stay unchanged, because addresses in HTML are quoted.
+      if (!address || (/comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "") && !cm.getSelection()))
+        return;
       event.preventDefault();
       event.stopPropagation();
-      cm.replaceSelection(`[${words}](${pasted.replace(/[()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`, "end", "paste");
-      return;
-    }
-    // Code and HTML stay unchanged, because addresses in HTML are quoted.
-    if (!address || /comment|string|tag/.test(cm.getTokenTypeAt(cm.getCursor("from")) || "") && !cm.getSelection()) return;
-    event.preventDefault();
-    event.stopPropagation();
-    paste(cm, address, pasted);
-  }, true);
+      paste(cm, address, pasted);
+    },
+    true,
+  );
 
   const dialog = document.getElementById("link-dialog");
   const box = document.getElementById("link-target");
@@ -71,17 +88,31 @@
   const around = (cm) => {
     const { line, ch } = cm.getCursor();
     const found = [...cm.getLine(line).matchAll(/(?<!!)\[((?:[^[\]\\]|\\.)*)\]\(([^()\s]*)\)/g)];
-    const link = cm.somethingSelected() ? null : found.find(({ 0: all, index }) => index < ch && ch < index + all.length);
-    return link && { from: { line, ch: link.index }, to: { line, ch: link.index + link[0].length }, words: link[1], target: link[2] };
+    const link = cm.somethingSelected()
+      ? null
+      : found.find(({ 0: all, index }) => index < ch && ch < index + all.length);
+    return (
+      link && {
+        from: { line, ch: link.index },
+        to: { line, ch: link.index + link[0].length },
+        words: link[1],
+        target: link[2],
+      }
+    );
   };
   const put = (cm, { from, to }, choice) => {
-    const anchor = /^(node|photo):/.test(choice.ref) && box.value.includes("#") ? box.value.trim().slice(box.value.trim().indexOf("#")) : "";
+    const anchor =
+      /^(node|photo):/.test(choice.ref) && box.value.includes("#")
+        ? box.value.trim().slice(box.value.trim().indexOf("#"))
+        : "";
     const target = (choice.ref + anchor).replace(/[\s()<>]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
     const isBare = !place.words && choice.title === choice.ref;
-    const words = place.words || escaped(isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title);
+    const words =
+      place.words || escaped(isBare ? choice.title.replace(/^(https?:\/\/|mailto:|tel:)/, "") : choice.title);
     cm.replaceRange(`[${words}](${target})`, from, to, "*link");
     // An address has no title. Its placeholder text is selected, so typing replaces it.
-    if (isBare) cm.setSelection({ line: from.line, ch: from.ch + 1 }, { line: from.line, ch: from.ch + 1 + words.length });
+    if (isBare)
+      cm.setSelection({ line: from.line, ch: from.ch + 1 }, { line: from.line, ch: from.ch + 1 + words.length });
     else cm.setCursor(cm.posFromIndex(cm.indexFromPos(from) + words.length + target.length + 4));
   };
   dialog?.addEventListener("pick", ({ detail: cm }) => {
@@ -90,7 +121,13 @@
     const link = isTyped ? { from: { line: cursor.line, ch: cursor.ch - 2 }, to: cursor, words: "" } : around(cm);
     const selected = cm.getSelection();
     // A link cannot span paragraphs.
-    const { from, to, words, target = "" } = link || (/\n\s*\n/.test(selected)
+    const {
+      from,
+      to,
+      words,
+      target = "",
+    } = link ||
+    (/\n\s*\n/.test(selected)
       ? { from: cm.getCursor("to"), to: cm.getCursor("to"), words: "" }
       : { from: cm.getCursor("from"), to: cm.getCursor("to"), words: selected });
     place = { cm, words, mark: cm.markText(from, to, { clearWhenEmpty: false }) };

@@ -9,12 +9,15 @@ document.querySelectorAll("[data-parts]").forEach((parts) => {
     const row = parts.querySelector("template").content.cloneNode(true);
     row.querySelectorAll("[name], [id], [for]").forEach((element) => {
       for (const name of ["name", "id", "for"]) {
-        if (element.hasAttribute(name)) element.setAttribute(name, element.getAttribute(name).replaceAll("__n__", number));
+        if (element.hasAttribute(name))
+          element.setAttribute(name, element.getAttribute(name).replaceAll("__n__", number));
       }
     });
     row.querySelector("[name$='-ORDER']").value = number + 1;
     count.value = number + 1;
     parts.insertBefore(row, parts.querySelector("template"));
-    button.previousElementSibling.previousElementSibling.querySelector("input:not([type=hidden]), textarea, select").focus();
+    button.previousElementSibling.previousElementSibling
+      .querySelector("input:not([type=hidden]), textarea, select")
+      .focus();
   });
 });

@@ -32,7 +32,8 @@
       let row = null;
       try {
         const answer = await fetch(result.describe);
-        row = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".photo-row");
+        row =
+          answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".photo-row");
       } catch {
         // Without a response, the row links to the photo's own page.
       }
@@ -111,7 +112,8 @@
     const next = () => {
       while (running < AT_ONCE && queue.length) send(queue.shift());
       // Leaving the page would abort running uploads.
-      for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || []) button.disabled = running > 0;
+      for (const button of describing?.querySelectorAll(".submit-row [type=submit]") || [])
+        button.disabled = running > 0;
       if (!running && anyDone && "reload" in form.dataset) reload();
     };
     window.addEventListener("beforeunload", (event) => {
@@ -171,8 +173,12 @@
     let typed = false;
     const lacking = describe.querySelector(".photo-lacking");
     const count = () => {
-      const rows = [...describe.querySelectorAll(".photo-row")].filter((row) => !row.querySelector("textarea").value.trim());
-      const names = rows.map((row) => row.querySelector('[name$="title"]').value || row.querySelector(".photo-row-head a").textContent);
+      const rows = [...describe.querySelectorAll(".photo-row")].filter(
+        (row) => !row.querySelector("textarea").value.trim(),
+      );
+      const names = rows.map(
+        (row) => row.querySelector('[name$="title"]').value || row.querySelector(".photo-row-head a").textContent,
+      );
       lacking.textContent = names.length ? `${describe.dataset.lacking} ${names.join(", ")}` : "";
     };
     describe.addEventListener("input", () => {

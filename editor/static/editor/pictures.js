@@ -122,7 +122,8 @@
     insertButton.disabled = true;
     const work = async () => {
       // Ignore pictures that were left out or cancelled meanwhile. The dialog may already be open with others.
-      for (let row = waiting.shift(); row; row = waiting.shift()) if (dialog.open && rows.includes(row)) await send(row);
+      for (let row = waiting.shift(); row; row = waiting.shift())
+        if (dialog.open && rows.includes(row)) await send(row);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     insertButton.disabled = false;

@@ -21,7 +21,9 @@
   if (acts && picker && upload) {
     const input = acts.querySelector("input");
     acts.hidden = false;
-    acts.querySelector("[data-pick]").addEventListener("click", () => picker.dispatchEvent(new CustomEvent("pick", { detail: take })));
+    acts
+      .querySelector("[data-pick]")
+      .addEventListener("click", () => picker.dispatchEvent(new CustomEvent("pick", { detail: take })));
     input.addEventListener("change", (event) => {
       event.stopPropagation();
       ask(input.files);
@@ -44,21 +46,32 @@
   if (!shared) return;
   const cut = (words, most) => ([...words].length > most ? `${[...words].slice(0, most - 1).join("")}…` : words);
   const said = (...names) => names.map((name) => field(name)?.value.trim()).find(Boolean) || "";
-  const counters = [["seo_title", 60], ["seo_description", 160]].filter(([name]) => field(name)).map(([name, about]) => {
-    const counter = document.createElement("span");
-    counter.className = "counter";
-    field(name).closest(".form-row").querySelector("label").append(" ", counter);
-    return () => {
-      counter.textContent = `${[...field(name).value].length} / ${about}`;
-    };
-  });
+  const counters = [
+    ["seo_title", 60],
+    ["seo_description", 160],
+  ]
+    .filter(([name]) => field(name))
+    .map(([name, about]) => {
+      const counter = document.createElement("span");
+      counter.className = "counter";
+      field(name).closest(".form-row").querySelector("label").append(" ", counter);
+      return () => {
+        counter.textContent = `${[...field(name).value].length} / ${about}`;
+      };
+    });
   const card = shared.querySelector(".shared-card");
   const image = card.querySelector("img") || Object.assign(new Image(80, 80), { alt: "" });
   const show = () => {
-    const words = { title: cut(said("seo_title", "title"), 60), description: cut(said("seo_description", "summary") || shared.dataset.excerpt, 160) };
-    for (const [name, text] of Object.entries(words)) for (const place of shared.querySelectorAll(`[data-${name}]`)) place.textContent = text;
+    const words = {
+      title: cut(said("seo_title", "title"), 60),
+      description: cut(said("seo_description", "summary") || shared.dataset.excerpt, 160),
+    };
+    for (const [name, text] of Object.entries(words))
+      for (const place of shared.querySelectorAll(`[data-${name}]`)) place.textContent = text;
     for (const count of counters) count();
-    const source = (picture?.value && row.querySelector(".chosen:not([hidden]) img")?.getAttribute("src")) || shared.dataset.thumbnail;
+    const source =
+      (picture?.value && row.querySelector(".chosen:not([hidden]) img")?.getAttribute("src")) ||
+      shared.dataset.thumbnail;
     if (!source) image.remove();
     else if (source !== image.getAttribute("src") || !image.isConnected) {
       image.src = source;

@@ -16,7 +16,12 @@
     input.before(box);
     box.append(input, list);
     input.autocomplete = "off";
-    for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id })) {
+    for (const [name, value] of Object.entries({
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "false",
+      "aria-controls": list.id,
+    })) {
       input.setAttribute(name, value);
     }
     let asked = 0;
@@ -39,7 +44,8 @@
     };
     const mark = (number) => {
       at = number;
-      [...list.children].forEach((item, index) => item.setAttribute("aria-selected", String(index === at)));
+      for (const [index, item] of [...list.children].entries())
+        item.setAttribute("aria-selected", String(index === at));
       if (at < 0) input.removeAttribute("aria-activedescendant");
       else {
         input.setAttribute("aria-activedescendant", list.children[at].id);
@@ -62,23 +68,27 @@
       const typed = input.value.slice(start, end).trim();
       if (!typed) return close();
       try {
-        const answer = await fetch(`${SOURCE}?${new URLSearchParams({ q: typed })}`, { headers: { Accept: "application/json" } });
+        const answer = await fetch(`${SOURCE}?${new URLSearchParams({ q: typed })}`, {
+          headers: { Accept: "application/json" },
+        });
         if (!answer.ok || number !== asked) return undefined;
         const given = input.value.split(",").map((tag) => tag.trim().toLowerCase());
         const tags = (await answer.json()).tags.filter((tag) => !given.includes(tag.toLowerCase()));
         if (number !== asked) return undefined;
-        list.replaceChildren(...tags.map((tag, index) => {
-          const item = document.createElement("li");
-          item.id = `${list.id}-${index}`;
-          item.setAttribute("role", "option");
-          item.setAttribute("aria-selected", "false");
-          item.textContent = tag;
-          item.addEventListener("pointerdown", (event) => {
-            event.preventDefault();
-            take(tag);
-          });
-          return item;
-        }));
+        list.replaceChildren(
+          ...tags.map((tag, index) => {
+            const item = document.createElement("li");
+            item.id = `${list.id}-${index}`;
+            item.setAttribute("role", "option");
+            item.setAttribute("aria-selected", "false");
+            item.textContent = tag;
+            item.addEventListener("pointerdown", (event) => {
+              event.preventDefault();
+              take(tag);
+            });
+            return item;
+          }),
+        );
         if (!tags.length) return close();
         list.hidden = false;
         at = -1;

@@ -41,7 +41,7 @@ def test_colour_is_the_names_own_and_one_of_the_sheets():
 
 
 def test_initials_can_be_read_in_every_colour_in_the_light_and_in_the_dark():
-    (rule,) = re.findall(r"^\.comment-avatar \{.*$", SHEET, re.MULTILINE)
+    (rule,) = re.findall(r"^\.comment-avatar \{.*?\}", SHEET, re.MULTILINE | re.DOTALL)
     background, ink = (_light_and_dark(rule, name) for name in ("background", "color"))
     for hue in re.findall(r"--comment-hue: (\d+)", SHEET):
         for scheme in (0, 1):

@@ -18,7 +18,7 @@ from tests.support.nodes import photo_build, pictures
 from tests.support.nodes.build import EDITOR, node
 from tests.support.nodes.content import registered
 
-VOCABULARY = Path(__file__).parents[2] / "browser/node_modules/schema-dts/dist/schema.d.ts"
+VOCABULARY = Path(__file__).parents[3] / "node_modules/schema-dts/dist/schema.d.ts"
 INTERFACE = re.compile(r"^(?:export )?interface (\w+) extends ([^{]*) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r'<script type="application/ld\+json">(.*?)</script>', re.DOTALL)
 
