@@ -1,4 +1,7 @@
-"""The registration of the editors' pages in the admin. Permissions are in nodes.access, actions and rules in nodes.actions."""
+"""The registration of the editors' pages in the admin.
+
+Permissions are in nodes.access, actions and rules in nodes.actions.
+"""
 
 from django.contrib import admin
 

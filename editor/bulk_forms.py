@@ -42,7 +42,7 @@ ACTIONS: dict[str, type[NodeAction]] = {
     MOVE: Move,
     TRASH: Trash,
 }
-# Maximum rows listed in a message or on a confirmation page. Further rows are only counted.
+# Maximum rows listed by title in a message or on a confirmation page. Further rows are only counted.
 NAMED = 20
 
 
@@ -101,9 +101,9 @@ def run(request: HttpRequest) -> HttpResponse:
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Return the page that shows the nodes to be hidden, their contents and their uses, and sends the same form again.
+    """Return the confirmation page with the nodes to hide, their contents and their uses; None if no confirmation is needed.
 
-    Return None if the action is already confirmed, or needs no confirmation.
+    The page contains the same form again, so confirming repeats the request.
     """
     if action not in (TRASH, UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
@@ -125,7 +125,11 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 
 
 def selected_rows(request: HttpRequest) -> list[SelectedNode]:
-    """Return the ticked rows, each with the nonce that it showed, and without a title. Raises Http404 for malformed ids."""
+    """Return the ticked rows, each with the nonce that the list showed. Their titles are not known yet.
+
+    Raises:
+        Http404: An id is malformed.
+    """
     rows = []
     for text in request.POST.getlist("chosen"):
         nonce = request.POST.get(f"nonce-{text}", "")
@@ -136,7 +140,7 @@ def selected_rows(request: HttpRequest) -> list[SelectedNode]:
 
 
 def make_action(user: Any, row: SelectedNode, data: Mapping[str, Any]) -> NodeAction:
-    """Return the action of a (valid) form, with its data, on a ticked row."""
+    """Return the action that a valid form with `data` performs on a ticked row."""
     typed_tags = frozenset(tags.parse(data["tags"]))
     match data["action"]:
         case "publish":

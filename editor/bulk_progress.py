@@ -1,8 +1,8 @@
-"""The progress of bulk actions. A script sends the chosen rows in small batches, shows the progress, and can be stopped.
+"""The progress of bulk actions: a script sends the chosen rows in small batches, shows the progress, and can be stopped.
 
 Each response contains the signed outcome of all batches so far. The browser sends the last batch as an ordinary form,
-together with that outcome. One message therefore reports all batches, and one button undoes them. Without a script, that
-form is the only request.
+together with that outcome. One message therefore reports all batches, and one button undoes them. Without JavaScript,
+that form is the only request.
 """
 
 from dataclasses import dataclass
@@ -15,28 +15,37 @@ from django.http import HttpRequest, JsonResponse
 
 from nodes.types import Refused, SelectedNode, Summary
 
-# Fields that the script sends: whether more batches will follow, and the outcome of the earlier batches.
+# Fields that the script sends: whether more batches follow, and the outcome of the earlier batches.
 MORE, SO_FAR = "more", "so_far"
-# Seconds after which the outcome of the earlier batches is no longer accepted.
+# Seconds for which the signed outcome of the earlier batches stays valid.
 LONGEST = 60 * 60
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a bulk action. `done`: (id, nonce that was shown) of each changed row. `refused`: the unchanged rows."""
+    """The outcome of a bulk action.
+
+    Attributes:
+        done: The id of each changed row, with the nonce that the list showed.
+        refused: The rows that were not changed.
+    """
 
     done: tuple[tuple[ObjectId, ObjectId], ...] = ()
     refused: tuple[Refused, ...] = ()
 
     def with_batch(self, chosen: list[SelectedNode], summary: Summary, denied: list[Refused]) -> "Outcome":
-        """Return this outcome with the outcome of one more batch added."""
+        """Return this outcome extended by the outcome of one more batch."""
         refused_ids = {refusal.selected.id for refusal in summary.refused}
         done = tuple((row.id, row.nonce) for row in chosen if row.id not in refused_ids)
         return Outcome((*self.done, *done), (*self.refused, *summary.refused, *denied))
 
 
 def so_far(request: HttpRequest) -> Outcome:
-    """Return the outcome of the batches before this request. Raises PermissionDenied if it was not signed for this user."""
+    """Return the outcome of the batches before this request.
+
+    Raises:
+        PermissionDenied: The outcome was not signed for this user, or has expired.
+    """
     text = request.POST.get(SO_FAR, "")
     if not text:
         return Outcome()

@@ -24,7 +24,8 @@ from nodes.selectors.lists import ANY
 from nodes.selectors.references import State, states, titles
 from photos import addresses, texts
 
-# Maximum choices offered at once. A chooser of pages or photos offers OFFERED; a chooser of links offers some of each kind.
+# Maximum choices offered at once. A chooser of pages or photos offers OFFERED. A chooser of links offers some of each
+# kind.
 OFFERED = 12
 PAGES = 8
 PHOTOS = 4
@@ -34,9 +35,11 @@ LONGEST = 2_000
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that is offered.
+    """A choice that the chooser offers.
 
-    `ref`: its spelling in a text. `address`: its spelling in a field, which is the path if readers can see it.
+    Attributes:
+        ref: The reference to write into a text, such as "node:ID".
+        address: The value to write into a field. It is the path if readers can see the target, otherwise `ref`.
     """
 
     ref: str
@@ -44,21 +47,21 @@ class Choice:
     title: str
     kind: str
     path: str = ""
-    # The reason why readers don't see it; "" if they do.
+    # The reason why readers cannot see the target, or "" if they can.
     note: str = ""
     thumbnail: str = ""
 
     @property
     def details(self) -> str:
-        """Return the kind, path and note, which are shown beside the title."""
+        """Return the kind, path and note, which are shown next to the title."""
         return " · ".join(filter(None, (self.kind, self.path, self.note)))
 
 
 @require_safe
 def choose(request: HttpRequest) -> JsonResponse:
-    """Return {"choices": […]} for ?q=, which contains words of titles or one address.
+    """Return {"choices": […]} for ?q=, which contains words from titles or one address.
 
-    ?for= is "node", "photo" or "link". The choices of a link include tags.
+    The parameter ?for= is "node", "photo" or "link". Choices for a link include tags.
     """
     user = request.user
     if not access.may_write(user):
@@ -81,7 +84,7 @@ def choose(request: HttpRequest) -> JsonResponse:
 
 
 def may_choose(user: Any, node: Node | Photo) -> bool:
-    """Return whether a user can choose a node or photo: it is public, or the user has permission to view it."""
+    """Return whether a user can choose a node or photo, because it is public or the user has permission to view it."""
     return access.allowed(user, node, NodePermission.VIEW) or is_public(node, tree.current(), now())
 
 
@@ -103,9 +106,13 @@ def make_choice(node: Node | Photo) -> Choice:
 
 
 def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_photos: bool) -> Choice:
-    """Return the choice for a node or photo that readers don't see.
+    """Return the choice for a node or photo that readers cannot see.
 
-    It has a title and a reason only if `sees_all`. The title of a photo also needs `sees_photos`.
+    Args:
+        node_id: The id of the node or photo.
+        ref: The reference as it is written in the text or field.
+        sees_all: Whether to include the title and the reason why the target is hidden.
+        sees_photos: Whether titles of photos can be included, too.
     """
     state = states(tree.current(), [node_id], now())[node_id] if sees_all else State.HIDDEN
     title = titles([node_id], of_photos=sees_photos).get(node_id, "") if sees_all else ""
@@ -113,7 +120,7 @@ def make_hidden_choice(node_id: ObjectId, ref: str, *, sees_all: bool, sees_phot
 
 
 def resolve_typed(request: HttpRequest, typed: str) -> Node | Photo | None:
-    """Return the node or photo for an address of this site, `node:ID` or `photo:ID`; None if the user cannot choose it."""
+    """Return the target of a path, `node:ID` or `photo:ID`, or None if the user cannot choose it."""
     scheme, _colon, name = typed.partition("#")[0].partition(":")
     if scheme in (references.NODE, references.PHOTO):
         if not ObjectId.is_valid(name):

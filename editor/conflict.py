@@ -44,8 +44,10 @@ class Clash:
 class Decisions:
     """The decisions of a posted conflict page.
 
-    `data`: the data of the form, with the chosen versions. `names`: the fields to decide.
-    `undecided`: (name, reason) of each field without a valid decision.
+    Attributes:
+        data: The data of the form, with the chosen versions.
+        names: The fields to decide.
+        undecided: The name of each field without a valid decision, with the reason.
     """
 
     data: QueryDict
@@ -54,7 +56,10 @@ class Decisions:
 
 
 def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
-    """Return the decisions of a posted form of the class `form`. If it is no conflict page, `data` is the posted data."""
+    """Return the decisions in a posted form of the class `form`.
+
+    If the form is no conflict page, there are no decisions, and `data` is the posted data.
+    """
     names = tuple(name for name in posted.getlist("conflict") if name in form.paths)
     data = posted.copy()
     undecided = []
@@ -75,7 +80,7 @@ def read_decisions(posted: QueryDict, form: type[NodeForm]) -> Decisions:
 
 
 def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> list[str]:
-    """Return the keys that the widget of a field sent.
+    """Return the keys under which the widget of a field sent its values.
 
     A date and its time have two keys. The keys of a list of rows begin with the field's name.
     """
@@ -91,7 +96,7 @@ def _keys(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") 
 
 
 def _submitted_value(posted: QueryDict, form: type[NodeForm], name: str, prefix: str = "") -> Any:
-    """Return the value that the widget of a field sent, normalized so that visible and hidden inputs can be compared."""
+    """Return the value that the widget of a field sent. It is normalized so that visible and hidden inputs can be compared."""
     if field := form.base_fields.get(name):
         value = field.widget.value_from_datadict(posted, {}, f"{prefix}{name}")
         return value.replace("\r\n", "\n") if isinstance(value, str) else value
@@ -111,8 +116,13 @@ class ConflictForms:
     def after(cls, error: EditConflict, form_id: ObjectId, make: Callable[..., NodeForm]) -> Self:
         """Return the forms after a refused save.
 
-        The visible form shows the stored or merged values, and the editor's own value where both sides changed a field.
-        `make` creates a form: make(data, seen=, initial=, prefix=).
+        The visible form shows the stored or merged values. Where both sides changed a field, it shows the editor's own
+        value.
+
+        Args:
+            error: The refusal, with both sides and their merge.
+            form_id: The id of the refused form, which the visible form keeps.
+            make: Creates a form: make(data, seen=, initial=, prefix=).
         """
         stored = Version.of(error.theirs, error.theirs["updated"])
         fields = {path: name for name, path in make(seen=stored).paths.items()}
@@ -134,7 +144,7 @@ class ConflictForms:
 
     @classmethod
     def resubmitted(cls, form: NodeForm, decisions: Decisions, make: Callable[..., NodeForm]) -> Self:
-        """Return the forms of a posted conflict page that must be shown again."""
+        """Return the forms of a posted conflict page that must be shown again. `make` creates a form."""
         sides = [make(decisions.data, seen=form.seen, prefix=side) for side in (MINE, THEIRS)]
         for side in sides:
             side.is_valid()

@@ -23,7 +23,7 @@ from marginalia.markup.characters import is_blank
 from nodes.content import NodeField, PhotoField, declared_fields, values
 from nodes.form_fields import TextField, format_reference
 
-# Rows of a textarea for a text, or for a list with one item per line.
+# Attributes of the textarea for a text, or for a list with one item per line.
 ROWS = {"rows": 6}
 
 
@@ -40,7 +40,7 @@ class LinesField(forms.CharField):
         return "\n".join(str(self.item.prepare_value(item)) for item in value) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> list[Any]:
-        # str.splitlines would also split at characters that don't end a line in a browser's textarea.
+        # str.splitlines would also split at characters that are no line breaks in a browser's textarea.
         lines = [line.strip() for line in str(super().clean(value)).split("\n")]
         items = []
         for number, line in enumerate(filterfalse(is_blank, lines), 1):
@@ -91,7 +91,7 @@ def _plain(field: models.Field) -> forms.Field:
         )
         kwargs = dict(next(defaults, {}))
     form_field: forms.Field = field.formfield(**kwargs)
-    # The nonce of the form identifies the values that were shown, so the form doesn't send them.
+    # The form doesn't send the initial values, because its nonce already identifies them.
     form_field.show_hidden_initial = False
     return form_field
 
@@ -109,7 +109,7 @@ def label(type: str, path: str) -> str | None:
 
 
 def display(field: models.Field, value: Any) -> str:
-    """Return a stored value of a declared field as readable text. A list has one item per line, a part one field per line."""
+    """Return a stored value of a declared field as readable text, with one list item or one field of a part per line."""
     if value is None:
         return ""
     if isinstance(field, EmbeddedModelArrayField) and isinstance(value, list):

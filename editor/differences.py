@@ -28,10 +28,10 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import MOST_REFERENCES
 from nodes.services.editing import NEVER
 
-# References to photos in a text: ![words](photo:…), ::photo{photo=photo:…}.
+# References to photos in a text: ![words](photo:…) and ::photo{photo=photo:…}.
 _PHOTO = re.compile(r"(?i)\bphoto:([^\s()\"'<>{}\[\],#]+)")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Unchanged rows shown next to each difference, and the minimum number of rows to fold.
+# Unchanged rows shown next to each difference, and the minimum number of rows that are folded.
 _CONTEXT, _LEAST_FOLDED = 1, 2
 
 
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fold:
-    """Unchanged lines that are not next to a difference."""
+    """Unchanged lines that are hidden because they are not next to a difference."""
 
     lines: Sequence[Line]
     kind: Literal["fold"] = "fold"
@@ -64,14 +64,14 @@ class Difference:
 
     @property
     def is_blank(self) -> bool:
-        """Return whether only the white space between paragraphs differs."""
+        """Return whether only the blank space between paragraphs differs."""
         return all(line.kind in ("same", "fold") for line in self.lines)
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any) -> list[Difference]:
     """Return the differences between two versions of a node, given as fields by path.
 
-    They include the photos that only one side refers to, if `user` can see them.
+    Each difference includes the photos that only one of the versions refers to, if `user` can see them.
     """
     budget = Budget()
     differing = []
@@ -91,12 +91,12 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any], type: str, user: Any
 
 
 def sides(path: str, theirs: Any, mine: Any, type: str) -> list[Line | Fold]:
-    """Return the versions of a field by two editors, side by side."""
+    """Return the versions of two editors for the field at `path`, side by side."""
     return fold([row.line({}) for row in _rows(path, theirs, mine, type, Budget())])
 
 
 def fold(lines: Sequence[Line]) -> list[Line | Fold]:
-    """Return the lines, with unchanged lines replaced by a Fold unless they are next to a difference."""
+    """Return the lines, with each run of unchanged lines folded, except next to a difference."""
     shown: list[Line | Fold] = []
     start = 0
     while start < len(lines):
@@ -116,7 +116,7 @@ def fold(lines: Sequence[Line]) -> list[Line | Fold]:
 
 @dataclass(frozen=True)
 class _PhotoRow:
-    """A row, and the references to photos that only its old side, or only its new side, contains."""
+    """A row, with the references to photos that only its old side or only its new side contains."""
 
     row: Row
     photo_refs: tuple[Collection[str], Collection[str]]
@@ -128,7 +128,12 @@ class _PhotoRow:
 
 @dataclass(frozen=True)
 class _Item:
-    """An item of a value. `key` identifies it in both versions. `fields`: the fields of a part, by label."""
+    """An item of a value.
+
+    Attributes:
+        key: Identifies the item in both versions.
+        fields: The fields of a part, by label.
+    """
 
     text: str
     key: str
@@ -153,7 +158,7 @@ def _rows(path: str, old: Any, new: Any, type: str, budget: Budget) -> list[_Pho
 
 
 def is_text(path: str, type: str) -> bool:
-    """Return whether a field of a type is a text, which is compared by paragraphs."""
+    """Return whether the field at `path` is a text of its type, so that it is compared by paragraphs."""
     return declared_fields.merge_strategy(type, path) == TEXT
 
 
@@ -163,12 +168,12 @@ def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
 
 
 def _single_spaced(text: str | None) -> str:
-    """Return a text with one blank line between paragraphs and none at its beginning and end."""
+    """Return a text with one blank line between paragraphs, and none at its beginning and end."""
     return _BLANK_LINES.sub("\n\n", text or "").lstrip("\n").rstrip()
 
 
 def _items(path: str, value: Any, type: str) -> Iterator[_Item]:
-    """Yield the items of a stored value of a field: paragraphs, parts, items of a list, tags, or the whole value."""
+    """Yield the items of a field's stored value, which are paragraphs, parts, list items, tags, or the whole value."""
     field = declared_fields.declared(type).get(path)
     strategy = declared_fields.merge_strategy(type, path)
     text = display(path, value, type)
@@ -200,7 +205,7 @@ def _photo_refs(field: models.Field, value: Any) -> tuple[str, ...]:
 
 
 def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget: Budget) -> Row:
-    """Return the row of a tag, or the row of a part, which is compared field by field."""
+    """Return the row of a tag, or the row of a part, whose fields are compared one by one."""
     before = olds[pair.old] if pair.old is not None else _Item("", "")
     after = news[pair.new] if pair.new is not None else _Item("", "")
     if before.fields is None and after.fields is None:
@@ -218,7 +223,7 @@ def _keyed_row(pair: Pair, olds: Sequence[_Item], news: Sequence[_Item], budget:
 
 
 def _value_row(olds: Sequence[_Item], news: Sequence[_Item], budget: Budget | None) -> Row:
-    """Return the row of a single value. It is compared word by word if there is a `budget`, otherwise as a whole."""
+    """Return the row of a single value. With a `budget`, its words are compared."""
     before, after = (items[0].text if items else "" for items in (olds, news))
     pair = Pair(0 if olds else None, 0 if news else None)
     return alignment.make_row(

@@ -31,7 +31,7 @@ WIDTHS = ((360, gettext_lazy("Phone")), (768, gettext_lazy("Tablet")), (1200, ge
 
 
 class DraftForm(forms.Form):
-    """The form of a page about a draft. It contains the nonce of the draft that was shown."""
+    """The form on a page about a draft. It contains the nonce of the draft that the page shows."""
 
     draft = ObjectIdField(widget=forms.HiddenInput)
 
@@ -41,7 +41,12 @@ def _form(request: HttpRequest, draft: Version) -> DraftForm:
 
 
 def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePermission) -> tuple[Editable, Version]:
-    """Return a node and its draft, if the user has `permission` for it. Raises Http404 and PermissionDenied."""
+    """Return a node and its draft.
+
+    Raises:
+        Http404: There is no such node, or it has no draft.
+        PermissionDenied: The user doesn't have `permission` for the node.
+    """
     editable = access.node(request.user, node_id, permission)
     if editable.draft is None:
         raise Http404(_("There is no draft of this page any more."))
@@ -50,7 +55,7 @@ def _load_with_draft(request: HttpRequest, node_id: ObjectId, permission: NodePe
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft; publish the draft as the live version."""
+    """Show the changes of a draft, or publish the draft as the live version."""
     editable, draft = _load_with_draft(request, node_id, PublishDraft.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -64,17 +69,17 @@ def publish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 class ScheduleForm(DraftForm):
-    """The form that schedules a draft. `due`: the time from which readers see it."""
+    """The form that schedules a draft. The field `due` is the time from which readers see the draft."""
 
     due = MomentField(label=gettext_lazy("Changes appear"))
 
-    # The name of the time in errors of ScheduleDraft.
+    # The path that errors of ScheduleDraft report for this field.
     paths = {"due": "at"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft; schedule the draft for publication at a time in the future."""
+    """Show the changes of a draft, or schedule the draft for publication at a future time."""
     editable, draft = _load_with_draft(request, node_id, ScheduleDraft.needs)
     initial = {"draft": draft.nonce, "due": draft.due}
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
@@ -88,14 +93,14 @@ def schedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unschedule(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the scheduled changes; cancel the schedule and keep the changes as a draft."""
+    """Show the scheduled changes, or cancel the schedule and keep the changes as a draft."""
     message = _("Not scheduled any more. The changes are kept as a draft.")
     return _run_confirmed(request, node_id, UnscheduleDraft, _("Cancel the schedule"), message)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def discard(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the changes of a draft; discard the draft."""
+    """Show the changes of a draft, or discard the draft."""
     message = _("The draft was discarded. The live version is as it was.")
     return _run_confirmed(request, node_id, DiscardDraft, _("Discard the draft"), message)
 
@@ -107,7 +112,7 @@ def _run_confirmed(
     title: str,
     message: str,
 ) -> HttpResponse:
-    """Show the changes of a draft. After the confirmation, execute `action` and show `message`."""
+    """Show the changes of a draft and ask for confirmation. Once confirmed, execute `action` and show `message`."""
     editable, draft = _load_with_draft(request, node_id, action.needs)
     form = _form(request, draft)
     if request.method == "POST" and form.is_valid():
@@ -162,9 +167,9 @@ def preview_frame(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": ["'self'"]})  # type: ignore[arg-type]
 def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show an editor the page as readers would see it, with its draft if there is one; with ?version=live, without the draft.
+    """Show the page as readers would see it, including its draft. With ?version=live, show the live version.
 
-    References that readers cannot see are marked in the text.
+    References in the text that readers cannot see are marked.
     """
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     node = editable.node if request.GET.get("version") == "live" else editable.drafted()
@@ -175,7 +180,7 @@ def preview(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def preview_link(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Create a link that shows the page with its draft to people without an account."""
+    """Create a link with which people without an account can see the page including its draft."""
     editable = access.node(request.user, node_id, NodePermission.DRAFT)
     path = previews.link(Preview(node_id, (editable.draft or editable.live).nonce))
     return render_page(

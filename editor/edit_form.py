@@ -1,4 +1,4 @@
-"""The bar of a node's edit form: the publication state in words, and what each button will do."""
+"""The bar of a node's edit form, which shows the publication state in words and the effect of each button."""
 
 import enum
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from nodes.types import NEVER
 
 
 class PublicationState(enum.StrEnum):
-    """The state of a page for readers. The value is part of a CSS class: "mark-live"."""
+    """The state of a page for readers. The value is part of a CSS class, such as "mark-live"."""
 
     NEW = "new"
     DRAFT = "draft"
     LIVE = "live"
-    HIDDEN = "hidden"  # by its section
+    HIDDEN = "hidden"  # because its section is not public
     SCHEDULED = "scheduled"
     EXPIRED = "expired"
 
@@ -30,8 +30,10 @@ class PublicationState(enum.StrEnum):
 class Button:
     """A button of the form.
 
-    `notice`: its effect for readers; the editor confirms it before a keyboard shortcut presses the button.
-    `schedule_label`: the label while the form contains a publication date in the future.
+    Attributes:
+        notice: The effect for readers. A keyboard shortcut for the button asks the editor to confirm this effect
+            first.
+        schedule_label: The label while the form contains a future publication date.
     """
 
     name: str
@@ -42,7 +44,10 @@ class Button:
 
 @dataclass(frozen=True)
 class Bar:
-    """The texts and buttons of the bar. `save` never changes what readers see. If `save` is None, neither does `primary`."""
+    """The texts and buttons of the bar.
+
+    The button `save` never changes what readers see. If `save` is None, `primary` doesn't either.
+    """
 
     publication_state: PublicationState
     state_text: str
@@ -66,7 +71,7 @@ def publication_state(node: Node, moment: datetime) -> PublicationState:
 
 
 def describe_state(node: Node, moment: datetime) -> str:
-    """Return the publication state of a node in words: "Live since 3 May"."""
+    """Return the publication state of a node in words, such as "Live since 3 May"."""
     metadata = node.metadata
     match publication_state(node, moment):
         case PublicationState.DRAFT:
@@ -84,16 +89,16 @@ def describe_state(node: Node, moment: datetime) -> str:
 
 
 def describe_absence(node: Node, moment: datetime) -> str:
-    """Return how long readers get 404 for a node that is not public, as the end of a sentence."""
+    """Return the end of a sentence that states how long readers get 404 for a node that is not public."""
     if publication_state(node, moment) is PublicationState.SCHEDULED:
         return _("until %(when)s readers get 404.") % {"when": point(node.metadata.published, moment)}
     return _("readers get 404 until it is published again.")
 
 
 def takedown_warning(node: Node, published: datetime | None, expires: datetime) -> str:
-    """Return a warning if saving these dates hides a live page from readers, else "".
+    """Return a warning if saving these dates would hide a live page from readers, otherwise "".
 
-    A publication date in the future needs no warning, because it is refused for live pages.
+    A future publication date needs no warning, because live pages don't accept it.
     """
     moment = now()
     if publication_state(node, moment) is not PublicationState.LIVE or (published and moment < expires):
@@ -102,7 +107,12 @@ def takedown_warning(node: Node, published: datetime | None, expires: datetime) 
 
 
 def build_new_bar(*, may_publish: bool, is_gone: bool = False) -> Bar:
-    """Return the bar of a page that is not stored. `is_gone`: it was trashed or deleted while it was being edited."""
+    """Return the bar of a page that is not stored.
+
+    Args:
+        may_publish: Whether the editor can publish.
+        is_gone: Whether the page was deleted or moved to the trash while it was being edited.
+    """
     state_text = _("Gone · not public") if is_gone else _("New · not public")
     if is_gone:
         save = None
@@ -121,9 +131,13 @@ def build_bar(
 ) -> Bar:
     """Return the bar of a stored page.
 
-    `can`: the editor's permissions, by names of actions. `drafting`: the form edits the draft.
-    `publishing`: saving publishes the form's content, or schedules it if `due`.
-    `unsaved`: the form shows values that are not stored.
+    Args:
+        editable: The page and its draft.
+        can: The editor's permissions, by name of the action.
+        drafting: Whether the form edits the draft.
+        publishing: Whether saving publishes the form's content.
+        unsaved: Whether the form shows values that are not stored.
+        due: Whether saving schedules the content instead of publishing it.
     """
     moment = now()
     state = publication_state(editable.node, moment)
@@ -147,13 +161,13 @@ def build_bar(
 
 
 def describe_saved(saved_at: datetime, moment: datetime) -> str:
-    """Return when something was saved, in words. A save on the day of `moment` is described without its date."""
+    """Return the time of a save in words, without the date if it is the day of `moment`."""
     is_today = timezone.localtime(saved_at).date() == timezone.localtime(moment).date()
     return _("Saved %(when)s") % {"when": time(saved_at) if is_today else point(saved_at, moment)}
 
 
 def describe_working_copy(stored_at: datetime) -> str:
-    """Return when a working copy was stored, in the words of the bar."""
+    """Return the time at which a working copy was stored, in the words of the bar."""
     return _("Kept %(when)s, not saved") % {"when": time(stored_at)}
 
 
@@ -161,7 +175,7 @@ _Buttons = tuple[Button | None, Button | None, tuple[Button, ...]]
 
 
 def _buttons(state: PublicationState, can: Mapping[str, bool], *, drafting: bool, publishing: bool) -> _Buttons:
-    """Return (save button, primary button, buttons of the menu)."""
+    """Return the save button, the primary button and the buttons of the menu."""
     is_published = state in (PublicationState.LIVE, PublicationState.HIDDEN)
     if publishing:
         return None, _publish_button(_("Publish changes"), can_schedule=not is_published), ()

@@ -36,7 +36,10 @@ from nodes.types import Act, Saved
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponse:
-    """Show the choice of a type, then the form; save the sent form. A form that is sent again creates no second node."""
+    """Show the choice of a type, then the form, or create a node from the sent form.
+
+    A form that is sent twice creates only one node.
+    """
     chosen = content.get(request.GET.get("type", ""))
     if not chosen.is_installed:
         if not any(access.may_create(request.user, type.type_name) for type in content.types()):
@@ -70,7 +73,8 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
     try:
         saved = action.execute()
     except (EditConflict, Published):
-        # This form has already created its node. The node was changed or published since, and the form has new values.
+        # This form has already created its node, which was changed or published since. The form now contains new
+        # values.
         return change(request, form_id)
     except NodeGone:
         return _show_gone(request)
@@ -86,12 +90,12 @@ def _save_new(request: HttpRequest, type: str) -> HttpResponse:
 
 
 def renumbered_message() -> str:
-    """Return the message for a form that received another id because its id was taken."""
+    """Return the message for a form that got a new id because its id was already used."""
     return _("The form has another number now: press the button again.")
 
 
 def _renumber_form(request: HttpRequest, type: str) -> NodeForm:
-    """Return the form as it was sent, with another id, so that saving it creates a separate page."""
+    """Return the form as it was sent, but with a new id, so that saving it creates a separate page."""
     data = request.POST.copy()
     data["form"] = str(ObjectId())
     form = form_class(type)(data, user=request.user, type=type)
@@ -125,7 +129,7 @@ def _show_new(request: HttpRequest, type: str, form: NodeForm) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show a node's form, or process it as its pressed button requires."""
+    """Show a node's form, or process the sent form according to the button that was pressed."""
     working_copies.restore(request, node_id)
     editable = _load(request, node_id)
     if editable is None:
@@ -140,9 +144,10 @@ def change(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpResponse:
-    """Process a sent form. If that is impossible, show the form again with everything that was typed."""
+    """Process a sent form. If it cannot be saved, show it again with everything that was typed."""
     decisions = conflict.read_decisions(request.POST, form_class(editable.node.metadata.type))
-    # If the version is no longer known, the form is compared with the present one, so unchanged fields stay as they are.
+    # If the version is no longer known, the form is compared with the present version, so unchanged fields stay
+    # unchanged.
     seen = sent_forms.seen_version(request.POST, editable.node.pk) or editable.live
     form = _form(request, editable, seen, decisions.data, drafting=drafting)
     if not sent_forms.validate(request.POST, form, decisions):
@@ -157,7 +162,7 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
     except (NodeGone, Http404):
         return _show_gone(request)
     except Published:
-        # The page was published while this form was being processed. Process it again: it becomes a draft.
+        # The page was published while this form was being processed. Process the form again, as a draft.
         return change(request, editable.node.pk)
     except NodeError as error:
         sent_forms.add_error(form, error)
@@ -167,7 +172,7 @@ def _save(request: HttpRequest, editable: Editable, drafting: bool) -> HttpRespo
 
 
 def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> dict[str, Any]:
-    """Return the context of the question whether to hide a live page from readers.
+    """Return the context for asking whether to hide a live page from readers.
 
     Return {} if the form doesn't hide the page, or if the editor has already confirmed.
     """
@@ -191,7 +196,9 @@ def _confirm_takedown(request: HttpRequest, editable: Editable, form: NodeForm, 
 def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
     """Return the node, or None if it was deleted while its form was being filled in, so that the typed text can be saved.
 
-    Raises Http404 for other requests for a missing node, and PermissionDenied.
+    Raises:
+        Http404: The node doesn't exist, and the request contains no form to save.
+        PermissionDenied: The user cannot view the node.
     """
     try:
         return access.node(request.user, node_id, NodePermission.VIEW)
@@ -202,7 +209,7 @@ def _load(request: HttpRequest, node_id: ObjectId) -> Editable | None:
 
 
 def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the form edits the draft. It does if there is a draft, unless the live version is requested."""
+    """Return whether the form edits the draft, which is the case if there is one and the live version is not requested."""
     if not access.allowed(request.user, editable.node, NodePermission.EDIT):
         return True
     version = (request.POST if request.method == "POST" else request.GET).get("version")
@@ -210,7 +217,7 @@ def _is_drafting(request: HttpRequest, editable: Editable) -> bool:
 
 
 def _is_draft_sent(request: HttpRequest, editable: Editable) -> bool:
-    """Return whether the pressed button saves a draft. The preview button does, if the node is live."""
+    """Return whether the pressed button saves a draft. For a live node, the preview button does, too."""
     return "_draft" in request.POST or ("_preview" in request.POST and editable.node.is_live(now()))
 
 
@@ -226,14 +233,18 @@ def _form_factory(request: HttpRequest, editable: Editable) -> Callable[..., Nod
 
 
 def _remove_undrafted(form: NodeForm, drafting: bool) -> NodeForm:
-    """Remove the fields that a draft cannot change, if the form edits the draft. Return the form."""
+    """Return the form, without the fields that a draft cannot change if the form edits the draft."""
     for path in NOT_DRAFTED if drafting else ():
         del form.fields[FIELDS[path]]
     return form
 
 
 def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool) -> HttpResponse:
-    """Save, schedule or publish, as the pressed button requires. Return the next page. Raises NodeError."""
+    """Save, schedule or publish, depending on the pressed button, and return the response.
+
+    Raises:
+        NodeError: The action was refused.
+    """
     user = request.user
     node_id = editable.node.pk
     mine = _submitted_fields(request, form)
@@ -260,7 +271,7 @@ def _write(request: HttpRequest, editable: Editable, form: NodeForm, drafting: b
 
 
 def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields for a draft, without a slug and section that the form contains only as they were when it was opened."""
+    """Return the fields of a draft, without the slug and section if they are unchanged since the form was opened."""
     seen = form.seen.fields if form.seen else {}
     return {path: value for path, value in mine.items() if path not in NOT_DRAFTED or value != seen.get(path)}
 
@@ -268,9 +279,12 @@ def _remove_unchanged_place(form: NodeForm, mine: Mapping[str, Any]) -> dict[str
 def publish_draft(
     request: HttpRequest, editable: Editable, draft_nonce: ObjectId, due: datetime | None = None
 ) -> HttpResponse:
-    """Publish the draft as stored, or schedule it for `due`, and redirect to the form.
+    """Publish the stored draft, or schedule it for `due`, and redirect to the form.
 
-    If the live version changed too, show the conflict page. Raises NodeError.
+    If the live version has changed as well, show the conflict page.
+
+    Raises:
+        NodeError: The action was refused for another reason.
     """
     try:
         saved = _publishing(request.user, editable.node.pk, draft_nonce, due).execute()
@@ -336,7 +350,7 @@ def show_conflict(
     drafting: bool,
     **context: Any,
 ) -> HttpResponse:
-    """Show the changes of both sides since the nonce `seen`, for the editor to decide. The form keeps the id `form_id`."""
+    """Show the changes of both sides since the nonce `seen`, so that the editor can choose. The form keeps the id `form_id`."""
     forms = conflict.ConflictForms.after(error, form_id, _form_factory(request, editable))
     context |= sent_forms.describe_saves(request, editable.node.pk, seen, error)
     context["clashes"] = forms.clashes({})
@@ -347,7 +361,7 @@ def _render_node(
     request: HttpRequest, editable: Editable, form: NodeForm, drafting: bool, **context: Any
 ) -> HttpResponse:
     can = {action.value: access.allowed(request.user, editable.node, action) for action in NodePermission}
-    # A conflict page about publishing a draft keeps its draft, and a due time in the future, until the draft changes.
+    # A conflict page about publishing a draft keeps its draft and a future due time until the draft changes.
     draft_nonce = _id_or_none(request.POST.get("publishing", ""))
     if "publishing" not in context and draft_nonce and editable.draft and editable.draft.nonce == draft_nonce:
         due = sent_forms.parse_due(request.POST)
@@ -364,7 +378,7 @@ def _render_node(
 
 
 def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: Any) -> HttpResponse:
-    """Render a form with its main fields, the panel beside them and the bar above."""
+    """Render a form with its main fields, the panel next to them and the bar above."""
     clashing = [clash.name for clash in context.get("clashes", ())]
     main = form.main_fields(clashing)
     groups = list(form.groups(clashing))
@@ -376,7 +390,7 @@ def _render_form(request: HttpRequest, title: str, form: NodeForm, **context: An
 
 
 def _show_read_only(request: HttpRequest, editable: Editable) -> HttpResponse:
-    """Show the stored fields of a node that cannot be edited because some of its fields, or its type, are unknown."""
+    """Show the stored fields of a node that cannot be edited because its type or some of its fields are unknown."""
     if request.method == "POST":
         raise PermissionDenied
     type = editable.node.metadata.type

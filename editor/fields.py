@@ -37,7 +37,7 @@ def accept_long_input(fields: Iterable[forms.Field]) -> None:
 
 
 class TagsSeenField(forms.CharField):
-    """The hidden tags that a form was rendered with. The submitted tags are compared with them."""
+    """The hidden tags that the form was rendered with. The submitted tags are compared with them."""
 
     widget = forms.HiddenInput
 
@@ -56,7 +56,10 @@ class TagsSeenField(forms.CharField):
 
 
 class VersionField(forms.IntegerField):
-    """The version of the content type that a form was rendered for. A form that is shown again has the present version."""
+    """The version of the content type that the form was rendered for.
+
+    A form that is shown again contains the present version.
+    """
 
     widget = forms.HiddenInput
 
@@ -64,7 +67,7 @@ class VersionField(forms.IntegerField):
         return initial
 
 
-# The format of times. An unchanged time keeps its seconds.
+# The format in which inputs show times. Seconds are not shown, but an unchanged time keeps them.
 _MINUTES = "%H:%M"
 
 
@@ -81,8 +84,11 @@ class MomentInput(AdminSplitDateTime):
 class MomentField(forms.SplitDateTimeField):
     """A time in the site's time zone.
 
-    `seen`: the time that the form was rendered with. An unchanged time is returned as `seen`, to the millisecond. It is not
-    parsed, because the hour that is repeated when clocks go back is ambiguous.
+    An unchanged time is returned as `seen`, to the millisecond. It is not parsed, because the hour that is repeated
+    when clocks go back is ambiguous.
+
+    Attributes:
+        seen: The time that the form was rendered with.
     """
 
     widget = MomentInput
@@ -108,7 +114,7 @@ class MomentField(forms.SplitDateTimeField):
 
 
 class EndField(MomentField):
-    """The time at which a node expires. An empty field means never, which is stored as NEVER."""
+    """The time at which a node expires. An empty field means never, and is stored as NEVER."""
 
     def prepare_value(self, value: Any) -> Any:
         return None if value == NEVER else value
@@ -118,7 +124,7 @@ class EndField(MomentField):
 
 
 class ReferenceInput(ChooserInput):
-    """An input for an address, with completion by title, and its target shown below.
+    """An input for an address, with completion by title. Its target is shown below it.
 
     Without JavaScript, the input offers some public pages or photos.
     """
@@ -126,7 +132,8 @@ class ReferenceInput(ChooserInput):
     def __init__(self, *, photos: bool) -> None:
         super().__init__("photo" if photos else "node")
         self.photos = photos
-        # Whether the editor can see the titles of hidden pages and why they are hidden, and the titles of hidden photos.
+        # Whether the editor can see titles of hidden pages and the reason why they are hidden, and titles of hidden
+        # photos.
         self.sees_all = self.sees_photos = False
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -135,9 +142,9 @@ class ReferenceInput(ChooserInput):
         return {**context, "chosen": self.chosen(value), "offered": self._offered()}
 
     def chosen(self, value: Any) -> choosing.Choice | None:
-        """Return the target of a value as a choice, or None. The note of a choice says why readers cannot see it.
+        """Return the target of a value as a choice, or None. Its note explains why readers cannot see it.
 
-        The process caches choices of public addresses.
+        The process caches choices for public addresses.
         """
         if not value:
             return None
@@ -148,7 +155,8 @@ class ReferenceInput(ChooserInput):
         moment = now()
 
         def read() -> tuple[choosing.Choice | None, datetime | None]:
-            # A choice shows no more of its target than lists do, so the dependencies noted in this block are dropped.
+            # A choice shows no more of its target than lists do, so the dependencies recorded in this block are
+            # discarded.
             with dependencies.recorded():
                 target = stored_nodes.resolve_address(str(value))
             return choosing.make_choice(target) if target else None, due.next_due(moment)
@@ -156,7 +164,7 @@ class ReferenceInput(ChooserInput):
         return version_cache.get_or_set(("chosen", str(value)), moment, read)
 
     def _offered(self) -> tuple[tuple[str, str], ...]:
-        """Return (address, title) of each offered target. The process caches them, because a form may have many such inputs."""
+        """Return (address, title) of each offered target. They are cached because a form may have many such inputs."""
 
         def read() -> tuple[tuple[tuple[str, str], ...], datetime | None]:
             return tuple(_public_targets(moment, photos=self.photos)), due.next_due(moment)
@@ -179,7 +187,7 @@ def _public_targets(moment: datetime, *, photos: bool) -> Iterator[tuple[str, st
 
 
 class ReferenceField(form_fields.ReferenceField):
-    """A node or photo, with completion by title."""
+    """A field for a node or photo, with completion by title."""
 
     def __init__(self, *, photos: bool, **kwargs: Any) -> None:
         kwargs["help_text"] = kwargs.get("help_text") or _("Its address on this site.")
@@ -200,7 +208,7 @@ class AuthorWidget(forms.MultiWidget):
 
 
 class HiddenAuthorWidget(AuthorWidget):
-    """Hidden inputs for the same two values."""
+    """Hidden inputs for the author's account and name."""
 
     template_name = "django/forms/widgets/multiple_hidden.html"
 
@@ -209,7 +217,7 @@ class HiddenAuthorWidget(AuthorWidget):
 
 
 class AuthorField(form_fields.AuthorField):
-    """The author, with a select and an input."""
+    """A field for the author, with a select for the account and an input for the name."""
 
     widget = AuthorWidget
     hidden_widget = HiddenAuthorWidget

@@ -36,7 +36,7 @@ from nodes.services.editing import publication_dates
 from nodes.types import TagChange
 from photos import texts
 
-# Each field's path under `metadata`.
+# The path of each field under `metadata`.
 PATHS = {
     "title": "title",
     "slug": "slug",
@@ -52,7 +52,8 @@ PATHS = {
 FIELDS = {path: name for name, path in PATHS.items()}
 # The fields of the main column. Texts, lists and rows that the type declares follow them.
 MAIN = ("title", "text")
-# The groups of the panel: (heading, field names, whether it is open). The group without names has the type's other fields.
+# The groups of the panel: (heading, field names, whether it is open). The group without names contains the type's
+# other fields.
 GROUPS: tuple[tuple[Any, tuple[str, ...], bool], ...] = (
     (_("Details"), (), True),
     (_("Address"), ("section", "slug"), True),
@@ -67,7 +68,11 @@ _GROUPED = frozenset(name for _heading, names, _is_open in GROUPS for name in na
 
 @dataclass(frozen=True)
 class Group:
-    """A group of fields in the panel. `has_errors`: at least one of them has an error."""
+    """A group of fields in the panel.
+
+    Attributes:
+        has_errors: Whether at least one of the fields has an error.
+    """
 
     heading: Any
     fields: list[forms.BoundField]
@@ -78,13 +83,14 @@ class Group:
 class NodeForm(forms.Form):
     """The form of a node.
 
-    `seen` is the version of the node with the nonce in the form. A field that equals its value in `seen` is unchanged.
-    It is None for a new node, or if the version is no longer known.
+    Attributes:
+        seen: The version of the node with the nonce in the form. A field that equals its value in `seen` is unchanged.
+            None for a new node, or if the version is no longer known.
     """
 
-    # Each field's path under `metadata`.
+    # The path of each field under `metadata`.
     paths: ClassVar[Mapping[str, str]] = PATHS
-    # The fields that the type declares, and those that every text has. If no group names them, they are in "Details".
+    # The type's declared fields and the fields of every text. Those that belong to no group are in "Details".
     details: ClassVar[tuple[str, ...]] = ()
 
     title = TitleField(
@@ -142,9 +148,9 @@ class NodeForm(forms.Form):
         self._shown = {
             name: values[path] for name, path in self.paths.items() if name in self.details and path in values
         }
-        # A free slug, offered if the submitted one is taken.
+        # A free slug to offer if the submitted slug is already used.
         self.free_slug = ""
-        # The slug that the script last made from the title of a new page.
+        # The slug that the script last proposed for the title of a new page.
         self.proposed_slug = self.data.get("_proposed", "")
         self.fields["section"] = SectionField(user, type, values.get("parent_id"), label=_("Section"))
         for name, field in self.fields.items():
@@ -153,7 +159,8 @@ class NodeForm(forms.Form):
             elif isinstance(field, ReferenceField):
                 field.widget.sees_all, field.widget.sees_photos = access.sees_all(user), access.may_see_photos(user)
         if user.has_perm("nodes.publish_node"):
-            # A new page has its creator as author. A page that was imported without an author can stay without one.
+            # The author of a new page is the user who creates it. A page that was imported without an author can stay
+            # without one.
             required = bool(values.get("author"))
             self.fields["author"] = AuthorField(values.get("author"), label=_("Author"), required=required)
         else:
@@ -161,7 +168,7 @@ class NodeForm(forms.Form):
                 if path in access.PUBLISHER_FIELDS:
                     self.fields.pop(name, None)
         accept_long_input(self.fields.values())
-        # A form that another release rendered may lack fields. A missing field must not empty the stored value.
+        # A form that an older release rendered may lack fields. A missing field must not empty the stored value.
         self.is_of_another_version = self.is_bound and self.data.get("schema_version", "1") != str(
             content.get(type).schema_version
         )
@@ -171,7 +178,7 @@ class NodeForm(forms.Form):
                 field.bound_data = _initial
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse a form that another release rendered. The error contains the values of fields that no longer exist."""
+        """Refuse a form that another release rendered. The error lists the values of fields that no longer exist."""
         if not self.is_of_another_version:
             return super().clean()
         reasons = [
@@ -181,7 +188,7 @@ class NodeForm(forms.Form):
         raise forms.ValidationError([*reasons, *gone])
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, value) of each sent value that belongs neither to a field nor to the form itself."""
+        """Yield (name, value) of each sent value that belongs to no field and is not part of the form itself."""
         known = {*self.fields, *declared_fields.RESERVED, "csrfmiddlewaretoken"}
         for key, value in self.data.items():
             is_known = key.startswith("_") or key.partition("-")[0] in known
@@ -194,7 +201,7 @@ class NodeForm(forms.Form):
         return key == name or (key.startswith((f"{name}_", f"{name}-")) and key not in self.fields)
 
     def clean_slug(self) -> str:
-        """Return the slug that was typed. Return "" for a proposed slug: it is generated again because it may be taken now."""
+        """Return the typed slug, or "" for a proposed slug, which is then generated again because it may no longer be free."""
         slug: str = self.cleaned_data["slug"]
         return "" if slug == self.proposed_slug else slug
 
@@ -202,7 +209,7 @@ class NodeForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the (valid) form, by path."""
+        """Return the values of the valid form, by path."""
         return {path: self._value(name) for name, path in self.paths.items() if name in self.cleaned_data}
 
     def _value(self, name: str) -> Any:
@@ -214,7 +221,7 @@ class NodeForm(forms.Form):
         return self.cleaned_data[name]
 
     def to_publish(self) -> dict[str, Any]:
-        """Return the values of the (valid) form by path, with dates that make the node public from now on.
+        """Return the values of the valid form by path, with dates that make the node public now.
 
         A date that was typed into the form is kept, even if it is in the future.
         """
@@ -230,12 +237,15 @@ class NodeForm(forms.Form):
         return TagChange.between(self.cleaned_data["tags_seen"], self.cleaned_data["tags"])
 
     def main_fields(self, without: Collection[str] = ()) -> list[forms.BoundField]:
-        """Return the fields of the main column, except the fields `without`, which are shown elsewhere."""
+        """Return the fields of the main column. The fields `without` are omitted because they are shown elsewhere."""
         names = (*MAIN, *(name for name in self.details if self._is_main(name)))
         return [self[name] for name in names if name in self.fields and name not in without]
 
     def groups(self, without: Collection[str] = ()) -> Iterator[Group]:
-        """Yield the groups of the panel, except the fields `without`, which are shown elsewhere. Open those with errors."""
+        """Yield the groups of the panel. Groups with errors are open.
+
+        The fields `without` are omitted because they are shown elsewhere.
+        """
         others = tuple(name for name in self.details if name not in _GROUPED and not self._is_main(name))
         for heading, names, is_open in GROUPS:
             fields = [self[name] for name in names or others if name in self.fields and name not in without]
@@ -247,7 +257,7 @@ class NodeForm(forms.Form):
         return name not in _GROUPED and isinstance(self.fields.get(name), TextField | PartsField | declared.LinesField)
 
     def broken_references(self) -> list[texts.BrokenReference]:
-        """Return the references in the text, as the form shows it, whose targets readers cannot see."""
+        """Return the references in the form's text whose targets readers cannot see."""
         source, format = (str(self[name].value() or "") for name in ("text", "format"))
         source = normalize_newlines(source)
         sees_photos = access.may_see_photos(self.user)
@@ -272,6 +282,6 @@ def _form_class(content_type: builtins.type[content.Content]) -> builtins.type[N
         return NodeForm
     fields = {field.name: declared.form_field(field) for field in own_fields.values()}
     paths = {**PATHS, **{field.name: path for path, field in own_fields.items()}}
-    # Fields that every type has come last.
+    # The fields that every type has are last.
     details = tuple(sorted(fields, key=lambda name: name in _GROUPED))
     return type(f"{content_type.__name__}Form", (NodeForm,), {**fields, "paths": paths, "details": details})

@@ -1,4 +1,4 @@
-"""The views of a node's history: its saves, the differences between two versions, and restoring a version by saving it."""
+"""The views of a node's history: its saves, the differences between two versions, and restoring an old version."""
 
 from typing import Any
 
@@ -51,7 +51,17 @@ def index(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type: str) -> dict[str, Any]:
-    """Return the template context for the saves that led to the nonce `present`, newest first, starting after ?after=."""
+    """Return the template context that lists the saves of a node.
+
+    Args:
+        request: The request. Its parameter ?after= is the last save of the previous page. ?each= disables sittings.
+        node_id: The id of the node or photo.
+        present: The nonce of its present version.
+        type: Its content type.
+
+    Returns:
+        The context, with the saves that led to `present`, newest first.
+    """
     after = request.GET.get("after", "")
     each = "each" in request.GET
     skip_until = ObjectId(after) if ObjectId.is_valid(after) else None
@@ -73,7 +83,7 @@ def list_saves(request: HttpRequest, node_id: ObjectId, present: ObjectId, type:
 
 @require_safe
 def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the differences between the versions ?old= and ?new=. The older version is always shown first."""
+    """Show the differences between the versions ?old= and ?new=, with the older version first."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old, new = (_version(node_id, request.GET.get(name, "")) for name in ("old", "new"))
     if old.saved_at > new.saved_at:
@@ -85,7 +95,7 @@ def compare(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId, nonce: ObjectId) -> HttpResponse:
-    """Show an old version beside the present one; restore the old version."""
+    """Show an old version next to the present one, or restore the old version."""
     editable = access.node(request.user, node_id, NodePermission.VIEW)
     old = _version(node_id, str(nonce))
     form = Confirmation(request, editable, tags_seen=TagsSeenField(initial=list(editable.live.tags)))

@@ -1,4 +1,4 @@
-"""The widgets of an ordered list of links. Each link is a row with its place, label and target."""
+"""The widgets for an ordered list of links. Each link is a row with its place, label and target."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -15,15 +15,16 @@ from reader.selectors.menus import MenuLink, resolve_links
 
 # Maximum rows of a field. Further submitted rows are ignored.
 MOST = 20
-# Empty rows at the end of a form.
+# Empty rows after the stored ones.
 BLANK = 3
 
 
 class RowsInput(forms.Widget):
     """A widget with three inputs per row.
 
-    `default_links` returns the links that readers see if no row is stored. In that case, the widget shows them as rows that
-    editors can change.
+    Attributes:
+        default_links: Returns the links that readers see if no row is stored. The widget then shows them as rows that
+            editors can change.
     """
 
     template_name = "editor/link_rows.html"
@@ -54,7 +55,7 @@ class RowsInput(forms.Widget):
                 after = int(place) if place.isascii() and place.isdecimal() and len(place) < 4 else MOST
                 numbered.append((after, number, {"label": label.strip(), "target": target.strip()}))
         rows = [row for _after, _number, row in sorted(numbered, key=lambda entry: entry[:2])]
-        # If the default rows are unchanged, no row is stored, so the links keep following the site.
+        # If the default rows are unchanged, no row is stored, so the links keep following changes of the site.
         return [] if json.dumps(rows) == data.get(f"{name}-usual") else rows
 
     def id_for_label(self, id_: str) -> str:
@@ -65,12 +66,12 @@ class RowsInput(forms.Widget):
 
 
 def format_rows(rows: Rows) -> str:
-    """Return links in words, for a message."""
+    """Return links as text for a message."""
     return ", ".join(f"{row['label'] or row['title']} ({row['target']})" for row in _readable(rows))
 
 
 def _readable(rows: Rows) -> Rows:
-    """Return rows as editors read them: with addresses instead of ids, and with the titles that replace missing labels."""
+    """Return rows in a readable form, with paths instead of ids, and titles instead of missing labels."""
     links = {link.id: link for link in resolve_links([row for row in rows if linked_id(row["target"])], now())}
     readable = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The report of broken links. Each page of the report examines a part of the site."""
+"""The report of broken links. Each page of the report checks a part of the site."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from nodes.selectors import references
 from nodes.selectors.references import Broken, State
 from photos import texts
 
-# A page of the report ends with the batch that reaches this many rows, or this many examined pages of the site.
+# A page of the report ends once it has this many rows, or once this many pages of the site were checked.
 SIZE = 50
 MOST_EXAMINED = 1_000
 # Maximum link texts shown for one target on one page.
@@ -25,9 +25,9 @@ WORDS = 5
 
 @require_safe
 def broken_links(request: HttpRequest) -> HttpResponse:
-    """List references that readers cannot see: first those of public pages, newest first, then those of drafts.
+    """List references whose targets readers cannot see, first in public pages, newest first, then in drafts.
 
-    Pages that the user cannot see are left out.
+    Pages that the user cannot see are omitted.
     """
     if not access.may_list(request.user):
         raise PermissionDenied

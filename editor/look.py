@@ -18,7 +18,7 @@ from reader.selectors.menus import MenuLink
 
 @dataclass(frozen=True)
 class Swatch:
-    """An accent on the two surfaces of a colour scheme."""
+    """An accent colour on the two surfaces of a colour scheme."""
 
     label: Any
     paper: str
@@ -27,14 +27,14 @@ class Swatch:
 
     @property
     def contrast(self) -> str:
-        """Return the lower contrast of the two surfaces in words: "4.5 : 1"."""
+        """Return the lower contrast of the two surfaces in words, such as "4.5 : 1"."""
         return f"{look.lowest_contrast(self.accent, (self.paper, self.raised)):.1f} : 1"
 
 
 def swatches(accent: str) -> list[Swatch]:
-    """Return the swatches of an accent in both schemes. "" means the theme's own accent.
+    """Return the swatches of an accent colour in both schemes. "" means the theme's own accent.
 
-    An accent without enough contrast is replaced by the nearest colour that has enough.
+    An accent without enough contrast is replaced by the nearest colour with enough contrast.
     """
     light = look.readable(accent or look.ACCENT, look.LIGHT, look.CONTRAST)
     return [
@@ -54,7 +54,7 @@ def _pages() -> list[MenuLink]:
 
 
 def setting_field(name: str, label: Any, help_text: Any = "", widget: forms.Widget | None = None) -> forms.Field:
-    """Return the field that checks a setting, with a label and the widget of the admin."""
+    """Return the form field that validates the setting `name`, with a label and a widget of the admin."""
     field = copy.deepcopy(setting_fields.FIELDS[name])
     field.label = label
     field.help_text = help_text
@@ -66,7 +66,7 @@ def setting_field(name: str, label: Any, help_text: Any = "", widget: forms.Widg
 
 
 class LookForm(forms.Form):
-    """The settings of the site's look."""
+    """The form with the settings of the site's look."""
 
     theme = setting_field("theme", label=gettext_lazy("Theme"))
     logo = setting_field(

@@ -1,4 +1,4 @@
-"""The URLs of the content admin, with the names that Django's admin gives its own pages."""
+"""The URLs of the content admin, named like the URLs of Django's own admin pages."""
 
 from typing import Any
 

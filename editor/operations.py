@@ -27,7 +27,7 @@ from photos import addresses
 
 
 class Confirmation(forms.Form):
-    """The form of a confirmation page: the nonce of the node that was shown, and further fields of the operation."""
+    """The form of a confirmation page, with the nonce of the node that was shown and the fields of the operation."""
 
     nonce = ObjectIdField(widget=forms.HiddenInput)
 
@@ -48,7 +48,7 @@ def _render_confirmation(
     request: HttpRequest, editable: Editable, form: forms.Form, title: str, **context: Any
 ) -> HttpResponse:
     if form.errors:
-        # The page now shows the present node, so the next press confirms the present nonce.
+        # The page now shows the present version, so pressing the button again confirms that version.
         form.data = form.data.copy()
         form.data["nonce"] = str(editable.live.nonce)
     return render_page(request, "confirm", title, form=form, editable=editable, **context)
@@ -66,13 +66,13 @@ def _add_error(form: forms.Form, error: NodeError) -> None:
 
 
 def _contents_notice(editable: Editable) -> str:
-    """Return what an operation on a section does to its contents; "" for other nodes."""
+    """Return a sentence about the effect on a section's contents, or "" for other nodes."""
     return _("What stands in it goes with it.") if editable.node.content_type.is_section else ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Move a node to another section. Its old addresses redirect to the new one."""
+    """Move a node to another section. Its old URLs redirect to the new one."""
     editable = access.node(request.user, node_id, Move.needs)
     form = Confirmation(request, editable, section=_section_field(request, editable))
     if request.method == "POST" and form.is_valid():
@@ -115,7 +115,7 @@ def unpublish(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def duplicate(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Copy a node into a section. A form that is sent again creates no second copy."""
+    """Copy a node into a section. A form that is sent twice creates only one copy."""
     editable = access.node(request.user, node_id, Duplicate.needs)
     if not access.may_create(request.user, editable.node.metadata.type):
         raise PermissionDenied
@@ -182,7 +182,7 @@ def trash_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restore(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Restore a node from the trash, to its former place or to another."""
+    """Restore a node from the trash, to its former place or another place."""
     editable = access.trashed(request.user, node_id, Restore.needs)
     slug = forms.CharField(label=gettext_lazy("Slug"), max_length=200, initial=editable.node.metadata.slug)
     form = Confirmation(request, editable, section=_section_field(request, editable), slug=slug)

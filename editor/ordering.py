@@ -1,4 +1,4 @@
-"""The page that orders the contents of a section by hand: typed places, buttons, and dragging with JavaScript."""
+"""The page on which editors order the contents of a section, by typing places, pressing buttons, or dragging."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ from nodes.actions import Order
 from nodes.errors import InvalidPlace, NodeError
 from nodes.selectors import by_hand
 
-# Rows per page. The buttons "to the start" and "to the end" move nodes beyond a page.
+# Rows per page. The buttons "to the start" and "to the end" can move nodes to another page.
 SIZE = 300
 UP = "up"
 DOWN = "down"
@@ -27,7 +27,7 @@ END = "end"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
-    """Show the contents of a section in order; arrange them as the sent form specifies."""
+    """Show the contents of a section in order, or change the order as the sent form specifies."""
     try:
         editable = Order(user=request.user, node_id=node_id).check()
     except InvalidPlace as error:
@@ -52,7 +52,7 @@ def order(request: HttpRequest, node_id: ObjectId) -> HttpResponse:
 
 
 def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
-    """Arrange a section as the form specifies, and redirect to the list, at the node that a button moved."""
+    """Change the order of a section as the form specifies. Redirect to the list, at the node that a button moved."""
     posted = request.POST
     fragment = ""
     seen = [_id(text) for text in posted.get("seen", "").split(",")[:SIZE] if text]
@@ -81,8 +81,8 @@ def _arrange(request: HttpRequest, section_id: ObjectId) -> HttpResponse:
 def _new_order(posted: QueryDict, seen: list[ObjectId]) -> list[ObjectId]:
     """Return the ids in the order of the typed places, changed by the button that was pressed.
 
-    A node gets the place that was typed for it, even if another node had it. That other node moves down, or up if the first
-    node came from above.
+    A node gets the place that was typed for it, even if another node has that place. The other node moves down, or up
+    if the first node came from above.
     """
 
     def place(node_id: ObjectId) -> tuple[float, int]:

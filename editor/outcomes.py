@@ -1,4 +1,4 @@
-"""Messages after an action on a page: what happened, what readers see now, and which changes were merged."""
+"""Messages after an action on a page, which report the action, what readers see now, and which changes were merged."""
 
 from datetime import datetime
 from functools import partial
@@ -40,14 +40,18 @@ def report(
 ) -> None:
     """Add the message about a save.
 
-    `before`: the node before the save, None if it is new.
-    `act`: the action, if the node before and after doesn't show it. `drafted`: a draft was saved.
-    `seen`: the nonce that the save was based on.
-    `slug`: the slug from the form. If the address has neither this slug nor the slug of the title, the message contains
-    the address.
+    Args:
+        request: The request that saved.
+        saved: The result of the save.
+        before: The node before the save, or None if it is new.
+        act: The action, if it cannot be inferred from the node before and after.
+        drafted: Whether a draft was saved.
+        seen: The nonce that the save was based on.
+        slug: The slug from the form. If the node got neither this slug nor the slug of its title, the message contains
+            the path.
     """
     editable = editable_nodes.load(saved.id)
-    # If the page was moved to the trash meanwhile, the message still says that the text was saved.
+    # If the page was moved to the trash meanwhile, the message still confirms that the text was saved.
     message = _describe_act(before, editable.node, act, drafted=drafted) if editable else _("Saved.")
     if editable and editable.draft and (due := editable.draft.due) and (drafted or act is Act.SCHEDULED):
         # A formatted time may end with a full stop ("9 a.m."), so no sentence ends with a time.
@@ -77,12 +81,12 @@ def report(
 
 
 def _has_slug(node: Node, slug: str) -> bool:
-    """Return whether a node has the slug that was typed. If `slug` is empty, compare with the slug made from the title."""
+    """Return whether a node has the slug that was typed, or the slug of its title if none was typed."""
     return node.metadata.slug == (slugs.normalized(slug) or slugify(node.metadata.title))
 
 
 def _warn(request: HttpRequest, node: Node, version: Version) -> None:
-    """Add a warning about links in the text of a version, now or soon public, whose targets readers cannot see."""
+    """Add a warning about links whose targets readers cannot see. The version is public now or will be soon."""
     text = version.fields.get("detail.text") or ""
     format = version.fields.get("detail.format") or MARKDOWN
     sees_photos = access.may_see_photos(request.user)
@@ -101,7 +105,7 @@ def _warn(request: HttpRequest, node: Node, version: Version) -> None:
 
 
 def _describe_act(before: Node | None, after: Node, act: Act, *, drafted: bool) -> str:
-    """Return what an action did, and what readers see now. `before` is None for a new node."""
+    """Return a sentence about an action and what readers see now. `before` is None for a new node."""
     moment = now()
     state = edit_form.publication_state(after, moment)
     previous = edit_form.publication_state(before, moment) if before else PublicationState.NEW

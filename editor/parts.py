@@ -1,6 +1,6 @@
-"""Form fields for the parts of a node: a row of inputs per part, with its place and a checkbox to remove it.
+"""Form fields for the parts of a node. Each part is a row of inputs, with its place and a checkbox to remove it.
 
-Some empty rows follow. A script adds more.
+Some empty rows follow, and a script can add more.
 """
 
 import json
@@ -16,19 +16,21 @@ from django.utils.translation import gettext as _
 
 from nodes.content.values import stored_fields
 
-# Empty rows after the existing ones. A script adds more.
+# Empty rows after the stored rows. A script can add more.
 EXTRA = 3
-# Maximum rows that are saved, unless more are stored already; and maximum rows that are read, so that an error can report
-# that there are too many.
+# Maximum rows that are saved, unless more are already stored; and maximum rows that are read, which is higher so that
+# an error can report the excess.
 MOST, MOST_READ = 200, 10_000
-# A part as it was typed: the values that the widgets send, by names of fields, and its "id".
+# A part as it was typed: the values that the widgets send, by field name, and its "id".
 Row = dict[str, Any]
 
 
 class PartsWidget(forms.Widget):
-    """A widget with a row of inputs per part. `fields`: the fields of a part, by name.
+    """A widget with a row of inputs per part.
 
-    `many`: whether there can be any number of parts, which editors can reorder, or only one part.
+    Attributes:
+        fields: The fields of a part, by name.
+        many: Whether there can be several parts, which editors can reorder, or only one.
     """
 
     template_name = "editor/parts.html"
@@ -43,7 +45,7 @@ class PartsWidget(forms.Widget):
         self.many = many
 
     def empty_row(self) -> Row:
-        """Return the row of a part with no typed values."""
+        """Return the row of a part without typed values."""
         return self.row({name: field.initial for name, field in self.fields.items()})
 
     def row(self, values: Mapping[str, Any], part_id: str = "") -> Row:
@@ -92,14 +94,17 @@ class PartsWidget(forms.Widget):
 
 
 class HiddenParts(forms.HiddenInput):
-    """A hidden input with the same rows as JSON."""
+    """A hidden input that contains the same rows as JSON."""
 
     def format_value(self, value: Any) -> str:
         return json.dumps(value or [])
 
 
 class PartsField(forms.Field):
-    """The parts of a node: a list of mappings from field names to values. Without `many`: one mapping, or None."""
+    """A field for the parts of a node. Its value is a list of mappings from field names to values.
+
+    Without `many`, its value is one mapping or None.
+    """
 
     hidden_widget = HiddenParts
 
@@ -159,7 +164,7 @@ class PartsField(forms.Field):
 
 
 def is_unchanged(field: forms.Field, sent: Any, seen: Any) -> bool:
-    """Return whether a widget sent exactly what it showed of the value `seen`. It may show less than is stored."""
+    """Return whether a widget sent exactly what it showed for the value `seen`. A widget may show less than is stored."""
     return bool(_normalize_sent(sent) == _shown_value(field, seen))
 
 
@@ -192,7 +197,7 @@ def _is_checkbox(field: forms.Field) -> bool:
 
 
 def _parse_place(typed: str, number: int) -> float:
-    """Return the typed place. Without one, return a place after all others, in the order of the rows."""
+    """Return the typed place. If it is empty, return a place after all others, in the order of the rows."""
     try:
         return float(typed)
     except ValueError:
@@ -200,7 +205,7 @@ def _parse_place(typed: str, number: int) -> float:
 
 
 def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | None:
-    """Return the rows in a hidden input's JSON, or None if it contains no list of rows, or too many."""
+    """Return the rows from a hidden input's JSON, or None if it contains no list of rows, or too many rows."""
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
@@ -215,7 +220,7 @@ def _parse_rows(text: str, fields: Mapping[str, forms.Field]) -> list[Row] | Non
 
 
 def _as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a value from JSON as the widget of a field sends it. A value of the wrong type becomes empty."""
+    """Return a value from JSON in the form in which the widget of a field sends it. A value of the wrong type becomes empty."""
     if _is_checkbox(field):
         return value is True
     if isinstance(field.widget, forms.MultiWidget):

@@ -11,12 +11,13 @@ from editor.sent_forms import SHOW_ONLY
 from editor.site import render_page
 
 USERNAME, PASSWORD = "_username", "_password"
-# Fields that are not sent on: secrets, and the buttons, because nothing is saved before the editor has seen the text again.
+# Fields that are not passed on: secrets, and the buttons, because nothing is saved before the editor has seen the text
+# again.
 DROPPED = frozenset({USERNAME, PASSWORD, "csrfmiddlewaretoken", "_save", "_continue", "_draft", "_publish", "_preview"})
 
-# The long forms, by the names of their URLs. If a page also has other forms, the value is a field that only the long form has.
-# Each of these views honours SHOW_ONLY: it shows the sent form and saves nothing. Forms with a single button are not listed,
-# because logging in must not perform their action and no page offers the form again.
+# The long forms, by URL name. If a page also has other forms, the value is a field that only the long form has. Each
+# of these views supports SHOW_ONLY: it shows the sent form and saves nothing. Forms with a single button are not
+# listed, because logging in must not perform their action and no page offers the form again.
 FORMS: dict[str, str] = {
     "nodes_node_add": "",
     "nodes_node_change": "",
@@ -29,12 +30,12 @@ FORMS: dict[str, str] = {
 def log_in_again(request: HttpRequest) -> HttpResponse | None:
     """Return a page that asks for the password, if one of FORMS was sent without a login. The page contains the sent fields.
 
-    With the right password, log in and return None, so that the view shows the sent form and saves nothing.
+    If the password is right, log in and return None, so that the view shows the sent form and saves nothing.
     Return None for all other requests.
     """
     if not is_form_sent(request) or admin.site.has_permission(request):
         return None
-    # Error reports leave these parameters out.
+    # Exclude the password from error reports.
     request.sensitive_post_parameters = [PASSWORD]
     typed = typed_fields(request.POST)
     form = None
@@ -65,7 +66,7 @@ def is_form_sent(request: HttpRequest) -> bool:
 
 
 def typed_fields(posted: QueryDict) -> QueryDict:
-    """Return the typed fields, marked to be shown again and not saved."""
+    """Return the typed fields, marked so that they are shown again but not saved."""
     typed = posted.copy()
     for name in DROPPED & typed.keys():
         del typed[name]
@@ -74,10 +75,11 @@ def typed_fields(posted: QueryDict) -> QueryDict:
 
 
 def show_again(request: HttpRequest) -> HttpResponse | None:
-    """Return a page whose button shows one of FORMS again, if the form's CSRF token is outdated, as after another login.
+    """Return a page whose button shows one of FORMS again, because the form's CSRF token is outdated.
 
-    Neither this page nor its button saves anything, because the form may be forged. Without a session, the page asks for the
-    password, and ignores a password that was sent. Return None for all other requests.
+    A token is outdated after another login, for example. Neither this page nor its button saves anything, because the form
+    may be forged. Without a session, the page asks for the password, and ignores a password that was sent. Return None for
+    all other requests.
     """
     if not is_form_sent(request):
         return None

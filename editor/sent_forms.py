@@ -1,4 +1,4 @@
-"""Processing of sent forms, shared by nodes and photos: the version they were rendered from, refusals, and other savers."""
+"""Processing of sent forms of nodes and photos: the version they were rendered from, refusals, and saves by other people."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,28 +20,28 @@ SHOW_ONLY = "_kept"
 
 
 def seen_version(posted: QueryDict, node_id: ObjectId) -> Version | None:
-    """Return the version that a sent form was rendered from. Return None if it names none, or an unknown version."""
+    """Return the version that a sent form was rendered from, or None if the form contains no known version."""
     nonce = posted.get("nonce", "")
     return editable_nodes.load_version(node_id, ObjectId(nonce)) if ObjectId.is_valid(nonce) else None
 
 
 def validate(posted: QueryDict, form: NodeForm, decisions: Decisions) -> bool:
-    """Return whether a sent form can be saved: it is valid, every conflict is decided, and it was sent to be saved.
+    """Return whether a sent form can be saved, because it is valid, every conflict is decided, and it was sent to be saved.
 
-    Otherwise, the errors are added to the form.
+    Otherwise, add the errors to the form.
     """
     valid = form.is_valid()
     for name, reason in decisions.undecided:
         form.add_error(name, reason)
     if SHOW_ONLY in posted:
-        # A required field is no error before the editor sends the form.
+        # An empty required field is no error until the editor sends the form.
         for name in [name for name in form.errors if form.has_error(name, "required")]:
             del form.errors[name]
     return SHOW_ONLY not in posted and valid and not decisions.undecided
 
 
 def parse_due(posted: QueryDict) -> datetime | None:
-    """Return the time for which a conflict page schedules its decided changes. Return None if there is no valid time."""
+    """Return the time for which a conflict page schedules its changes, or None if there is no valid time."""
     try:
         moment = datetime.fromisoformat(posted.get("due", ""))
     except ValueError:
@@ -50,9 +50,9 @@ def parse_due(posted: QueryDict) -> datetime | None:
 
 
 def add_error(form: Form, error: NodeError) -> None:
-    """Add the reason of a refused write to the form, at its field if it has one.
+    """Add the reason of a refused write to the form, at its field if there is one.
 
-    The attribute `paths` of a form has the path of each field whose name is another.
+    The form's attribute `paths` maps field names to paths, for fields whose path is different from their name.
     """
     field = {SlugTaken: "slug", InvalidSlug: "slug", InvalidPlace: "section", NotReady: "alt"}.get(type(error))
     if isinstance(error, FieldRefused):
@@ -68,8 +68,10 @@ def describe_saves(
 ) -> dict[str, str | bool]:
     """Return the template context of a conflict page about the saves since the nonce `since`.
 
-    "savers": names of the other savers. "is_own": whether all saves are the editor's own, from another window.
-    "merged": labels of the merged fields.
+    Returns:
+        "savers", the names of the other people who saved; "is_own", whether all saves are the editor's own, from
+            another
+        window; and "merged", the labels of the merged fields.
     """
     savers = history.savers_since(node_id, since, error.theirs["nonce"])
     others = dict.fromkeys(saver.name for saver in savers if saver.id != get_actor(request).id)

@@ -1,4 +1,4 @@
-"""The page of the site's settings. Concurrent changes are merged, unless both change the same setting."""
+"""The page of the site's settings. Concurrent changes are merged unless they concern the same setting."""
 
 import zoneinfo
 from dataclasses import asdict, replace
@@ -29,7 +29,7 @@ from reader.views import previews
 
 
 class SettingsForm(LookForm):
-    """The settings. Each field also sends its initial value, so that only changed settings are saved."""
+    """The form with the settings. Each field also sends its initial value, so that only changed settings are saved."""
 
     name = setting_field("name", label=gettext_lazy("Name"), widget=AdminTextInputWidget())
     tagline = setting_field("tagline", label=gettext_lazy("Tagline"), widget=AdminTextInputWidget())
@@ -71,7 +71,7 @@ class SettingsForm(LookForm):
         return [(name, [self[field] for field in fields]) for name, fields in self.FIELDSETS]
 
     def swatches(self) -> list[Swatch]:
-        """Return the swatches of the accent that the form shows. An invalid colour is replaced by the theme's own accent."""
+        """Return the swatches of the accent in the form. An invalid colour is replaced by the theme's own accent."""
         accent = str(self["accent"].value())
         return swatches(accent if look.is_colour(accent) else "")
 
@@ -88,14 +88,14 @@ class SettingsForm(LookForm):
             return None
 
     def changes(self) -> dict[str, Any]:
-        """Return the changed settings."""
+        """Return the changed settings by name."""
         seen = self.seen()
         return {name: value for name, value in self.cleaned_data.items() if value != seen[name]}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest) -> HttpResponse:
-    """Show the settings, or save the changed ones."""
+    """Show the settings, or save the changed settings."""
     if not access.may_set_up(request.user):
         raise PermissionDenied
     form = SettingsForm(request.POST if request.method == "POST" else None)
@@ -129,9 +129,9 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 
 def _add_conflicts(form: SettingsForm, conflict: SettingsConflict) -> SettingsForm:
-    """Add an error with the other administrator's value to each conflicting field. Return the form.
+    """Return the form, with an error that shows the other administrator's value at each conflicting field.
 
-    The form then contains these values as its initial values, so saving again replaces them.
+    The form then contains these values as its initial values, so saving it again replaces them.
     """
     stored = asdict(stored_site.read().settings)
     data = form.data.copy()

@@ -1,4 +1,4 @@
-"""The preview of search results and shared links in the edit form. A script updates it while the editor types."""
+"""The preview of search results and shared links in the edit form. A script updates the preview while the editor types."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from nodes.models import Node
 from nodes.services.derived import EXCERPT_WORDS
 from photos import addresses, pictures
 
-# Maximum characters of a text to make its excerpt from. A form is shown often, so this must be fast.
+# Maximum characters of a text from which the excerpt is made. A form is shown often, so this must be fast.
 BEGINNING = 4_000
 
 
@@ -22,8 +22,10 @@ BEGINNING = 4_000
 class Preview:
     """The contents of the preview.
 
-    `excerpt`: the beginning of the text, used if description and summary are empty. `thumbnail`: "" without a picture.
-    `default_thumbnail`: the thumbnail that is used if no picture is chosen, or "".
+    Attributes:
+        excerpt: The beginning of the text, which is used if the description and the summary are empty.
+        thumbnail: The thumbnail of the chosen photo, or "".
+        default_thumbnail: The thumbnail that is used if no photo is chosen, or "".
     """
 
     title: str
@@ -35,7 +37,7 @@ class Preview:
 
 
 def preview(request: HttpRequest, form: NodeForm, node: Node | None) -> Preview:
-    """Return the preview of a form for `node`, which is None for a new page."""
+    """Return the preview of a form for `node`, or for a new page if `node` is None."""
 
     def value(name: str) -> str:
         return str(form[name].value() or "").strip() if name in form.fields else ""

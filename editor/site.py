@@ -21,15 +21,12 @@ def render_page(request: HttpRequest, template: str, title: str, *, status: int 
 
 
 def admin_url(name: str, *args: Any, **query: str) -> str:
-    """Return the path of a page of the content admin.
-
-    Example: admin_url("history", node_id).
-    """
+    """Return the path of the page `name` of the content admin, such as "history"."""
     return reverse(f"admin:nodes_node_{name}", args=args, query=query or None)
 
 
 def get_actor(request: HttpRequest) -> Actor:
-    """Return the user of a request as the Actor that services expect."""
+    """Return the user of a request as an Actor, as services expect it."""
     return Actor.of(request.user)
 
 

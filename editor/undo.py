@@ -1,4 +1,4 @@
-"""Undo of moving nodes to the trash: a button in the message that restores them to their former places."""
+"""Undoing moves to the trash, with a button in the message that restores the nodes to their former places."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ from photos import addresses
 INNER, OUTER = ":", " "
 # Maximum nodes to restore with one request. A page of a list shows fewer.
 MOST = 100
-# The message about restored nodes whose scheduled time has passed meanwhile.
+# The message about restored nodes that were scheduled for a time that has passed meanwhile.
 DUE_MESSAGE = gettext_lazy("It was to appear while it was in the trash: now it is a draft.")
 
 
 def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
-    """Return the button that restores nodes, given as (id, nonce). It submits the form "undo" of the page."""
+    """Return the button that restores nodes, given as (id, nonce). It submits the page's form "undo"."""
     items = OUTER.join(f"{node_id}{INNER}{nonce}" for node_id, nonce in list(trashed)[:MOST])
     return format_html(
         '<button type="submit" form="undo" formaction="{}" name="items" value="{}" class="button undo">{}</button>',
@@ -40,7 +40,7 @@ def button(trashed: Iterable[tuple[ObjectId, ObjectId]]) -> SafeString:
 
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
-    """Restore trashed nodes, except those that were changed since, and redirect to the list of pages or photos."""
+    """Restore trashed nodes, except those that have changed since, and redirect to the list of pages or photos."""
     done = 0
     was_photo = False
     was_due = False
@@ -73,7 +73,11 @@ def undo(request: HttpRequest) -> HttpResponse:
 
 
 def _parse_items(text: str) -> list[tuple[ObjectId, ObjectId]]:
-    """Return the (id, nonce) of each node that an undo button named. Raises Http404 for malformed text."""
+    """Return the (id, nonce) of each node that an undo button lists.
+
+    Raises:
+        Http404: The text is malformed.
+    """
     pairs = [item.split(INNER) for item in text.split(OUTER)[:MOST] if item]
     if not pairs or not all(len(pair) == 2 and all(ObjectId.is_valid(part) for part in pair) for pair in pairs):
         raise Http404

@@ -1,4 +1,4 @@
-"""The uses of nodes and photos, as shown to a user: pages that the user can see are listed with a link, others are counted."""
+"""The uses of nodes and photos, as shown to a user. Pages that the user can see are listed with a link, others are counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,17 @@ from nodes.selectors import references
 from nodes.selectors.listing import is_public
 from nodes.types import NEVER
 
-# The field that a confirmation page sends.
+# The field with which a confirmation page confirms the action.
 CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True)
 class NamedUse:
-    """A page that uses a node or photo. `drafted`: only the draft of the page uses it."""
+    """A page that uses a node or photo.
+
+    Attributes:
+        drafted: Whether only the draft of the page uses it.
+    """
 
     title: str
     url: str
@@ -31,9 +35,12 @@ class NamedUse:
 
 @dataclass(frozen=True)
 class Uses:
-    """The pages that use some nodes and photos: the listed ones, and the total number.
+    """The pages that use certain nodes and photos.
 
-    `is_shared`: one of the photos is the site's logo or share picture.
+    Attributes:
+        named: The listed pages.
+        count: The number of all pages.
+        is_shared: Whether one of the photos is the site's logo or share picture.
     """
 
     named: tuple[NamedUse, ...]
@@ -56,12 +63,12 @@ class Uses:
 
     @property
     def shown_count(self) -> int:
-        """Return the number of uses, or the maximum that the site counts if there are more."""
+        """Return the number of uses, but at most the number that the site counts."""
         return min(self.count, references.COUNTED_USES)
 
 
 def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos, last changed first. At most `most` are listed."""
+    """Return the uses of these nodes and photos, with at most `most` listed, last changed first."""
     page_uses = references.find_uses(ids)
     count = len(page_uses) if len(page_uses) < references.LISTED_USES else references.count_uses(ids)
     named = [named_use for use in page_uses if (named_use := _named(user, use))]
@@ -72,12 +79,12 @@ def find(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES)
 
 
 def find_with_contents(user: Any, ids: Sequence[ObjectId], most: int = references.LISTED_USES) -> Uses:
-    """Return the uses of these nodes and photos and of everything in them, because all of it will be hidden from readers."""
+    """Return the uses of these nodes and photos and of all their contents, because all of them will be hidden from readers."""
     return find(user, references.with_contents(tree.current(), ids), most)
 
 
 def find_if_unpublished(user: Any, node: Node | Photo, form: forms.Form, sent: Mapping[str, Any]) -> Uses | None:
-    """Return the uses of a public node that a (valid) form hides from readers.
+    """Return the uses of a public node that a valid form hides from readers.
 
     Return None if the form doesn't hide it, if there are no uses, or if the editor has already confirmed.
     """

@@ -1,4 +1,4 @@
-"""The form that describes many photos, for example after an upload. Each row is saved and reported separately."""
+"""The form for describing many photos, for example after an upload. Each row is saved and reported separately."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ MOST = 60
 # The text fields of a photo in this form.
 WORDS = ("alt", "title", "tags")
 
-# (label, text) of each text that was typed about a photo.
+# (label, text) of each text that was typed for a photo.
 TypedTexts = list[tuple[str, str]]
 
 
@@ -41,7 +41,9 @@ TypedTexts = list[tuple[str, str]]
 class Row:
     """A photo in the form.
 
-    `problem`: the reason why it was not saved, or not published. `saved`: its new nonce if it was saved.
+    Attributes:
+        problem: The reason why the photo was not saved or not published.
+        saved: The new nonce of the photo if it was saved.
     """
 
     photo: Photo
@@ -51,7 +53,7 @@ class Row:
 
     @property
     def picture(self) -> str:
-        """Return the path of the uncropped picture, on which editors set the focal point."""
+        """Return the path of the uncropped photo, on which editors set the focal point."""
         return addresses.uncut_path(self.photo, 320)
 
     @property
@@ -65,13 +67,13 @@ class Row:
 
 
 def address(photo_ids: Iterable[Any]) -> str:
-    """Return the path of the page that describes these photos."""
+    """Return the path of the page for describing these photos."""
     return f"{reverse('admin:nodes_photo_describe')}?{urlencode([('photo', str(photo_id)) for photo_id in photo_ids])}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def describe(request: HttpRequest) -> HttpResponse:
-    """Show a row for each photo named in the query string, or save each row of the sent form separately."""
+    """Show a row for each photo in the query string, or save each row of the sent form separately."""
     photos = _load_photos(request, request.POST if request.method == "POST" else request.GET)
     lost = _lost(request.POST, photos)
     if not photos and not lost:
@@ -94,7 +96,7 @@ def describe(request: HttpRequest) -> HttpResponse:
 
 
 def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
-    """Return the named photos that the user can describe, in the order of their names. Only the first MOST are loaded."""
+    """Return the photos of the form that the user can describe, in the form's order. At most MOST are loaded."""
     ids = _photo_ids(data)[:MOST]
     by_id = {photo.pk: photo for photo in stored_photos.by_ids(ids)}
     photos = [by_id[photo_id] for photo_id in ids if photo_id in by_id]
@@ -102,7 +104,7 @@ def _load_photos(request: HttpRequest, data: QueryDict) -> list[Photo]:
 
 
 def _lost(posted: QueryDict, loaded: Iterable[Photo]) -> list[TypedTexts]:
-    """Return the texts that were typed about named photos that are not among the loaded ones, by photo."""
+    """Return the texts that were typed for photos of the form that are not in `loaded`, as one list per photo."""
     loaded_ids = {photo.pk for photo in loaded}
     fields = [(name, RowForm.base_fields[name].label) for name in WORDS]
     typed = [
@@ -150,7 +152,7 @@ def _save(request: HttpRequest, photo: Photo) -> Row:
 
 
 def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
-    """Publish the saved photos, and add the reasons of refusals to their rows. Return the number of published photos."""
+    """Publish the saved photos, and return how many were published. The reasons of refusals are added to the rows."""
     if not access.may_change_photos(request.user):
         return 0
     summary = execute_all(
@@ -173,7 +175,7 @@ def _publish(request: HttpRequest, rows: Sequence[Row]) -> int:
 def _show(
     request: HttpRequest, rows: Sequence[Row], lost: Sequence[TypedTexts] = (), *, status: int = 200
 ) -> HttpResponse:
-    """Show the rows, and above them the texts that were typed about photos without a row."""
+    """Show the rows, and above them the texts that were typed for photos without a row."""
     may_publish = access.may_change_photos(request.user)
     title = _("Describe these photos")
     return render_page(request, "photos_describe", title, rows=rows, lost=lost, may_publish=may_publish, status=status)

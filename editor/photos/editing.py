@@ -1,4 +1,4 @@
-"""The page of a photo: its form, its file, its earlier files and its uses."""
+"""The page of a photo, with its form, its file, its earlier files and its uses."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -32,13 +32,13 @@ from nodes.types import SelectedNode
 from photos import addresses, labels
 from photos.actions import RestoreContent
 
-# Text fields of a deleted photo's form that are shown, because an editor may have worked on them for long.
+# Text fields that are shown after their photo was deleted, because an editor may have spent a long time on them.
 TEXT_FIELDS = ("title", "alt", "summary", "tags")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Show a photo's form, or save it. After a conflict, show both versions, without losing typed text."""
+    """Show a photo's form, or save the sent form. After a conflict, show both versions and keep the typed text."""
     working_copies.restore(request, photo_id)
     is_sent = request.method == "POST"
     try:
@@ -73,7 +73,11 @@ def _process(request: HttpRequest, photo: Photo, present: Version) -> HttpRespon
 
 
 def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: ObjectId) -> HttpResponse:
-    """Save the form, and redirect to the photo or the library, depending on the button. Raises NodeError."""
+    """Save the form, and redirect to the photo or the library, depending on the button.
+
+    Raises:
+        NodeError: The save was refused.
+    """
     fields = form.to_publish() if "_publish" in request.POST else form.mine()
     saved = SaveNode(
         user=request.user,
@@ -98,19 +102,19 @@ def _save(request: HttpRequest, photo_id: ObjectId, form: PhotoForm, nonce: Obje
 
 
 def _clashes_again(request: HttpRequest, form: PhotoForm, decisions: Decisions, make: Any) -> list[Clash]:
-    """Return the fields to decide on a posted conflict page that is shown again; [] for other pages."""
+    """Return the fields to decide if a posted conflict page is shown again; [] for other pages."""
     return ConflictForms.resubmitted(form, decisions, make).clashes(request.POST) if decisions.names else []
 
 
 def _show_conflict(request: HttpRequest, photo: Photo, form: PhotoForm, error: EditConflict, make: Any) -> HttpResponse:
-    """Show the changes of both sides, for the editor to decide. The form keeps its id."""
+    """Show the changes of both sides, so that the editor can choose. The form keeps its id."""
     forms = ConflictForms.after(error, form.cleaned_data["form"], make)
     context = sent_forms.describe_saves(request, photo.pk, form.cleaned_data["nonce"], error)
     return _show(request, photo, forms.form, status=409, clashes=forms.clashes({}), **context)
 
 
 def _show_gone(request: HttpRequest) -> HttpResponse:
-    """Show the text that was typed about a deleted photo, so that the editor can copy it."""
+    """Show the texts that were typed for a deleted photo, so that the editor can copy them."""
     form = PhotoForm(request.POST, user=request.user)
     form.is_valid()
     typed = [
@@ -155,7 +159,7 @@ def history(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Restore a former picture of a photo."""
+    """Restore a former file of a photo."""
     content_id = request.POST.get("content", "")
     if not ObjectId.is_valid(content_id):
         raise Http404
@@ -169,7 +173,10 @@ def go_back(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
 
 @require_POST
 def move_to_trash(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Move a photo to the trash, unless it was changed since its page was shown. If it is used, show a confirmation first."""
+    """Move a photo to the trash, unless it has changed since its page was shown.
+
+    If the photo is used, show a confirmation page first.
+    """
     photo = access.photo(request.user, photo_id, NodePermission.TRASH).node
     nonce = request.POST.get("nonce") or request.POST.get(f"nonce-{photo_id}", "")
     if not ObjectId.is_valid(nonce):

@@ -1,4 +1,4 @@
-"""The forms of photos: the form of a node with the fields of a photo instead of a text, and the row form for many photos."""
+"""The forms of photos: the node form with the fields of a photo instead of a text, and the row form for many photos."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,12 +19,12 @@ from nodes.models import Photo
 from nodes.selectors.editable_nodes import Version
 from nodes.types import NO_TAGS, TagChange
 
-# The fields of a row, with their paths under `metadata`.
+# The path of each field of a row under `metadata`.
 ROW_PATHS = {"title": "title", "alt": "detail.alt", "focal": "detail.focal"}
 
 
 class PercentsInput(forms.MultiWidget):
-    """Inputs for numbers in percent, each with a label; or hidden inputs."""
+    """Inputs for percentages, each with a label, or hidden inputs."""
 
     def __init__(self, labels: Sequence[Any], *, hidden: bool = False) -> None:
         attrs = {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
@@ -44,10 +44,10 @@ class PercentsInput(forms.MultiWidget):
 
 
 class PercentsField(forms.MultiValueField):
-    """Fractions of a picture's width and height, typed in percent. All numbers are required, or none."""
+    """Fractions of a photo's width and height, typed in percent. Either all numbers are typed, or none."""
 
     def __init__(self, labels: Sequence[Any], **kwargs: Any) -> None:
-        # `compress` rounds to four decimals, which is more precise than the pixels of a picture.
+        # `compress` rounds to four decimals, which is more precise than the pixels of a photo.
         fields = [forms.FloatField(min_value=0, max_value=100, required=False) for _label in labels]
         super().__init__(fields, widget=PercentsInput(labels), required=False, require_all_fields=False, **kwargs)
         self.hidden_widget = partial(PercentsInput, labels, hidden=True)
@@ -66,7 +66,7 @@ class PercentsField(forms.MultiValueField):
 
 
 class CropField(PercentsField):
-    """The part of a picture that is shown. An empty field means the whole picture."""
+    """The part of a photo that is shown. An empty field means the whole photo."""
 
     def __init__(self, **kwargs: Any) -> None:
         labels = [gettext_lazy("Left"), gettext_lazy("Top"), gettext_lazy("Width"), gettext_lazy("Height")]
@@ -78,7 +78,7 @@ class CropField(PercentsField):
 
 
 class FocalField(PercentsField):
-    """The point of a picture that stays visible when the picture is cropped. An empty field means the middle."""
+    """The point that stays visible when a photo is cropped. An empty field means the middle."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__([gettext_lazy("From the left"), gettext_lazy("From the top")], **kwargs)
@@ -154,7 +154,7 @@ class PhotoForm(NodeForm):
 
 
 class RowForm(forms.Form):
-    """A row for one of many photos. The row of a stored photo contains the nonce that it was rendered with."""
+    """The form for one of many photos. The row of a stored photo contains the nonce that it was rendered with."""
 
     alt = forms.CharField(
         label=gettext_lazy("Alternative text"),
@@ -176,9 +176,13 @@ class RowForm(forms.Form):
         shown: Mapping[str, Any] | None = None,
         change: TagChange = NO_TAGS,
     ) -> None:
-        """Create the row. `photo` is None for a photo that is still to be uploaded.
+        """Create the row.
 
-        `shown`: values by path to show instead of the stored ones. `change`: changes to apply to the stored tags.
+        Args:
+            data: The submitted data.
+            photo: The photo, or None if it is still to be uploaded.
+            shown: Values by path to show instead of the stored values.
+            change: Changes to apply to the stored tags.
         """
         initial: dict[str, Any] = {}
         if photo:
@@ -187,7 +191,7 @@ class RowForm(forms.Form):
             stored |= shown or {}
             initial = {name: stored[path] for name, path in ROW_PATHS.items()} | {"nonce": metadata.nonce}
             initial |= {"tags": ", ".join(change.applied(metadata.tags)), "tags_seen": list(metadata.tags)}
-        # The inputs need no ids, because labels enclose them. The ids would also be repeated in each row.
+        # The inputs need no ids, because labels enclose them. The same ids would also be repeated in each row.
         super().__init__(data, initial=initial, auto_id=False, prefix=str(photo.pk) if photo else None)
         accept_long_input(self.fields.values())
         if photo is None:
@@ -197,7 +201,7 @@ class RowForm(forms.Form):
         return tags.parse(self.cleaned_data["tags"])
 
     def mine(self) -> dict[str, Any]:
-        """Return the values of the (valid) form by path, without its tags."""
+        """Return the values of the valid form by path, without its tags."""
         return {path: self.cleaned_data[name] for name, path in ROW_PATHS.items()}
 
     def tag_change(self) -> TagChange:

@@ -33,12 +33,13 @@ from photos.assets.limits import limits
 # Photos per page.
 SIZE = 60
 GRID, LIST = "grid", "list"
-# Maximum age in seconds of the cached cameras and lenses. Some changes don't invalidate them, such as restoring a photo.
+# Seconds for which the lists of cameras and lenses are cached. Some changes don't invalidate them, such as restoring a
+# photo.
 KNOWN = 600
 
 
 class PhotoFilterForm(forms.Form):
-    """The filters of the library, in the query string."""
+    """The filters of the library, as parameters of the query string."""
 
     q = forms.CharField(
         label=gettext_lazy("Search"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
@@ -92,7 +93,7 @@ class PhotoBulkForm(bulk_forms.BulkForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: HttpRequest) -> HttpResponse:
-    """Show a page of the library; perform a posted bulk action."""
+    """Show a page of the library, or perform the posted bulk action."""
     if not access.may_see_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":
@@ -148,9 +149,9 @@ def _run(request: HttpRequest) -> HttpResponse:
 
 
 def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedNode]) -> HttpResponse | None:
-    """Return the page that shows the photos to be hidden and their uses, and sends the same form again.
+    """Return the confirmation page with the photos to hide and their uses; None if no confirmation is needed.
 
-    Return None if the action is already confirmed, or needs no confirmation.
+    The page contains the same form again, so confirming repeats the request.
     """
     if action not in (bulk_forms.TRASH, bulk_forms.UNPUBLISH) or not chosen or uses.CONFIRMED in request.POST:
         return None
@@ -163,9 +164,14 @@ def _confirmation_page(request: HttpRequest, action: str, chosen: list[SelectedN
 def render_confirmation(
     request: HttpRequest, action: str, chosen: list[SelectedNode], photo_uses: uses.Uses, *, back: str = ""
 ) -> HttpResponse:
-    """Return the page that asks for the confirmation of an action on photos, and shows their uses.
+    """Return the page that asks for confirmation of an action on photos, and shows their uses.
 
-    `back`: the URL of "Cancel". If it is empty, "Cancel" leads to the page itself.
+    Args:
+        request: The request. The page sends its form again.
+        action: The bulk action.
+        chosen: The photos.
+        photo_uses: The uses of the photos.
+        back: The URL of "Cancel". If it is empty, "Cancel" leads to the page itself.
     """
     if action == bulk_forms.TRASH:
         title = ngettext("Move %(n)d photo to the trash?", "Move %(n)d photos to the trash?", len(chosen))
@@ -196,7 +202,7 @@ def _chosen(request: HttpRequest) -> list[SelectedNode]:
 
 
 def _bulk_action(user: Any, row: SelectedNode, data: dict[str, Any]) -> NodeAction:
-    """Return the bulk action of the form on a chosen photo."""
+    """Return the bulk action that the form's `data` performs on a ticked photo."""
     typed_tags = frozenset(tags.parse(data["tags"]))
     match data["action"]:
         case bulk_forms.TAG:

@@ -38,7 +38,7 @@ class PhotoAdmin(admin.ModelAdmin):
         return access.may_see_photos(request.user)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        # New photos are dropped onto the library, so there is no page to add one.
+        # There is no page that adds a photo, because new photos are dropped onto the library.
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

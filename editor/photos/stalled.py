@@ -1,4 +1,4 @@
-"""The page of stalled uploads: a list, and a button that deletes their remains."""
+"""The page of stalled uploads, with a list and a button that deletes their remains."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -17,7 +17,7 @@ from photos.services import sweeping
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stalled(request: HttpRequest) -> HttpResponse:
-    """List the stalled uploads; delete them. A photo whose replacement stalled stays as it was."""
+    """List the stalled uploads, or delete them. If a replacement stalled, its photo doesn't change."""
     if not access.may_change_photos(request.user):
         raise PermissionDenied
     if request.method == "POST":

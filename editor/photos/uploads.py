@@ -1,6 +1,6 @@
-"""The views that receive pictures: new photos for a gallery, or a replacement. They redirect, or return JSON to a script.
+"""The views that receive new photos for a gallery, or a replacement file. They redirect, or return JSON to a script.
 
-The pictures are streamed from the request's body into GridFS, without temporary files or whole files in memory.
+The files are streamed from the request's body into GridFS, without temporary files or whole files in memory.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from photos.services.photos import Replacement, Upload, Uploaded
 
 Results = list[dict[str, Any]]
 Finish = Callable[[HttpRequest, "PictureUploadHandler"], Results]
-# Returns the URL to redirect to without a script, for the ids of the stored photos.
+# Returns the URL to redirect to without a script, given the ids of the stored photos.
 RedirectURL = Callable[[list[str]], str]
 
 
 @dataclass
 class ReceivedFile:
-    """A file of a form: its upload, whose picture has not been checked yet, or the reason why it was refused."""
+    """A file of a form: its upload, whose format has not been checked yet, or the reason why it was refused."""
 
     name: str
     upload: Upload | Replacement | None = None
@@ -45,11 +45,12 @@ class ReceivedFile:
 
 
 class PictureUploadHandler(FileUploadHandler):
-    """An upload handler that calls `begin(filename)` for each file of a form, and feeds the bytes to the returned upload.
+    """An upload handler that calls `begin(filename)` for each file of a form, and passes the bytes to the returned upload.
 
     It must be the only handler of the request, and must be set before anything reads POST, including the CSRF check.
-    Therefore, the view that sets it is exempt from CSRF checks. It first checks permissions, then calls a protected view.
-    The view must call `discard` in a `finally`, which deletes every upload that was not finished.
+    The view that sets it is therefore exempt from the CSRF check. It first checks permissions, then calls a protected
+    view.
+    The view must call `discard` in a `finally` block to delete every upload that was not finished.
     """
 
     chunk_size = 256 * 1024
@@ -122,7 +123,7 @@ def upload(request: HttpRequest, gallery_id: ObjectId) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def replace_file(request: HttpRequest, photo_id: ObjectId) -> HttpResponse:
-    """Replace the picture of a photo, and redirect to the photo's page."""
+    """Replace the file of a photo, and redirect to the photo's page."""
     action = ReplaceFile(user=request.user, photo_id=photo_id, filename="")
     action.check()
     page_url = addresses.admin_path(photo_id)
@@ -141,7 +142,8 @@ def _receive(
     request.upload_handlers = [handler]
 
     def protected(checked: HttpRequest) -> HttpResponse:
-        # The CSRF check reads the body through the handler. Tests may skip that check, so the body is read here.
+        # The CSRF check normally reads the body, through the handler. Tests may skip that check, so read the body
+        # here.
         checked.FILES  # noqa: B018
         return _respond(checked, finish(checked, handler), redirect_url)
 
@@ -168,7 +170,7 @@ def _finish_replacement(request: HttpRequest, handler: PictureUploadHandler) -> 
 
 
 def _result(file: ReceivedFile, finish: Callable[[Any], Uploaded | Saved]) -> dict[str, Any]:
-    """Finish the upload of a file. Return the result as it is sent to the script, or shown as a message."""
+    """Finish the upload of a file, and return the result for the script or for a message."""
     if file.upload is None:
         return {"name": file.name, "ok": False, "reason": file.refusal}
     try:
