@@ -1,4 +1,4 @@
-"""Discussions under any object, kept in storage layouts on MongoDB behind one contract."""
+"""Discussions about any object, stored in one of several layouts on MongoDB, behind one contract."""
 
 from marginalia.comments.targets import register, unregister
 

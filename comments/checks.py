@@ -1,4 +1,4 @@
-"""System checks of the setting COMMENTS. Every error has an id and a hint (docs/reference/settings.md)."""
+"""System checks for the setting COMMENTS. docs/reference/checks.md lists every check id and its fix."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,14 +15,14 @@ from marginalia.comments.posting.policy import Mode
 from marginalia.comments.types import Order
 from marginalia.tasks.compat import ImmediateBackend, tasks
 
-# The server's limit for a document, minus room for the other fields.
+# Maximum size of a stored document in MongoDB, minus room for the other fields.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024 - 64 * 1024
 ENTRY = {"LAYOUT", "ORDER", "OPTIONS", "EMBEDDED"}
 
 
 @register(Tags.compatibility)
 def check_comments_setting(**kwargs: Any) -> list[CheckMessage]:
-    """Check COMMENTS and the registered models: E001–E011, W012."""
+    """Check the setting COMMENTS and the registered models: E001–E011 and W012."""
     errors = list(_keys())
     if errors:
         return errors
@@ -116,8 +116,8 @@ def _bounds() -> Iterator[CheckMessage]:
             yield Error(f"COMMENTS[{key!r}] must be a whole number above 0.", id="comments.E007")
             return
     for name, entry in _entries():
-        # Approved comments share a number, and several posts may be in progress when a bucket is full, so a bucket
-        # can get larger.
+        # A bucket can grow beyond its size, because approved comments share a number, and because several posts may be
+        # in progress when the bucket becomes full.
         size = entry.get("OPTIONS", {}).get("SIZE", bucket_size(""))
         if size * 2 * conf.get("MAX_BYTES") > MAX_DOCUMENT_BYTES:
             yield Error(

@@ -1,4 +1,4 @@
-"""The setting COMMENTS, read when it is used and never at import.
+"""Access to the setting COMMENTS, which is read when it is used, never at import.
 
 docs/reference/comments-settings.md explains each key.
 """
@@ -14,82 +14,89 @@ from django.utils.module_loading import import_string
 
 DEFAULTS: dict[str, Any] = {
     "DATABASE": "default",
-    # Alias of the back end in TASKS that sends emails and converts long discussions.
+    # Alias of the task backend in TASKS that sends emails and converts long discussions.
     "TASKS": "default",
     "DEFAULT": {"LAYOUT": "documents", "ORDER": "oldest", "OPTIONS": {}},
-    # {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}: what differs from DEFAULT. "EMBEDDED", the options of that
-    # layout: new discussions are kept as LAYOUT says, and may be converted into the documents of their targets.
+    # Overrides of DEFAULT by label: {"app.model": {"LAYOUT": …, "ORDER": …, "OPTIONS": …}}. "EMBEDDED" contains the
+    # options of the embedded layout. With it, new discussions still use LAYOUT, but they can be converted to the
+    # embedded layout.
     "TARGETS": {},
-    # Import path: marginalia.comments.types.Target → the layout of its discussion when that is begun, "" for LAYOUT.
+    # Import path of a function that accepts a marginalia.comments.types.Target and returns the layout for its new
+    # discussion, or "" to use LAYOUT.
     "CHOOSE_LAYOUT": "marginalia.comments.backends.layouts.stock",
-    # Maximum levels of a thread.
+    # Maximum number of levels in a thread.
     "MAX_DEPTH": 8,
-    # Maximum characters of the typed text, and maximum bytes of a stored comment.
+    # Maximum length of the source text in characters, and maximum size of a stored comment in bytes.
     "MAX_LENGTH": 10_000,
     "MAX_BYTES": 75_000,
     "PAGE_SIZE": 50,
     "MAX_PAGE_SIZE": 500,
-    # Import path: source → clean HTML.
+    # Import path of a function that accepts the source text and returns clean HTML.
     "RENDERER": "marginalia.comments.posting.rendering.render",
-    # Import path: object → marginalia.comments.posting.policy.Policy; the stock one says MODE for every object.
+    # Import path of a function that accepts an object and returns its marginalia.comments.posting.policy.Policy. The
+    # default function applies MODE to every object.
     "POLICY": "marginalia.comments.posting.policy.stock",
     "MODE": "hold-first",
-    # Import path: object → the primary keys, as str, of the accounts whose comments on it bear the badge “Author”.
+    # Import path of a function that accepts an object and returns primary keys of accounts, as str. Comments by these
+    # accounts on the object show the badge “Author”.
     "AUTHORS": "marginalia.comments.targets.no_authors",
-    # Minutes during which authors can change and delete their comments.
+    # Number of minutes in which authors can edit and delete their comments.
     "EDIT_MINUTES": 15,
-    # Hours after which a form must be sent again, and seconds below which only a program can have filled it in.
+    # Number of hours after which a form expires, and number of seconds in which only a program can complete it.
     "FORM_HOURS": 24,
     "MIN_SECONDS": 3,
     # Import paths of the spam rules, in the order in which they are applied.
     "RULES": tuple(
         f"marginalia.comments.posting.spam.{name}" for name in ("trap", "speed", "links", "words", "rate", "repeat")
     ),
-    # Number of links above which a comment waits, words that make it wait, (comments, seconds) allowed per network or
-    # account.
+    # Spam limits: number of links above which a comment is held, words that cause a comment to be held, and the rate
+    # limit per network or account as (comments, seconds).
     "MAX_LINKS": 2,
     "WORDS": (),
     "RATE": (8, 600),
-    # Email addresses for notices about pending comments. Without any, those of settings.MANAGERS.
+    # Email addresses that receive notices about pending comments. If empty, settings.MANAGERS is used.
     "MODERATORS": (),
-    # Import path: request → the client's network address.
+    # Import path of a function that accepts a request and returns the client's network address.
     "ADDRESS": "marginalia.comments.posting.ip_hash.remote",
-    # Import path: request → scheme and host at the beginning of links in emails and feeds.
+    # Import path of a function that accepts a request and returns the scheme and host for links in emails and feeds.
     "ORIGIN": "marginalia.comments.reading.links.requested",
-    # Seconds for which the old copy is kept after a conversion, for readers who began in it.
+    # Number of seconds to keep the old copy after a conversion, for readers that have already started reading it.
     "KEEP_OLD_COPY": 3_600,
 }
 
 
 def get(key: str) -> Any:
-    """Return COMMENTS[key], or its default."""
+    """Return the value of COMMENTS[key], or its default."""
     return _merged()[key]
 
 
 def database_alias() -> str:
-    """Return the alias of Django's connection to the database of the comments."""
+    """Return the alias of the database connection for comments."""
     return str(get("DATABASE"))
 
 
 def entries(label: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what COMMENTS specifies for discussions of `label`: DEFAULT, and the entry of the label.
+    """Return the default entry of COMMENTS, and the entry for `label`.
 
-    DEFAULT is completed with LAYOUT and ORDER. The entry is {} if there is none.
+    Returns:
+        The entry DEFAULT, completed with default values for LAYOUT, ORDER and OPTIONS, and the entry for `label` in
+        TARGETS, which is {} if there is none.
     """
     return {**DEFAULTS["DEFAULT"], **get("DEFAULT")}, get("TARGETS").get(label, {})
 
 
 def entry(label: str) -> dict[str, Any]:
-    """Return what COMMENTS specifies for new discussions of `label`: DEFAULT, overridden by the entry of the label."""
+    """Return the settings for new discussions of `label`: DEFAULT, overridden by the entry for `label`."""
     default, own = entries(label)
     return {**default, **own}
 
 
 @lru_cache(maxsize=32)
 def load(key: str) -> Any:
-    """Return the object with the import path COMMENTS[key].
+    """Import and return the object that COMMENTS[key] refers to.
 
-    Raises ImproperlyConfigured with the name of the setting.
+    Raises:
+        ImproperlyConfigured: If the import fails. The message contains the name of the setting.
     """
     path = get(key)
     try:
@@ -100,7 +107,11 @@ def load(key: str) -> Any:
 
 @lru_cache(maxsize=8)
 def load_all(key: str) -> tuple[Any, ...]:
-    """Return the objects with the import paths in the list COMMENTS[key]. Raises ImproperlyConfigured."""
+    """Import and return the objects that the list COMMENTS[key] refers to.
+
+    Raises:
+        ImproperlyConfigured: If one of the imports fails.
+    """
     try:
         return tuple(import_string(path) for path in get(key))
     except ImportError as error:

@@ -1,10 +1,10 @@
-"""Path converters for URLs of comments: labels, primary keys and slugs."""
+"""URL path converters for comments: labels, primary keys and slugs."""
 
 from django.urls import register_converter
 
 
 class LabelConverter:
-    """The label of a model, "app.model"."""
+    """A path converter for model labels, such as "app.model"."""
 
     regex = r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*"
 
@@ -16,18 +16,18 @@ class LabelConverter:
 
 
 class KeyConverter(LabelConverter):
-    """A primary key as a str.
+    """A path converter for primary keys as str.
 
-    It is matched as short as possible, because the slug of a reply also contains slashes.
+    The pattern is not greedy, because the slug of a reply also contains slashes.
     """
 
     regex = ".+?"
 
 
 class SlugConverter(LabelConverter):
-    """The slug of a comment: parts of 16 characters.
+    """A path converter for comment slugs, which consist of parts with 16 characters each.
 
-    No slug contains "1", so a placeholder of ones can stand for a slug when URLs are reversed.
+    Real slugs never contain the digit "1". Therefore, "1111111111111111" is a safe placeholder when reversing URLs.
     """
 
     regex = r"[a-z1-7]{16}(?:/[a-z2-7]{16})*"

@@ -1,4 +1,4 @@
-"""Checks of the doctor: dead writers and converters, the mail server, lost discussions and wrong counts."""
+"""Doctor checks for stopped writers and conversions, the mail server, missing discussions and wrong counts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,15 +14,16 @@ from marginalia.mongo.doctor import ERROR, WARNING, Examination, Finding, check
 
 __all__ = ["BROADCASTS", "HOT_QUERIES"]
 
-# The check of counts reads this many discussions completely. Each has at most MAX_AUDITED_COMMENTS comments.
+# Maximum number of discussions that the check of counts reads completely, and maximum number of comments in each of
+# them.
 MAX_AUDITED_DISCUSSIONS = 100
 MAX_AUDITED_COMMENTS = 2_000
-# Maximum discussions that one message lists.
+# Maximum number of discussions listed in one message.
 MAX_LISTED = 3
-# A process counts as dead if its claim or its conversion has been open for longer than this.
+# A process counts as dead if its claim or conversion has been open for longer than this.
 OVERDUE = timedelta(minutes=10)
 DAMAGE, LOST = "comments-damaged", "comments-lost"
-# Names of findings by the kind of a Fault. A kind that is missing here has its own finding, or is being repaired.
+# Names of findings by kind of Fault. Kinds that are missing here are reported by another check, or are being repaired.
 _FAULTS = {
     "count": "counter-drift",
     "numbers": "counter-drift",
@@ -36,7 +37,7 @@ _FAULTS = {
 
 @check
 def stale_claims(examination: Examination) -> Iterator[Finding]:
-    """Report writers that announced a comment and never finished, and converters that died."""
+    """Report writers that announced a comment and never finished, and conversions whose process died."""
     if examination.alias != conf.database_alias():
         return
     due = now() - OVERDUE
@@ -51,7 +52,7 @@ def stale_claims(examination: Examination) -> Iterator[Finding]:
 
 @check
 def mail_server(examination: Examination) -> Iterator[Finding]:
-    """Report whether the mail server accepts a connection and the login. Sends no email."""
+    """Report if the mail server refuses a connection or the login. No email is sent."""
     if not examination.production or examination.alias != conf.database_alias():
         return
     try:
@@ -65,7 +66,7 @@ def mail_server(examination: Examination) -> Iterator[Finding]:
 
 @check
 def discussions_gone(examination: Examination) -> Iterator[Finding]:
-    """Report comments whose discussion has no document, because readers can no longer see them."""
+    """Report comments whose discussion document is missing. Readers can't see these comments."""
     if examination.alias != conf.database_alias():
         return
     for name, ids in backend().without_discussion(examination.sample).items():
@@ -76,7 +77,10 @@ def discussions_gone(examination: Examination) -> Iterator[Finding]:
 
 @check
 def counters(examination: Examination) -> Iterator[Finding]:
-    """Report discussions whose counts are wrong. Reads a sample of short discussions completely."""
+    """Report discussions with wrong counts.
+
+    Only a sample of short discussions is checked, because each is read completely.
+    """
     if examination.alias != conf.database_alias():
         return
     for target in backend().sample(MAX_AUDITED_DISCUSSIONS, longest=MAX_AUDITED_COMMENTS):

@@ -1,6 +1,6 @@
-"""Errors that callers of comments can act on.
+"""Exceptions that callers of the comments app can handle.
 
-A wrong setting raises ImproperlyConfigured instead.
+Invalid settings raise ImproperlyConfigured instead.
 """
 
 from typing import TYPE_CHECKING
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class CommentError(Exception):
-    """Base class of the errors of one comment or discussion.
+    """Base class of errors about one comment or discussion.
 
-    `sentence` is shown to the user. The arguments of the exception are for logs.
+    Attributes:
+        sentence: The message for the user. The arguments of the exception are for logs.
     """
 
     sentence: str | Promise = _("This could not be done.")
@@ -30,28 +31,28 @@ class CommentNotFound(CommentError):
 
 
 class TargetNotFound(CommentError):
-    """The object that the discussion belongs to does not exist, or no longer exists."""
+    """The target object of the discussion does not exist, or no longer exists."""
 
     sentence = _("What this comment is about is not there any more.")
 
 
 class DiscussionDamaged(CommentError, Malformed):
-    """The document of a discussion lacks a required field, or a field has the wrong type.
+    """The stored document of a discussion is missing a required field, or a field has the wrong type.
 
-    The message names the discussion and the field. This app never writes such a document.
+    The message contains the discussion and the field. This app never writes such a document.
     """
 
     sentence = _("Comments cannot be shown just now.")
 
 
 class InvalidParent(CommentError):
-    """The comment that is replied to does not exist in this discussion, or was removed."""
+    """The parent comment does not exist in this discussion, or was removed."""
 
     sentence = _("The comment that you answered was removed. You can still post yours as a comment of its own.")
 
 
 class InvalidComment(CommentError):
-    """The comment cannot be stored because it is empty or too long. `sentence` gives the reason."""
+    """The comment can't be stored, for example because it is empty or too long. `sentence` contains the reason."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -59,7 +60,10 @@ class InvalidComment(CommentError):
 
 
 class TokenUsed(CommentError):
-    """The form has already posted another text, or its comment was deleted. `sentence` says which."""
+    """The form token was already used for another text, or for a comment that was deleted since.
+
+    `sentence` contains the reason.
+    """
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -67,23 +71,27 @@ class TokenUsed(CommentError):
 
 
 class DiscussionClosed(CommentError):
-    """The discussion accepts no more comments."""
+    """The discussion no longer accepts comments."""
 
     sentence = _("This discussion is closed.")
 
 
 class DiscussionBusy(CommentError):
-    """Too many writes are in progress, or one waited too long. The same request can be sent again."""
+    """Too many writes are in progress, or a write had to wait too long. The request can be sent again."""
 
     sentence = _("Very many people are posting just now. Please send it again.")
 
 
 class DiscussionFull(DiscussionBusy):
-    """An embedded discussion has no room. A writer moves it to another layout, or has already done so."""
+    """An embedded discussion is full. It is converted to another layout, or already has been."""
 
 
 class EditConflict(CommentError):
-    """Another writer changed the comment after it was read. `current` is the comment as it is stored now."""
+    """The comment was changed by another writer after it was read.
+
+    Attributes:
+        current: The comment as it is stored now.
+    """
 
     sentence = _("The comment has changed since you opened it: look at it again.")
 
@@ -93,13 +101,13 @@ class EditConflict(CommentError):
 
 
 class HeldChanged(CommentError):
-    """The author of a pending comment changed it after the moderator had read it."""
+    """The author changed a pending comment after the moderator had read it."""
 
     sentence = _("Its author has changed it since: please look at it again.")
 
 
 class NothingToRestore(CommentError):
-    """The comment is not removed, or its text was erased with its author."""
+    """The comment isn't removed, or its text was erased together with its author."""
 
     sentence = _("There is nothing to bring back: it was not removed, or its author was erased.")
 
@@ -107,5 +115,5 @@ class NothingToRestore(CommentError):
 class ConversionFailed(CommentError):
     """The discussion could not be converted.
 
-    Another conversion is in progress, or the target cannot store the comments.
+    For example, another conversion is in progress, or the target can't store the comments.
     """

@@ -1,4 +1,4 @@
-"""The Atom feed of the newest comments of a discussion."""
+"""The Atom feed of a discussion."""
 
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -19,7 +19,10 @@ MAX_ENTRIES = 50
 
 @require_safe
 def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Serve the newest comments, newest first. The only personal data is the name of each author."""
+    """Return the feed of the newest comments, newest first.
+
+    It contains no personal data except the names of authors.
+    """
     target, obj = get_target_or_404(label, pk)
     origin = links.origin(request)
     feed = Atom1Feed(
@@ -31,7 +34,7 @@ def discussion(request: HttpRequest, label: str, pk: str) -> HttpResponse:
     )
     urls = CommentUrls.for_target(target)
     for comment in selectors.newest(target, limit=MAX_ENTRIES):
-        # Older comments were stored without cleaning, and XML does not allow control characters, not even escaped.
+        # Names stored by older releases may contain control characters, which XML does not allow, not even escaped.
         name = scrub(comment.author.name) or _("Anonymous")
         feed.add_item(
             title=_("Comment by %(name)s") % {"name": name},

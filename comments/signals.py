@@ -1,16 +1,16 @@
-"""Signals that the comments app sends to the rest of a project."""
+"""Signals that the comments app sends."""
 
 from django.dispatch import Signal
 
-# Sent before a comment is stored, or changed by its author or a moderator on the site. Arguments: comment
-# (spam.Submission; its `edited` is the comment to be changed, None for a new one), target (Target), request. A
-# receiver that returns False vetoes the comment: the author gets the form back.
+# Sent before a comment is stored, or before its author or a moderator changes it on the site. Arguments: comment
+# (spam.Submission, whose `edited` is the comment to change, or None for a new one), target (Target), request. If a
+# receiver returns False, the comment is rejected, and the author sees the form again.
 comment_will_be_posted = Signal()
 
-# Sent once, after a comment was stored. Not sent if its writer stopped before sending it. Arguments: comment
-# (Comment, or Held if it waits for a moderator), target (Target), request.
+# Sent once after a comment was stored. If the process stops right after storing the comment, the signal is not sent.
+# Arguments: comment (Comment, or HeldComment if it waits for a moderator), target (Target), request.
 comment_was_posted = Signal()
 
-# Sent after a reader flagged a comment, or a moderator removed or approved one. Arguments: comment (Comment), flag
-# ("flag", "removal", "approval"), created (False if this reader had already flagged the comment), request.
+# Sent after a reader flags a comment, and after a moderator removes or approves one. Arguments: comment (Comment), flag
+# ("flag", "removal" or "approval"), created (False if this reader had already flagged the comment), request.
 comment_was_flagged = Signal()

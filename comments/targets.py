@@ -1,4 +1,4 @@
-"""Targets: the models that can have comments, and the look-up of an object from its label and primary key."""
+"""Targets: the models whose objects can have comments, and finding an object by label and primary key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +16,15 @@ _registered: dict[type[Model], Visible] = {}
 
 
 def register(model: type[Model], visible: Visible) -> None:
-    """Allow comments on the objects of `model`. Call this once, in AppConfig.ready.
+    """Allow comments on objects of `model`. Call this function once, in AppConfig.ready.
 
-    `visible` accepts primary keys and returns the objects among them that all readers can see. Comments on other
-    objects are shown nowhere.
-    Raises ImproperlyConfigured if the model is already registered.
+    Args:
+        model: The model to register.
+        visible: A function that accepts primary keys and returns the objects among them that all readers can see.
+            Comments on other objects are never shown.
+
+    Raises:
+        ImproperlyConfigured: If `model` is already registered.
     """
     if model in _registered:
         raise ImproperlyConfigured(f"comments.register: {model._meta.label} is registered already.")
@@ -28,12 +32,16 @@ def register(model: type[Model], visible: Visible) -> None:
 
 
 def unregister(model: type[Model]) -> None:
-    """Stop allowing comments on the objects of `model`. Stored comments are kept. Raises KeyError."""
+    """Disallow comments on objects of `model`. Stored comments are not deleted.
+
+    Raises:
+        KeyError: If `model` is not registered.
+    """
     del _registered[model]
 
 
 def no_authors(obj: Model) -> frozenset[str]:
-    """Return no accounts: the default of COMMENTS["AUTHORS"]."""
+    """Return an empty set of accounts. This is the default of COMMENTS["AUTHORS"]."""
     return frozenset()
 
 
@@ -43,7 +51,11 @@ def registered() -> tuple[type[Model], ...]:
 
 
 def check_registered(label: str) -> None:
-    """Raise ImproperlyConfigured, with instructions, unless the model of `label` is registered."""
+    """Check that the model of `label` is registered.
+
+    Raises:
+        ImproperlyConfigured: If it is not registered. The message explains how to register it.
+    """
     if label not in {model._meta.label_lower for model in _registered}:
         raise ImproperlyConfigured(
             f"{label} cannot be discussed: call comments.register(Model, visible=…) in the ready() of its AppConfig."
@@ -51,9 +63,10 @@ def check_registered(label: str) -> None:
 
 
 def target_for(obj: Model | Target) -> Target:
-    """Return the target of an object. A Target is returned unchanged.
+    """Return the target for `obj`. A Target is returned unchanged.
 
-    Raises TargetNotFound for an unsaved object.
+    Raises:
+        TargetNotFound: If `obj` has not been saved yet.
     """
     if isinstance(obj, Target):
         return obj
@@ -63,23 +76,31 @@ def target_for(obj: Model | Target) -> Target:
 
 
 def get_model(label: str) -> type[Model]:
-    """Return the model of `label`, which can come from a request. Raises TargetNotFound."""
+    """Return the model for `label`, which can come from a request.
+
+    Raises:
+        TargetNotFound: If there is no such model, or `label` is not in lowercase.
+    """
     try:
         model = apps.get_model(label)
     except (LookupError, ValueError) as error:
         raise TargetNotFound(f"There is no model {label!r}.") from error
-    # Django ignores the case of a label, but one object must not have two discussions.
+    # Django ignores the case of labels, but an object must not have two discussions.
     if model._meta.label_lower != label:
         raise TargetNotFound(f"There is no model {label!r}: it is {model._meta.label_lower}.")
     return model
 
 
 def parse_key(target: Target) -> Any:
-    """Return the primary key as the collection of the target stores it. Raises TargetNotFound for a malformed key."""
+    """Return the primary key of `target`, converted to the type that its collection stores.
+
+    Raises:
+        TargetNotFound: If the model does not exist, or the key is invalid for it.
+    """
     try:
         field = get_model(target.label)._meta.pk
         key = field.to_python(target.pk)
-        # A number that is too large for its column would make the query fail.
+        # The query would fail if the number did not fit into its column.
         field.run_validators(key)
         return key
     except (ValidationError, ValueError, TypeError) as error:
@@ -87,7 +108,11 @@ def parse_key(target: Target) -> Any:
 
 
 def resolve(target: Target) -> Model:
-    """Return the object of `target` if its model is registered and readers can see it. Raises TargetNotFound."""
+    """Return the object of `target`.
+
+    Raises:
+        TargetNotFound: If the object does not exist, readers can't see it, or its model is not registered.
+    """
     obj = resolve_many([target]).get(target)
     if obj is None:
         raise TargetNotFound(f"{target} is not there.")
@@ -95,9 +120,9 @@ def resolve(target: Target) -> Model:
 
 
 def resolve_many(requested: Iterable[Target]) -> dict[Target, Model]:
-    """Return the objects of many targets, with one look-up per label.
+    """Return the objects of the `requested` targets, with one query per model.
 
-    Objects that do not exist, or that readers cannot see, are left out.
+    Objects that do not exist or that readers can't see are omitted.
     """
     requested = set(requested)
     by_model: dict[type[Model], list[Any]] = defaultdict(list)
@@ -119,7 +144,7 @@ def _keys(requested: Iterable[Target]) -> Iterator[tuple[type[Model], Any]]:
 
 
 def with_objects(comments: Iterable[Comment]) -> list[tuple[Comment, Model]]:
-    """Return `comments` with the objects of their targets, without comments on objects that readers cannot see."""
+    """Return `comments` with their objects, without comments on objects that readers can't see."""
     comments = list(comments)
     objects = resolve_many({comment.target for comment in comments})
     return [(comment, objects[comment.target]) for comment in comments if comment.target in objects]

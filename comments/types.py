@@ -1,7 +1,7 @@
-"""The values that back ends accept and return: frozen, never a raw document.
+"""The immutable values that back ends accept and return. Raw documents are never exposed.
 
-All datetimes are aware, in UTC, with millisecond precision. Slugs are paths: the slug of a reply begins with its
-parent's.
+All datetimes are timezone-aware, in UTC, with millisecond precision. Slugs are paths: the slug of a reply begins with
+the slug of its parent.
 """
 
 import re
@@ -16,7 +16,7 @@ _WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class Order(StrEnum):
-    """The order in which comments are read."""
+    """The order of comments on a page."""
 
     OLDEST = "oldest"
     NEWEST = "newest"
@@ -24,7 +24,7 @@ class Order(StrEnum):
 
     @property
     def native(self) -> "Order":
-        """Return the stored order for reading in this order. Newest first is oldest first, read backwards."""
+        """Return the stored order that is needed to read in this order. NEWEST is OLDEST read backwards."""
         return Order.THREADED if self is Order.THREADED else Order.OLDEST
 
 
@@ -37,14 +37,14 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """PUBLIC comments are shown. A REMOVED comment keeps only its place, without text and author."""
+    """The state of a comment. A REMOVED comment keeps only its position, without text and author."""
 
     PUBLIC = "public"
     REMOVED = "removed"
 
 
 class Verdict(StrEnum):
-    """The decision about a pending comment. A comment WITHDRAWN by its author keeps only its place."""
+    """The decision about a pending comment. If its author withdraws it (WITHDRAWN), its text and author are deleted."""
 
     WAITING = "waiting"
     APPROVED = "approved"
@@ -55,9 +55,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The object that a discussion is about, of any model: its label ("app.model") and its primary key as a str.
+    """The identity of an object with a discussion: the label of its model and its primary key as a str.
 
-    As a str it is "app.model:pk", the form in URLs, tokens, files and messages. Stored documents use `id`.
+    Its str has the form "app.model:pk", which is used in URLs, tokens, files and messages. Stored documents use `id`.
     """
 
     label: str
@@ -68,33 +68,35 @@ class Target:
 
     @property
     def id(self) -> str:
-        """Return the `_id` of its discussion, "3fa9:app.model:pk".
+        """Return the `_id` of the discussion document, "3fa9:app.model:pk".
 
-        It begins with a hash, so that discussions are distributed evenly between "0000" and "ffff", and on shards.
-        Keys that grow with time would put everything new on one shard.
+        The hash at the beginning distributes discussions evenly across the shards. Without it, keys that increase with
+        time would put all new discussions on one shard.
         """
         return f"{blake2b(str(self).encode(), digest_size=2).hexdigest()}:{self}"
 
     @classmethod
     def parse(cls, name: str) -> "Target":
-        """Return the target for a name, "app.model:pk"."""
+        """Return the target for `name`, which has the form "app.model:pk"."""
         label, _, pk = name.partition(":")
         return cls(label, pk)
 
     @classmethod
     def from_id(cls, discussion_id: str) -> "Target":
-        """Return the target of the discussion with this `_id`."""
+        """Return the target for the `_id` of a discussion document."""
         return cls.parse(discussion_id.partition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
 class CommentAuthor:
-    """The author of a comment. `id` is a user's primary key as a str, None without an account.
+    """The author of a comment. The email address is not included: see `selectors.email_of`.
 
-    `is_moderator` records whether the account was a moderator when the comment was posted. The email address is not
-    here: see `selectors.email_of`.
-    `url` is "" unless it is a web address, because pages and API clients make links of it. An older release stored
-    other values.
+    Attributes:
+        name: The name that readers see.
+        id: The primary key of the account as a str, or None without an account.
+        url: The author's website. Any value that is not an http or https URL is replaced by "", because pages and API
+            clients link to it, and an older release stored other values.
+        is_moderator: Whether the account was a moderator when the comment was posted.
     """
 
     name: str
@@ -109,12 +111,16 @@ class CommentAuthor:
 
 @dataclass(frozen=True, slots=True)
 class NewComment:
-    """A comment before it is stored: validated, rendered and cleaned.
+    """A validated and rendered comment that is not stored yet.
 
-    `token` identifies the intent: however often it is sent, it creates one comment. `text_hash` is a keyed hash of
-    the text that came with the token. `parent` is a slug or "". `email` is stored separately and never shown.
-    Only imports set `posted`. Only imports of an export set `slug`: the comment keeps its slug, even if threads are
-    shallower now.
+    Attributes:
+        token: The token of the form. A token creates only one comment, however often it is sent.
+        text_hash: A keyed hash of the text that was sent with the token.
+        parent: The slug of the comment that it replies to, or "".
+        email: The author's email address, which is stored but never shown.
+        posted: The time of the comment. Only imports set it.
+        slug: The slug of an exported comment. Only imports of an export set it, so that the comment keeps its slug even
+            if MAX_DEPTH is lower now.
     """
 
     author: CommentAuthor
@@ -133,9 +139,14 @@ class NewComment:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A stored comment. `rev` rises by one with each change, and a change must name the `rev` that its author saw.
+    """A stored comment.
 
-    `text_hash` is a keyed hash of the text that its form sent first, "" for a tombstone or an imported comment.
+    Attributes:
+        answers: The slug of the comment that it replies to, or "". It differs from `parent` for replies below the
+            maximum depth.
+        rev: The revision, which increases by one with each change. A change must specify the revision that the user
+            saw.
+        text_hash: A keyed hash of the text that was first sent with the form, or "" for removed and imported comments.
     """
 
     target: Target
@@ -159,29 +170,32 @@ class Comment:
 
     @property
     def depth(self) -> int:
-        """Return the level below the root, 0 for a comment that replies to none."""
+        """Return the number of levels above the comment, which is 0 for a root comment."""
         return self.slug.count("/")
 
     @property
     def removed(self) -> bool:
-        """Return whether only the place of the comment remains."""
+        """Return whether the comment was removed."""
         return self.state is State.REMOVED
 
     @property
     def part(self) -> str:
-        """Return the comment's own 16 characters, which are unique, and short enough for an anchor."""
+        """Return the last part of the slug: 16 characters, unique in the discussion, and short enough for an anchor."""
         return self.slug.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Discussion:
-    """The discussion of a target, stored or not. `begun` is False before the first post.
+    """The discussion of a target, which may not be stored yet.
 
-    `version` changes with every change that readers can see. Read it before the comments; a response made from them
-    can then be cached under it. The version is not reliable while a writer is `writing`, which includes writers
-    that stopped before the new version.
-    `last_number` is the highest number given. `count` is the number of public comments. `moving` is the layout that
-    the discussion is being converted to, "" for none.
+    Attributes:
+        begun: Whether the discussion is stored. It is False until the first post.
+        count: The number of public comments.
+        last_number: The highest number assigned so far.
+        version: An id that changes with every change that readers can see. Read it before the comments. Then it can be
+            used as the cache key of a response that contains them.
+        moving: The layout that the discussion is being converted to, or "".
+        writing: Whether a writer is active, or stopped before updating the version. The version is not reliable then.
     """
 
     target: Target
@@ -198,7 +212,7 @@ class Discussion:
 
 
 class PageQuery(TypedDict, total=False):
-    """Arguments that select a page: see `Backend.page`."""
+    """Keyword arguments of `Backend.page`."""
 
     order: Order | None
     size: int
@@ -210,14 +224,20 @@ class PageQuery(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some comments of a discussion, in `order`.
+    """A page of comments in a discussion.
 
-    It differs from `requested_order` if the discussion is too long for that order.
-    In the orders by number, `number` is the number of the page (from 1; newest first shows the same pages,
-    beginning with the last), `pages` that of the last page. `previous` and `next` are page numbers as str, in
-    reading direction.
-    In threads there are only cursors: pass `next` as `after`, `previous` as `before`. All are "" if there is no
-    such page.
+    Pages in the orders OLDEST and NEWEST have page numbers, beginning with 1. NEWEST shows the same pages as OLDEST,
+    beginning with the last. Pages in the order THREADED have cursors.
+
+    Attributes:
+        order: The order of the comments. It differs from `requested_order` if the discussion is too long for that
+            order.
+        number: The page number, or 0 in threaded order.
+        pages: The number of the last page, or 0 in threaded order.
+        previous: The page number as a str, or the cursor, of the previous page in reading order. "" if there is none.
+            Pass a cursor as `before` to `Backend.page`.
+        next: The page number as a str, or the cursor, of the next page in reading order. "" if there is none. Pass a
+            cursor as `after` to `Backend.page`.
     """
 
     discussion: Discussion
@@ -232,16 +252,19 @@ class Page:
 
     @property
     def fell_back(self) -> bool:
-        """Return whether the order differs from the requested one."""
+        """Return whether `order` differs from `requested_order`."""
         return self.order is not self.requested_order
 
 
 @dataclass(frozen=True, slots=True)
 class HeldComment:
-    """A comment that waits for a moderator, or did.
+    """A comment in the moderation queue, pending or decided.
 
-    It gets its place (`number`, `posted`) when it is approved. `rev` rises by one each time its author changes it.
-    `settled` is True once a moderator approved it, so that its author can no longer change it.
+    `number` and `posted` determine its place in the discussion once it is approved.
+
+    Attributes:
+        rev: The revision, which increases by one each time the author changes the comment.
+        settled: Whether a moderator has approved the comment. Its author can no longer change it then.
     """
 
     id: str
@@ -265,7 +288,7 @@ class HeldComment:
 
 
 class HeldQuery(TypedDict, total=False):
-    """Arguments that select queued comments: see `Backend.held`."""
+    """Keyword arguments of `Backend.held`."""
 
     target: Target | None
     author_id: str
@@ -279,9 +302,11 @@ class HeldQuery(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ReplacedComment:
-    """A version of a comment that a change replaced.
+    """A previous version of a comment.
 
-    `at` is the time of the change. `by` is the primary key of the user who made it, or "".
+    Attributes:
+        at: The time of the change that replaced this version.
+        by: The primary key of the user who made the change, or "".
     """
 
     comment: Comment
@@ -291,9 +316,10 @@ class ReplacedComment:
 
 @dataclass(frozen=True, slots=True)
 class PostResult:
-    """The result of a post: `comment` is public, or `held` waits.
+    """The result of a post: either a public comment or a held comment.
 
-    `new` is False if the token was posted before.
+    Attributes:
+        new: False if the token had already been used.
     """
 
     comment: Comment | None
@@ -313,9 +339,11 @@ class FlaggedComment:
 
 @dataclass(frozen=True)
 class Subscription:
-    """The subscription of an email address to replies to `slugs` in a discussion.
+    """A subscription of an email address to replies to comments in a discussion.
 
-    `confirmed` is the time of its confirmation, None if it is unconfirmed.
+    Attributes:
+        slugs: The comments whose replies cause a notice.
+        confirmed: The time of the confirmation, or None if the subscription is not confirmed yet.
     """
 
     id: str
@@ -327,9 +355,13 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a stored discussion, "app.model:pk". `kind` is a word, `description` a sentence.
+    """A fault in a stored discussion.
 
-    `repairable` is False if only a person can repair it.
+    Attributes:
+        discussion: The target as a str, "app.model:pk".
+        kind: The kind of the fault, as one word.
+        description: A description of the fault.
+        repairable: Whether `Backend.repair` can repair the fault.
     """
 
     discussion: str
@@ -339,7 +371,7 @@ class Fault:
 
 
 class ConversionOptions(TypedDict, total=False):
-    """Options of a conversion: see `Backend.convert`."""
+    """Keyword arguments of `Backend.convert`."""
 
     renumber: bool
     patience: float | None

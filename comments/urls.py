@@ -1,4 +1,4 @@
-"""URLs of comments. Include them under a prefix, before any route that matches everything."""
+"""URLs of comments. Include them under a prefix, before any route that matches every URL."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from marginalia.comments.views import handle_comment_errors
 
 
 def _route(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-    """Return the URL pattern of a view that responds to every CommentError."""
+    """Return a URL pattern for `view`, with a response for every CommentError."""
     return path(route, handle_comment_errors(view), name=name)
 
 

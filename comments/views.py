@@ -1,4 +1,4 @@
-"""Functions that the views of all features share: targets, pages in the template of the site, responses to errors."""
+"""Functions shared by all views of comments: finding targets, rendering pages and handling errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,15 +23,16 @@ GONE = gettext_lazy("What you commented on is not here any more. Your text:")
 
 
 class _ErrorMiddleware:
-    """Middleware for single views. It only runs if the view raises an exception."""
+    """View middleware that handles exceptions."""
 
     def __init__(self, view: Callable[..., HttpResponse]) -> None:
         self.view = view
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return the response to an error that readers should know about, None for any other error.
+        """Return an error response, or None if `error` is not an error of the comments app.
 
-        Raises Http404.
+        Raises:
+            Http404: If the comment or its target does not exist.
         """
         if isinstance(error, (Http404, CommentNotFound, TargetNotFound)):
             if "text" in request.POST:
@@ -48,23 +49,27 @@ class _ErrorMiddleware:
 
 View = Callable[..., HttpResponse]
 
-# Decorator for views. It returns a response to each CommentError and never loses the text of a form: 404 if something
-# does not exist (or no longer exists), 503 if a discussion cannot be read or written now, 409 if another writer
-# changed the comment.
+# A decorator for views. It turns every CommentError into a response and shows the submitted text again, so that no text
+# is lost. The status is 404 if the comment or its target does not exist, 503 if the discussion can't be read or written
+# at the moment, and 409 if another writer changed the comment.
 handle_comment_errors: Callable[[View], View] = decorator_from_middleware(_ErrorMiddleware)
 
 
 def error_page(request: HttpRequest, sentence: str | Promise, *, status: int = 422) -> HttpResponse:
-    """Return a page with an error message for requests without a page of their own.
+    """Return a page with the error message `sentence`.
 
-    It shows the text of a submitted form, so that the author can copy it.
+    The page shows the submitted text, so that the author can copy it.
     """
     text = request.POST.get("text", "")
     return personal(page(request, None, "stray", {"sentence": sentence, "text": text}, status=status))
 
 
 def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
-    """Return a target and its object. Raises Http404 unless readers can see the object."""
+    """Return the target and its object.
+
+    Raises:
+        Http404: If readers can't see the object.
+    """
     target = Target(label, pk)
     try:
         return target, targets.resolve(target)
@@ -75,7 +80,7 @@ def get_target_or_404(label: str, pk: str) -> tuple[Target, Model]:
 def page(
     request: HttpRequest, target: Target | None, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """Render a template of comments as a page of the site, inside the first of PAGE_TEMPLATES that exists."""
+    """Render a comments template inside the site's own page layout, the first of PAGE_TEMPLATES that exists."""
     parts = {part: select_template(_names(target, part)) for part in ("list", "form")}
     context = {
         **context,
@@ -93,13 +98,13 @@ def _names(target: Target | None, name: str) -> list[str]:
 
 
 def template_names(target: Target, name: str) -> list[str]:
-    """Return the names to try for a template: for the model, for the app, for all targets."""
+    """Return the names of templates to try: for the model, for the app, then the default."""
     app, _dot, model = target.label.partition(".")
     return [f"comments/{app}/{model}/{name}.html", f"comments/{app}/{name}.html", f"comments/{name}.html"]
 
 
 def personal(response: HttpResponse) -> HttpResponse:
-    """Mark a response as private to one reader: caches must not store it, search engines must not index it."""
+    """Mark `response` as private, so that caches don't store it and search engines don't index it."""
     add_never_cache_headers(response)
     response["X-Robots-Tag"] = "noindex"
     return response

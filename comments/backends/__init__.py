@@ -1,6 +1,6 @@
-"""The storage of discussions, and its only entrance: `backend()`, whose contract is `base.Backend`.
+"""The storage of discussions. Other packages use `backend()`, whose contract is `base.Backend`.
 
-Also the storage layouts, and what COMMENTS chooses among them.
+This package also contains the storage layouts and chooses among them as COMMENTS specifies.
 """
 
 import threading
@@ -16,7 +16,7 @@ __all__ = ["VERSIONS", "backend", "backends", "bucket_size", "layout_classes", "
 
 
 class Backends(threading.local):
-    """The back ends on MongoDB by the alias of Django's connection. Each thread has its own, as with `caches`."""
+    """The back ends by alias of the database connection. Each thread has its own back ends, like Django's `caches`."""
 
     def __init__(self) -> None:
         self._made = dict[str, MongoBackend]()
@@ -33,5 +33,5 @@ backends = Backends()
 
 
 def backend() -> Backend:
-    """Return the back end on the database that COMMENTS["DATABASE"] names. It handles all layouts."""
+    """Return the back end on the connection COMMENTS["DATABASE"]. It supports all layouts."""
     return backends[conf.database_alias()]

@@ -1,19 +1,21 @@
-"""The contract of back ends. Its docstrings are checked by tests/comments/backends/contract.py.
+"""The contract of back ends. The tests in tests/comments/backends/contract.py check it.
 
-Words used throughout:
+Terms used in this contract:
 
-- A *target* identifies a discussion. Reading a discussion that has not begun returns an empty one. The first post
-  begins it.
-- *Order*: by `(number, posted, slug)`, or threaded: by `full_slug`. Nothing else ever decides which comment comes
-  first.
-- *Page k of size s* contains the comments with numbers s(k−1)+1 … sk. It can contain fewer (a number was given but
-  not used) or more (approved comments share a number). Its number changes only when a discussion is renumbered by
-  `(posted, slug)`: after an import of older comments, and by `repair` if more than 200 comments share 100 numbers.
-- *Acknowledged* means that the method returned. Every later read finds an acknowledged comment, exactly once.
-- A *token* identifies one intent. Sending it again does nothing and returns the first result. (It may use up a
+- *Target*: identifies a discussion. Reading a discussion that is not stored yet returns an empty discussion. The first
+  post stores it.
+- *Order*: comments are sorted by `(number, posted, slug)`, or by `full_slug` in threads. No other field affects the
+  order.
+- *Page k of size s*: the comments numbered s(k−1)+1 to sk. A page can contain fewer comments, because some numbers are
+  never used, or more, because approved comments share a number. Page numbers only change when a discussion is
+  renumbered by `(posted, slug)`: after older comments were imported, and by `repair` if more than 200 comments share
+  100 numbers.
+- *Acknowledged*: the method has returned. Every later read returns an acknowledged comment exactly once.
+- *Token*: identifies one intent. Sending a token again changes nothing and returns the first result. (It may use up a
   number.)
-- A change *sees* a `rev`. If the comment has another `rev` by now, EditConflict contains the stored comment. If the
-  stored comment already is what the change would make of it, the change succeeds instead.
+- *`rev`*: each change specifies the revision that the user saw. If the stored comment has another revision, the change
+  raises EditConflict with the stored comment. But if the stored comment already is the result of the change, the change
+  succeeds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +42,7 @@ from marginalia.comments.types import (
 
 
 class Backend(Protocol):
-    """Discussions and their comments, with flags, subscriptions and ip hashes."""
+    """Storage for discussions and their comments, flags, subscriptions and IP hashes."""
 
     flags: Flags
     subscriptions: Subscriptions
@@ -49,201 +51,287 @@ class Backend(Protocol):
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def post(self, target: Target, new: NewComment) -> PostResult:
-        """Store a comment, once for each `new.token`, and return it.
+        """Store a comment and return it. A token creates only one comment, however often it is posted.
 
-        The result has `new` False if the comment was stored before, even if it is a tombstone now.
+        `number` is one more than the highest number assigned so far. `posted` is the server's time, at least 1 ms later
+        than every `posted` assigned so far. A reply below MAX_DEPTH is stored under the deepest allowed ancestor, and
+        its `answers` is the slug of the comment that it replies to.
 
-        `number` is one more than the highest given. `posted` is the server's time, at least 1 ms later than every
-        `posted` given before. A reply below MAX_DEPTH is stored under the deepest ancestor allowed, and `answers`
-        then contains the slug of the comment it replies to.
+        Returns:
+            The stored comment. `new` is False if the comment had already been stored, even if it was removed since.
 
-        Raises InvalidParent if `new.parent` is not a public comment here, DiscussionClosed if the discussion
-        accepts no more, and DiscussionBusy if the post had to wait too long, for example because 1,000 posts are in
-        progress. A busy post can be sent again.
+        Raises:
+            InvalidParent: If `new.parent` is not a public comment in this discussion.
+            DiscussionClosed: If the discussion no longer accepts comments.
+            DiscussionBusy: If the post had to wait too long, for example because 1,000 posts are in progress. The post
+                can be sent again.
         """
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
-        """Store comments with the `posted` (default: now), `edited` and `state` they carry. Return how many were new.
+        """Import comments with their own `posted` (default: now), `edited` and `state`.
 
-        Parents must come before replies. Closed discussions accept imports too. If an imported comment is older
-        than one that was stored before, the discussion is renumbered by `(posted, slug)`.
-        Raises InvalidParent. The comments before the invalid one are stored.
+        If an imported comment is older than a stored comment, the discussion is renumbered by `(posted, slug)`.
+
+        Args:
+            target: The target of the discussion, which can be closed.
+            comments: The comments. Parents must come before their replies.
+
+        Returns:
+            The number of new comments.
+
+        Raises:
+            InvalidParent: If a parent does not exist. All comments before the invalid comment are stored.
         """
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
-        """Replace the text of a public comment. Return the comment with `rev` + 1 and `edited` now.
+        """Replace the text of a public comment. The replaced text is added to `history`.
 
-        The replaced text is in `history`. Raises CommentNotFound (also for a removed comment), EditConflict.
+        Returns:
+            The comment with `rev` increased by one and `edited` set to the current time.
+
+        Raises:
+            CommentNotFound: If the comment does not exist or was removed.
+            EditConflict: If the stored revision differs from `rev`.
         """
 
     def remove(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Replace a comment by a tombstone: text and author are blanked; slug, number and replies stay.
+        """Replace a comment with a tombstone, without text and author. Its slug, its number and its replies remain.
 
-        `count` falls by one. A comment that is already removed is returned unchanged. Raises CommentNotFound,
-        EditConflict.
+        `count` decreases by one. A comment that is already removed is returned unchanged.
+
+        Raises:
+            CommentNotFound: If the comment does not exist.
+            EditConflict: If the stored revision differs from `rev`.
         """
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
-        """Restore text and author of a tombstone. `count` rises by one.
+        """Restore the text and author of a tombstone. `count` increases by one.
 
-        A public comment is returned unchanged. Raises CommentNotFound and EditConflict, and NothingToRestore if the
-        author was erased or the tombstone was imported.
+        A public comment is returned unchanged.
+
+        Raises:
+            CommentNotFound: If the comment does not exist.
+            EditConflict: If the stored revision differs from `rev`.
+            NothingToRestore: If the author was erased, or the tombstone was imported.
         """
 
     def erase_author(self, *, id: str = "", email: str = "") -> int:
-        """Blank every comment by a user's key or an email address, in every discussion, permanently.
+        """Permanently erase text and author of all comments by an account (`id`) or an email address.
 
-        History and queue entries are deleted. Return how many comments were blanked or deleted. Comments that
-        writers are storing at that moment are found by `sweep_erasures`. Can be repeated after a crash.
+        History and queue entries are deleted. `sweep_erasures` finds comments that were being written at the same time.
+        After a crash, the method can be called again.
+
+        Returns:
+            The number of comments that were blanked or deleted.
         """
 
     def sweep_erasures(self) -> int:
-        """Search again for comments to be erased. Return how many erasures are not finished.
+        """Search again for comments by erased authors, and erase them.
 
-        An erasure finishes when no writer that was active at its time can still be writing.
+        An erasure is finished when no writer that was active at its start can still be writing.
+
+        Returns:
+            The number of erasures that are not finished yet.
         """
 
     def close(self, target: Target) -> None:
-        """Stop accepting comments. Changes are still allowed."""
+        """Close a discussion for new comments. Existing comments can still be changed."""
 
     def open(self, target: Target) -> None:
-        """Accept comments (again)."""
+        """Open a closed discussion for new comments."""
 
     def delete_discussion(self, target: Target) -> int:
-        """Delete the discussion of a permanently deleted target, with its queue and history.
+        """Delete the discussion of a permanently deleted target, including its queue and history.
 
-        Return the number of deleted comments.
+        Returns:
+            The number of deleted comments.
         """
 
     # The queue -------------------------------------------------------------------------------------------------------
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
-        """Put a comment into the queue, once for each token.
+        """Add a comment to the moderation queue. A token adds only one comment.
 
-        It gets the place (`number`, `posted`) it would have had as a post, without using the number up. If the
-        token was posted or approved before, its public comment is returned. An imported comment keeps its `posted`,
-        and closed discussions accept it too. Raises the same errors as `post`.
+        The comment gets the `number` and `posted` that a post would get, but does not use up the number. If the token
+        was already posted or approved, the public comment is returned. An imported comment keeps its `posted`, and can
+        be held in a closed discussion.
+
+        Args:
+            target: The target of the discussion.
+            new: The comment.
+            reasons: The reasons why the comment waits for a moderator.
+
+        Raises:
+            InvalidParent: If `new.parent` is not a public comment in this discussion.
+            DiscussionClosed: If the discussion no longer accepts comments.
+            DiscussionBusy: If the write had to wait too long.
         """
 
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
-        """Publish a held comment once, in its original place, however many moderators approve it.
+        """Publish a held comment in its original place. If several moderators approve it, it is published once.
 
-        This includes comments that were rejected before, and those whose parent was removed since. `rev` is the
-        revision that the moderator saw, 0 for any.
-        Raises CommentNotFound if the queue has no comment with this id, it was withdrawn, or its author is being
-        erased. Raises HeldChanged if it has another `rev`.
+        Comments that were rejected before, or whose parent was removed since, can be approved too.
+
+        Args:
+            held_id: The id of the comment in the queue.
+            by: The primary key of the moderator, or "".
+            rev: The revision that the moderator saw, or 0 for any revision.
+
+        Raises:
+            CommentNotFound: If the queue has no such comment, it was withdrawn, or its author is being erased.
+            HeldChanged: If the stored revision differs from `rev`.
         """
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
-        """Replace the text of a waiting comment. Return it with `rev` + 1.
+        """Replace the text of a pending comment. Return it with `rev` increased by one.
 
-        If the author changes a comment after a moderator has looked at it, that moderator's approval does not
-        publish it.
-        Raises CommentNotFound if it no longer waits or is being approved. Raises HeldChanged for another `rev`,
-        unless the stored text is already `source`.
+        If a moderator had already read the comment, that moderator's approval no longer publishes it.
+
+        Raises:
+            CommentNotFound: If the comment is no longer pending, or is being approved.
+            HeldChanged: If the stored revision differs from `rev`, and the stored text from `source`.
         """
 
     def withdraw(self, held_id: str) -> HeldComment:
-        """Withdraw a waiting comment for its author. Only its place stays, so that its token posts nothing.
+        """Withdraw a pending comment for its author. An empty entry remains, so that its token can't be used again.
 
-        Raises CommentNotFound if it no longer waits or is being approved.
+        Raises:
+            CommentNotFound: If the comment is no longer pending, or is being approved.
         """
 
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
-        """Record that a held comment is not published (REJECTED or SPAM), or let it wait again (WAITING).
+        """Reject a held comment (REJECTED or SPAM), or return it to the queue (WAITING).
 
-        An approved comment stays approved and is returned unchanged. Raises CommentNotFound.
+        An approved comment is returned unchanged.
+
+        Raises:
+            CommentNotFound: If the queue has no such comment.
         """
 
     def held(self, **wanted: Unpack[HeldQuery]) -> tuple[HeldComment, ...]:
-        """Return up to `limit` (default: 100) queued comments with a verdict, the longest waiting first.
+        """Return queued comments with a verdict, the oldest first.
 
-        The verdict is WAITING by default, None means any. The other keys restrict the result to one target, one
-        author, one slug, comments leased to the moderator `leased_by`, or comments leased to no other moderator
-        than `available_to`. `after` is the id of the last comment of the previous page.
+        Args:
+            **wanted: Filters.
+                `verdict` is WAITING by default; None selects all.
+                `target`, `author_id` and `slug` select comments in one discussion, by one author, or with one slug.
+                `leased_by` selects comments that are leased to this moderator.
+                `available_to` excludes comments that are leased to other moderators.
+                `after` is the id of the last comment on the previous page.
+                `limit` is the maximum number of comments, 100 by default.
         """
 
     def get_held(self, held_id: str) -> HeldComment:
-        """Return one queued comment. Raises CommentNotFound."""
+        """Return one queued comment.
+
+        Raises:
+            CommentNotFound: If the queue has no such comment.
+        """
 
     def count_held(self, verdict: Verdict, limit: int) -> int:
-        """Return the number of queued comments with a verdict, counted up to `limit`."""
+        """Return the number of queued comments with `verdict`, counting up to `limit`."""
 
     def lease(self, by: str, until: datetime) -> HeldComment | None:
-        """Lease the longest waiting comment that no other moderator has leased to `by`.
+        """Lease the oldest pending comment that no moderator has leased to the moderator `by`, and return it.
 
-        Return None if there is none.
+        The lease expires at `until`. If there is no such comment, None is returned.
         """
 
     def release(self, by: str) -> int:
-        """End the leases of a moderator. Return their number."""
+        """End all leases of the moderator `by`, and return their number."""
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
     def discussion(self, target: Target) -> Discussion:
-        """Return the discussion of a target, with `begun` False if it does not exist yet."""
+        """Return the discussion of a target. If it is not stored yet, its `begun` is False."""
 
     def discussions(self, targets: Iterable[Target]) -> dict[Target, Discussion]:
-        """Return the discussions of many targets with one look-up, including those that do not exist yet."""
+        """Return the discussions of many targets with one query, including discussions that are not stored yet."""
 
     def page(self, target: Target, **wanted: Unpack[PageQuery]) -> Page:
-        """Return a page of comments, 50 unless `size` is given.
+        """Return a page of comments. Without keyword arguments, it is the first page in the discussion's own order.
 
-        Without arguments, it is the first page of the discussion's own order.
-        In the orders by number, `number` selects the page (beyond the last: the last), and 0 is the first in
-        reading direction. Up to 20 pages without comments are skipped in reading direction. If none of the
-        following pages has comments, an empty page is returned.
-        In threaded order, `after` and `before` are cursors from a Page.
-        In both, `at` is the slug of a comment whose page is wanted. Raises CommentNotFound if there is none.
+        Args:
+            target: The target of the discussion.
+            **wanted: The requested page.
+                `order` is the order, by default the discussion's own.
+                `size` is the number of comments per page, 50 by default.
+                `number` is the page number (orders OLDEST and NEWEST). 0 is the first page in reading order. Numbers
+                beyond the last page select the last page.
+                `after` and `before` are cursors from a Page (order THREADED).
+                `at` is the slug of a comment on the requested page.
+
+        Returns:
+            The page. Up to 20 pages without comments are skipped in reading order. If none of the following pages has
+            comments, the page is empty.
+
+        Raises:
+            CommentNotFound: If there is no comment with the slug `at`.
         """
 
     def get(self, target: Target, slug: str) -> Comment:
-        """Return one comment, which can be a tombstone. Raises CommentNotFound."""
+        """Return one comment, which can be a tombstone.
+
+        Raises:
+            CommentNotFound: If there is no comment with this slug.
+        """
 
     def newest(self, target: Target, limit: int = 50) -> Page:
-        """Return the newest public comments of a discussion as a page without neighbours, newest first.
+        """Return the newest public comments of a discussion, newest first, as a page without links to other pages.
 
         The result does not depend on the order of the discussion.
         """
 
     def subdiscussion(self, target: Target, slug: str, *, size: int = 50, after: str = "") -> Page:
-        """Return a comment and all its descendants, threaded, by cursor. Raises CommentNotFound."""
+        """Return a page with a comment and its descendants in threaded order.
+
+        Raises:
+            CommentNotFound: If there is no comment with this slug.
+        """
 
     def iterate(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[Comment]:
-        """Yield every comment, including tombstones.
+        """Yield all comments of a discussion, including tombstones.
 
-        Memory use is constant if the layout is sorted by `order` (OLDEST or THREADED). Raises DiscussionBusy if the
-        discussion was converted during the iteration and the old copy was dropped.
+        Memory use is constant if `order` is the order in which the discussion is stored (OLDEST or THREADED).
+
+        Raises:
+            DiscussionBusy: If the discussion was converted during the iteration and the old copy was deleted.
         """
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        """Return the newest public comments of all discussions (of one label), newest first."""
+        """Return the newest public comments of all discussions, or of discussions of `label`, newest first."""
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        """Return the public comments of a user in all discussions, newest first.
+        """Return the public comments of an account in all discussions, newest first.
 
-        `before` is the `posted` of the last comment of the previous page.
+        Args:
+            author_id: The primary key of the account.
+            limit: The maximum number of comments.
+            before: The `posted` of the last comment on the previous page.
         """
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
-        """Yield everything stored about a user's key or an email address, unordered.
+        """Yield all data about an account (`id`) or an email address, in no particular order.
 
-        This includes comments, queued comments and replaced texts.
+        This includes comments, queued comments and previous versions.
         """
 
     def targets(self, *, label: str = "") -> Iterator[Target]:
-        """Yield the targets (of one label) that have a discussion, by `id`."""
+        """Yield the targets that have a discussion, ordered by `id`. With `label`, yield only targets of this model."""
 
     def iterate_with_emails(self, target: Target, *, order: Order = Order.OLDEST) -> Iterator[tuple[Comment, str]]:
-        """Yield the comments of `iterate`, each with the email address that its author left, or "". For exports."""
+        """Yield comments like `iterate`, each with the email address of its author, or "".
+
+        Use this only for exports.
+        """
 
     def history(self, target: Target, slug: str) -> tuple[ReplacedComment, ...]:
-        """Return the versions of a comment that changes replaced, newest first."""
+        """Return the previous versions of a comment, newest first."""
 
     def email_of(self, target: Target, slug: str) -> str:
-        """Return the email address that the author of a comment left, or "".
+        """Return the email address of a comment's author, or "".
 
-        For notices and moderators, never for a page.
+        Use this only for notices and moderators, never for pages.
         """
 
     # Upkeep ----------------------------------------------------------------------------------------------------------
@@ -251,49 +339,80 @@ class Backend(Protocol):
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
         """Convert a discussion to another layout or order while it is in use.
 
-        Return the number of copied comments, None if the discussion already has this layout and order. With
-        `renumber`, number it again by (posted, slug). With `patience`, give up after so many seconds of waiting for
-        writers. `progress` is called with the number of comments copied so far.
-        A conversion whose process died is started again. Raises ConversionFailed if another process converts the
-        discussion, the target cannot store the comments, writers do not finish, or the copies differ.
+        If the process of an earlier conversion died, the conversion starts again.
+
+        Args:
+            target: The target of the discussion.
+            layout: The name of the new layout.
+            order: The new order.
+            **how: Options.
+                `renumber` numbers the comments again by `(posted, slug)`.
+                `patience` is the maximum number of seconds to wait for active writers.
+                `progress` is called with the number of comments copied so far.
+
+        Returns:
+            The number of copied comments, or None if the discussion already has this layout and order.
+
+        Raises:
+            ConversionFailed: If another process is converting the discussion, the target can't store the comments,
+                writers do not finish, or the copies differ.
         """
 
     def drop_old_copies(self, target: Target) -> int:
-        """Delete old copies that conversions have left for slow readers, once they are due.
+        """Delete the old copies that conversions kept for slow readers, if their time is over.
 
-        Return how many copies are kept.
+        Returns:
+            The number of copies that are still kept.
         """
 
     def audit(self, target: Target) -> list[Fault]:
-        """Return the faults of a stored discussion. Copies and claims that are not due yet are no faults."""
+        """Return the faults of a stored discussion.
+
+        Copies and claims that are not overdue yet don't count as faults.
+        """
 
     def repair(self, target: Target, faults: list[Fault], *, accept_loss: bool = False) -> int:
-        """Repair those of `faults` that can be repaired. Return the number of repairs.
+        """Repair `faults` as far as possible.
 
-        With `accept_loss`, also accept lost comments, so that they no longer count. Discussions that are being
-        written to are left for the next time.
-        Raises ConversionFailed if another process converts the discussion.
+        A discussion that is being written to is skipped until the next repair.
+
+        Args:
+            target: The target of the discussion.
+            faults: The result of `audit`.
+            accept_loss: Whether to accept that comments are lost, and to lower the count accordingly.
+
+        Returns:
+            The number of repairs.
+
+        Raises:
+            ConversionFailed: If another process is converting the discussion.
         """
 
     def tidy(self) -> int:
-        """Do the worker's upkeep of each minute. Return how much there was to do.
+        """Run the maintenance that a worker runs every minute. It never blocks readers or writers.
 
-        It ends claims of dead writers and dead conversions, drops old copies, and searches for comments to be
-        erased. No reader or writer waits for it.
+        It completes or removes the claims of dead writers, ends dead conversions, deletes old copies and searches again
+        for comments to erase.
+
+        Returns:
+            The number of discussions that needed maintenance.
         """
 
     def claimed_before(self, moment: datetime, limit: int) -> list[Target]:
-        """Return up to `limit` discussions with a claim older than `moment`."""
+        """Return up to `limit` discussions with a claim that is older than `moment`."""
 
     def moving_before(self, moment: datetime, limit: int) -> list[Discussion]:
-        """Return up to `limit` discussions under conversion whose converter has written nothing since `moment`."""
+        """Return up to `limit` discussions whose conversion has made no progress since `moment`."""
 
     def sample(self, size: int, *, longest: int) -> list[Target]:
         """Return up to `size` random discussions with at most `longest` comments each."""
 
     def without_discussion(self, sample: int) -> dict[str, list[str]]:
-        """Return the targets, as "app.model:pk", that have comments but no discussion.
+        """Return targets that have comments but no discussion document.
 
-        They are grouped by the collection of the comments. In a large collection, a random sample of `sample`
-        documents is read.
+        Args:
+            sample: The number of documents to read from a large collection. They are chosen at random.
+
+        Returns:
+            The targets as "app.model:pk", by name of the collection that contains their comments.
         """

@@ -1,4 +1,4 @@
-"""Data about comments in collections of their own: flags, subscriptions, hashes of network addresses."""
+"""Additional data in separate collections: flags, subscriptions, and hashes of network addresses."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,19 +10,19 @@ from marginalia.comments.types import FlaggedComment, Subscription, Target
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Maximum readers recorded per comment. More are not needed to show a comment to moderators.
+# Maximum number of readers recorded per comment. More are not needed to report a comment to moderators.
 MAX_READERS = 50
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Flags:
-    """Flags of readers, one document per comment. `who` identifies a reader, who counts once."""
+    """Flags by readers, one document per comment. `who` identifies a reader, who is counted once."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.flags"]
 
     def add(self, target: Target, slug: str, who: str) -> bool:
-        """Flag a comment. Return False if this reader had already flagged it."""
+        """Flag a comment. Return False if the reader `who` had already flagged it."""
         known = {"$in": [{"$literal": who}, "$who"]}
         added = {"$concatArrays": ["$who", [{"$literal": who}]]}
         fields = {"discussion_id": {"$literal": target.id}, "slug": {"$literal": slug}}
@@ -42,7 +42,7 @@ class Flags:
         return before is None or who not in before["who"]
 
     def newest(self, limit: int) -> list[FlaggedComment]:
-        """Return the flagged comments, the last flagged first."""
+        """Return flagged comments, beginning with the last flag."""
         documents = self.stored.find({}, {"who": 0}).sort([("last", -1), ("_id", -1)]).limit(limit)
         return list(read_documents(self.stored.name, documents, _flagged))
 
@@ -51,16 +51,16 @@ class Flags:
         return self.stored.estimated_document_count()
 
     def flagged_by(self, who: str) -> list[FlaggedComment]:
-        """Return the comments that a reader flagged."""
+        """Return the comments that the reader `who` flagged."""
         return list(read_documents(self.stored.name, self.stored.find({"who": who}, {"who": 0}), _flagged))
 
     def erase(self, who: Iterable[str]) -> int:
-        """Remove these readers from all flags. The flags stay. Return the number of changed flags."""
+        """Remove the readers `who` from all flags, but keep the flags. Return the number of changed documents."""
         readers = {"$in": list(who)}
         return self.stored.update_many({"who": readers}, {"$pull": {"who": readers}}).modified_count
 
     def clear(self, target: Target, slug: str) -> None:
-        """Delete the flags of a comment."""
+        """Delete all flags of a comment."""
         self.stored.delete_one({"_id": _id(target, slug)})
 
 
@@ -79,7 +79,7 @@ def _flagged(document: Mapping[str, Any]) -> FlaggedComment:
 class Subscriptions:
     """Subscriptions to replies, one document per email address and discussion.
 
-    A TTL index on `asked` deletes unconfirmed ones.
+    A TTL index on `asked` deletes unconfirmed subscriptions.
     """
 
     def __init__(self, db: Database[Any]) -> None:
@@ -88,7 +88,8 @@ class Subscriptions:
     def add(self, id: str, target: Target, slug: str, email: str) -> datetime | None:
         """Subscribe `email` to replies to a comment.
 
-        Return the time since which the subscription is unconfirmed, None if it is confirmed.
+        Returns:
+            The time of the subscription if it is not confirmed yet, or None if it is confirmed.
         """
         first: dict[str, Any] = {"discussion_id": target.id, "email": email.lower(), "confirmed": None, "asked": now()}
         update = {"$addToSet": {"slugs": slug}, "$setOnInsert": first}
@@ -97,7 +98,7 @@ class Subscriptions:
         return asked
 
     def confirm(self, id: str) -> None:
-        """Record that the owner of the email address wants the notices."""
+        """Record that the owner of the email address confirmed the subscription."""
         self.stored.update_one({"_id": id}, {"$set": {"confirmed": now()}, "$unset": {"asked": 1}})
 
     def end(self, id: str) -> None:
@@ -105,11 +106,11 @@ class Subscriptions:
         self.stored.delete_one({"_id": id})
 
     def get(self, id: str) -> Subscription | None:
-        """Return a subscription, None if there is none."""
+        """Return a subscription, or None if it does not exist."""
         return next(iter(self._find({"_id": id})), None)
 
     def confirmed_for(self, target: Target, slugs: Iterable[str]) -> list[Subscription]:
-        """Return the confirmed subscriptions to one of these comments."""
+        """Return the confirmed subscriptions to one of the comments `slugs`."""
         return self._find({"discussion_id": target.id, "slugs": {"$in": list(slugs)}, "confirmed": {"$gt": EPOCH}})
 
     def by_email(self, email: str) -> list[Subscription]:
@@ -117,7 +118,7 @@ class Subscriptions:
         return self._find({"email": email.lower()})
 
     def erase(self, email: str) -> int:
-        """Delete all subscriptions of an email address. Return their number."""
+        """Delete all subscriptions of an email address. Return the number of deleted subscriptions."""
         return self.stored.delete_many({"email": email.lower()}).deleted_count
 
     def _find(self, query: Mapping[str, Any]) -> list[Subscription]:
@@ -131,21 +132,21 @@ def _subscription(document: Mapping[str, Any]) -> Subscription:
 
 
 class IpHashes:
-    """The networks from which comments were sent, as keyed hashes: one document per comment, kept for 30 days."""
+    """Keyed hashes of the networks from which comments were sent, one document per comment, stored for 30 days."""
 
     def __init__(self, db: Database[Any]) -> None:
         self.stored = db["comments.ip_hashes"]
 
     def record(self, target: Target, slug: str, ip_hash: str) -> None:
-        """Store the network from which a comment was first sent."""
+        """Store the hash of the network from which a comment was first sent."""
         first = {"$setOnInsert": {"ip_hash": ip_hash, "at": now()}}
         self.stored.update_one({"discussion_id": target.id, "slug": slug}, first, upsert=True)
 
     def find(self, target: Target, slug: str) -> str:
-        """Return the ip hash of a comment, "" if it is not stored, or no longer stored."""
+        """Return the IP hash of a comment, or "" if none is stored or it has expired."""
         document = self.stored.find_one({"discussion_id": target.id, "slug": slug})
         return str(document["ip_hash"]) if document else ""
 
     def erase(self, target: Target, slug: str) -> int:
-        """Delete the ip hash of a comment. Return the number of deleted records."""
+        """Delete the IP hash of a comment. Return the number of deleted documents."""
         return self.stored.delete_many({"discussion_id": target.id, "slug": slug}).deleted_count

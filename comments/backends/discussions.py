@@ -1,9 +1,9 @@
-"""The document of a discussion: active writers (claims), counts, and where the comments are.
+"""Discussion documents, which contain the active writers (claims), the counts, and the place of the comments.
 
-Each write is announced here before it touches a comment, and removed after the comment can be read: claim, look,
-write, commit. One findAndModify assigns number and time, so writers never wait for each other longer than that.
-Values go into the pipelines with $literal, because a pipeline would evaluate a string that begins with $ as an
-expression.
+Every write has four steps: claim, look, write, commit. The claim announces the write before any comment is touched. The
+commit removes the claim after the comment can be read. A single findAndModify assigns number and time, so a writer
+never has to wait until another one has finished. Values in pipelines are wrapped in $literal, because MongoDB would
+evaluate a string that begins with $ as an expression.
 """
 
 import time
@@ -25,40 +25,43 @@ from marginalia.comments.types import Order, Target
 from marginalia.mongo.clock import now
 
 MAX_CLAIMS = 1_000
-# Maximum number of comments that a converter has to copy again. Beyond it writers wait, because each write carries
-# the list.
+# Maximum number of comments that a converter has to copy again. At this limit, writers have to wait, because every
+# write carries the list of these comments.
 MAX_TOUCHED = 300
-# Seconds. A writer whose claim is older claims again. A claim without a stored comment is only dropped when no
-# process can still be writing under it.
+# Lifetimes of a claim in seconds. After LEASE, a writer has to claim again. After ABANDONED, a claim without a stored
+# comment is dropped, because no process can still be writing under it.
 LEASE = 60
 ABANDONED = 600
-# Seconds after which a converter without a heartbeat counts as dead.
+# Number of seconds without a heartbeat after which a converter counts as dead.
 DEAD_AFTER = 20
-# Seconds between two attempts at a shut gate (at first and at most), and until a writer gives up. A dead converter's
-# conversion ends earlier than that.
+# Seconds between attempts to claim while the gate is shut (first POLL_SECONDS, then up to MAX_POLL_SECONDS), and
+# seconds until a writer gives up (PATIENCE). The conversion of a dead converter ends earlier than that.
 POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 0.2
 PATIENCE = 30
-# A commit does not wait for other members, because the comment itself is already safe from a failing server. If a
-# commit is lost, its claim stays and is repaired, as if the writer had stopped before it.
+# A commit does not wait for other members of the replica set, because the comment itself is already safe from a failing
+# server. If a commit is lost, its claim remains and is repaired, as if the writer had stopped before the commit.
 PRIMARY_ONLY = WriteConcern(w=1)
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-# The collection and the fields that determine the version of a discussion, for code that reads it together with other
-# documents.
+# The collection and the fields that determine the version of a discussion, for code that reads the version together
+# with other documents.
 VERSIONS = ("discussions", ("version", "claims"))
-# The document of a discussion without the lists that grow while it is written to.
+# A projection of the discussion document without the lists that grow while people post.
 BRIEF_PROJECTION = {"claims": {"$slice": 1}, "touched": 0}
 
 
 @dataclass(frozen=True)
 class Intent:
-    """A write that is announced.
+    """A write to be announced.
 
-    `op` is derived from the token: the same op gets the same claim while the write is in progress. `delta` is added
-    to `count` by the commit. `rev` is the revision that a change saw.
-    `number`: True assigns a new number and time, None neither. An int is used as it is, together with `posted`.
-    `slugs` are those of a batch, which gets as many numbers, up to the number of the claim.
+    Attributes:
+        op: An id derived from the token. While a write is in progress, the same op gets the same claim.
+        number: True to assign a new number and time, None to assign neither. An int is used unchanged, together with
+            `posted`.
+        delta: The number that the commit adds to `count`.
+        rev: The revision that the user of a change saw.
+        slugs: The slugs of a batch. The batch gets one number per slug; the claim contains the highest.
     """
 
     op: str
@@ -74,9 +77,11 @@ class Intent:
 
 @dataclass(frozen=True)
 class Claim:
-    """An announced write and its place. `place` is valid until the claim is given up.
+    """An announced write and its place in the discussion.
 
-    `is_joined` is True if another process announced the claim and may be about to write under it.
+    Attributes:
+        place: The copy to write to. It does not change until the claim is removed.
+        is_joined: Whether another process announced the claim, and may be about to write under it.
     """
 
     op: str
@@ -100,10 +105,10 @@ class Claim:
 
 
 class Discussions:
-    """The collection `discussions`."""
+    """Access to the collection `discussions`."""
 
     def __init__(self, db: Database[Document], storage: Callable[[Target], Storage]) -> None:
-        """Accept the function that returns how a new discussion of a target is stored."""
+        """Initialize with the database, and a function that returns the storage of a new discussion for a target."""
         self.storage = storage
         self.collection = db[VERSIONS[0]]
         self.committing = self.collection.with_options(write_concern=PRIMARY_ONLY)
@@ -113,7 +118,7 @@ class Discussions:
         return self.collection.find_one({"_id": target.id}, {"touched": 0} if whole else BRIEF_PROJECTION)
 
     def begin(self, target: Target) -> bool:
-        """Create the discussion of a target, as the settings choose. Return False, and change nothing, if it exists."""
+        """Create the discussion of a target as configured in the settings. Return False if it already exists."""
         storage = self.storage(target)
         try:
             self.collection.insert_one(new_document(target, storage.layout, storage.order, storage.bucket))
@@ -122,7 +127,7 @@ class Discussions:
         return True
 
     def set_state(self, target: Target, state: str) -> None:
-        """Open or close a discussion. Create it if it does not exist."""
+        """Set the state of a discussion ("open" or "closed"). Create the discussion if it does not exist."""
         self.begin(target)
         self.collection.update_one({"_id": target.id}, {"$set": {"state": state, "version": ObjectId()}})
 
@@ -131,9 +136,12 @@ class Discussions:
     def claim(self, target: Target, intent: Intent) -> Claim:
         """Announce a write and return its claim.
 
-        Wait while a conversion has shut the gate or too many writes are in progress. Raises DiscussionClosed (if
-        the intent needs an open discussion), DiscussionBusy after PATIENCE seconds, and CommentNotFound for a
-        change if there is no discussion.
+        Waits while a conversion has shut the gate or too many writes are in progress.
+
+        Raises:
+            DiscussionClosed: If the intent needs an open discussion, and the discussion is closed.
+            DiscussionBusy: If no claim was possible for PATIENCE seconds.
+            CommentNotFound: If the intent is a change, and there is no discussion.
         """
         patience = time.monotonic() + PATIENCE
         pace = POLL_SECONDS
@@ -160,7 +168,8 @@ class Discussions:
             free["state"] = "open"
         change = ObjectId()
         document = self.collection.find_one_and_update(
-            # A claim in progress keeps the gate from being passed, so joining it needs no permission.
+            # Joining a claim needs no further condition, because a conversion waits for all claims before it passes the
+            # gate.
             {"_id": target.id, "$or": [free, {"claims.op": intent.op}]},
             _announce(intent, change),
             projection={
@@ -171,44 +180,52 @@ class Discussions:
         )
         if document is None:
             return None
-        # Selected by op, because a findAndModify that the driver retried returns the whole document, whatever the
-        # projection.
+        # Find the claim by op, because the driver may have retried the findAndModify. A retry returns the whole
+        # document and ignores the projection.
         claim = next(claim for claim in read_claims(document) if claim.op == intent.op)
         return replace(claim, is_joined=claim.change != change)
 
     def commit(self, claim: Claim, *, newest: datetime | None = None, is_safe: bool = False) -> bool:
-        """Remove the claim, count it, and set a new version. Return False if it was already removed.
+        """Remove the claim, add its delta to `count`, and set a new version.
 
-        `is_safe` means that the write under the claim is known to survive a failing server, so the commit need not
-        be.
+        Return False if the claim no longer exists.
+
+        Args:
+            claim: The claim to remove.
+            newest: The time of the new comment, if there is one.
+            is_safe: Whether the write under the claim is known to survive a failing server. Then it does not matter if
+                the commit is lost.
         """
         return self._remove(claim, claim.delta, newest, self.committing if is_safe else self.collection)
 
     def refuse(self, claim: Claim) -> None:
-        """Give back a claim under which nothing may be written.
+        """Remove a claim whose write was refused.
 
-        If another process joined it and may decide otherwise, the claim stays.
+        If another process joined the claim and may decide otherwise, the claim remains.
         """
         if not claim.is_joined:
             self.drop(claim)
 
     def drop(self, claim: Claim) -> None:
-        """Give back a claim under which this process writes nothing. If another process has joined it since, it stays.
+        """Remove a claim under which this process writes nothing.
 
-        The version changes here too, because the writer of an existing comment may have stopped before setting one.
+        If another process has joined the claim since, it remains.
+
+        This also changes the version, because the writer of an existing comment may have stopped before it set a new
+        version.
         """
         self._remove(claim, 0, None, self.collection, at=claim.at)
 
     def _remove(
         self, claim: Claim, delta: int, newest: datetime | None, collection: Collection[Document], **also: Any
     ) -> bool:
-        # Matched by op and change, because a third submit may have a later claim with the same op.
+        # Compare both op and change, because a third submit of the form may have a newer claim with the same op.
         is_it = [{"$eq": ["$$this.op", {"$literal": claim.op}]}, {"$eq": ["$$this.change", claim.change]}]
         entries = [{"slug": {"$literal": slug}, "id": ObjectId()} for slug in claim.slugs or (claim.slug,)]
         is_moving = {"$eq": [{"$type": "$moving"}, "object"]}
         changes: Document = {
             "claims": {"$filter": {"input": "$claims", "cond": {"$not": [{"$and": is_it}]}}},
-            # While the discussion is being converted, the converter copies these comments again.
+            # During a conversion, the converter copies these comments again.
             "touched": {"$cond": [is_moving, {"$concatArrays": ["$touched", entries]}, "$touched"]},
             "version": ObjectId(),
         }
@@ -226,8 +243,8 @@ class Discussions:
 def new_document(target: Target, layout: str, order: Order, bucket: int) -> Document:
     """Return the document of a discussion without comments.
 
-    Its first epoch is the time, which is above the epochs of an earlier discussion of the target. So a stale writer
-    of that one cannot delete or change anything that is read in this one.
+    The first epoch is the current time, so it is higher than all epochs of an earlier discussion of the same target.
+    Therefore, a stale writer of the earlier discussion can't change or delete anything in the new one.
     """
     epoch = Int64(now().timestamp() * 1000)
     return {
@@ -252,12 +269,12 @@ def new_document(target: Target, layout: str, order: Order, bucket: int) -> Docu
 
 
 def label_filter(label: str) -> Document:
-    """Return the filter for the discussions of a label, {} for ""."""
+    """Return the filter for discussions of `label`, or {} if `label` is ""."""
     return {"label": label} if label else {}
 
 
 def is_dead() -> Document:
-    """Return the expression for a conversion without a recent heartbeat. It is also true if there is no conversion."""
+    """Return the expression that is true if a conversion has no recent heartbeat, or if there is no conversion."""
     return {"$lt": [{"$ifNull": ["$moving.beat", BEGINNING]}, {"$subtract": ["$$NOW", int(DEAD_AFTER * 1000)]}]}
 
 
@@ -268,15 +285,16 @@ def read_claims(document: Document) -> list[Claim]:
 
 
 def _announce(intent: Intent, change: ObjectId) -> list[Document]:
-    """Return the pipeline that adds the claim of an intent.
+    """Return the pipeline that adds a claim for `intent`.
 
-    An existing claim of the same op becomes as young as a new one. The pipeline also ends a dead conversion.
+    If there already is a claim with the same op, its time is updated instead. The pipeline also ends a dead conversion.
     """
     number: Any = Int64(intent.number or 0)
     posted: Any = intent.posted or "$last_posted"
     raised: Document = {}
     if intent.number is True:
-        # Imports have their own times. Times in the future must not affect later posts.
+        # Imported comments have their own times. If these are in the future, they must not affect the times of later
+        # posts.
         later: Document = {"$max": ["$$NOW", {"$add": ["$last_posted", 1]}]}
         if intent.posted:
             later = {"$max": ["$last_posted", {"$min": [intent.posted, "$$NOW"]}]}

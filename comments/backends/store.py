@@ -1,4 +1,4 @@
-"""The parts that all of the back end on MongoDB share: the store, and a base class."""
+"""The store that all parts of the MongoDB back end share, and the base class of these parts."""
 
 import logging
 from collections.abc import Mapping
@@ -16,13 +16,14 @@ from marginalia.comments.errors import CommentError
 from marginalia.comments.types import Target
 from marginalia.mongo.connection import database
 
-# Seconds that a writer waits for others to finish before it gives up promoting a discussion.
+# Maximum number of seconds that a writer waits for other writers when it converts a discussion that has outgrown its
+# layout.
 PROMOTION_PATIENCE = 2.0
 logger = logging.getLogger(__name__)
 
 
 class Store:
-    """The database of the comments: the one that COMMENTS["DATABASE"] names, unless another is given."""
+    """The database that contains the comments, with its collections and layouts."""
 
     def __init__(self, db: Database[Document] | None = None) -> None:
         self.db = database(conf.database_alias()) if db is None else db
@@ -33,7 +34,7 @@ class Store:
         self.erasures = self.db["comments.erasures"]
 
     def find_comment(self, target: Target, slug: str) -> Document | None:
-        """Return the comment with this slug from the present copy of the discussion, None if there is none."""
+        """Return the comment with `slug` from the current copy of the discussion, or None if it does not exist."""
         epoch = None
         while (discussion := self.discussions.find(target)) and discussion["epoch"] != epoch:
             if (
@@ -42,11 +43,12 @@ class Store:
                 .comments.get(slug)
             ):
                 return document
-            epoch = discussion["epoch"]  # the comment does not exist, or the copy was replaced
+            # The comment does not exist, or the copy was replaced.
+            epoch = discussion["epoch"]
         return None
 
     def was_written_under(self, claim: Claim, stored: Mapping[str, Any]) -> bool:
-        """Return whether a stored comment was written under this claim.
+        """Return whether a stored comment was written under `claim`.
 
         A post is identified by its number, which no other comment has. An approval or a change is identified by its
         change id.
@@ -61,19 +63,24 @@ class Store:
 
 
 class Part(Backend):
-    """A part of the back end. It implements some of the contract, on the store that all parts share."""
+    """Base class of the parts of the MongoDB back end. Each part implements a part of the contract."""
 
     store: Store
 
     def renumber(self, target: Target) -> int | None:
-        """Number a discussion again by (posted, slug). Raises ConversionFailed."""
+        """Number the comments of a discussion again by (posted, slug).
+
+        Raises:
+            ConversionFailed: If the conversion to the new numbers fails.
+        """
         discussion = self.discussion(target)
         return self.convert(target, discussion.layout, discussion.order, renumber=True)
 
     def promote(self, target: Target, layout: str) -> bool:
-        """Convert a discussion that has outgrown its layout to `layout`, unless it is "". Return whether it succeeded.
+        """Convert a discussion that has outgrown its layout to `layout`. Do nothing if `layout` is "".
 
-        If it fails, the next writer tries again. The comment is already written.
+        Return whether it was converted. If the conversion fails, the comment is stored anyway, and the next writer
+        tries again.
         """
         try:
             if layout:

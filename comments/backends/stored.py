@@ -1,4 +1,4 @@
-"""Conversion between values and documents. A comment has the same document in every layout."""
+"""Conversion between values and stored documents. A comment is stored as the same document in every layout."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,14 +30,14 @@ Document = dict[str, Any]
 ERASED = {"id": None, "name": "", "url": ""}
 # The fields of a tombstone.
 BLANK: Document = {"state": State.REMOVED.value, "author": ERASED, "source": "", "html": "", "said": "", "edited": None}
-# Fields that a change can replace, and that a conversion copies from a newer revision.
+# The fields that a change can replace, and that a conversion copies from a newer revision.
 CHANGING = ("author", "source", "html", "said", "state", "edited", "rev", "change", "op")
 FIELDS = ("slug", "full_slug", "number", "posted", "parent_id", "answers", "kind", *CHANGING)
 
 
 @dataclass(frozen=True)
 class Place:
-    """The location of one copy of a discussion, from the document of the discussion or from a claim."""
+    """The place of one copy of a discussion, read from the discussion document or from a claim."""
 
     target: Target
     layout: str
@@ -48,10 +48,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Storage:
-    """The layout and order of new discussions of one label.
+    """The storage of new discussions of one label.
 
-    `shown` is the order in which they are shown by default. `bucket` is the number of comments per bucket. Stored
-    documents call the layout "schema".
+    Attributes:
+        layout: The name of the layout, which stored documents call "schema".
+        order: The order in which comments are stored.
+        shown: The order in which comments are shown by default.
+        bucket: The number of comments per bucket.
     """
 
     layout: str
@@ -61,12 +64,12 @@ class Storage:
 
 
 def author_document(author: CommentAuthor, email: str) -> Document:
-    """Return the document of an author. Fields that few authors have are left out if they are empty."""
+    """Return the document of an author. Fields that few authors have are omitted if empty."""
     stored: Document = {"id": author.id, "name": author.name, "url": author.url}
     if author.is_moderator:
         stored["moderator"] = True
     if email:
-        stored["email"] = email.lower()  # searches for it ignore case
+        stored["email"] = email.lower()  # queries ignore case
     return stored
 
 
@@ -76,7 +79,7 @@ def read_author(document: Mapping[str, Any]) -> CommentAuthor:
 
 
 def content_document(new: NewComment) -> Document:
-    """Return the fields of a comment that do not depend on its place."""
+    """Return the fields of a comment that don't depend on its place."""
     removed = new.state is State.REMOVED
     return {
         "kind": new.kind.value,
@@ -95,10 +98,10 @@ def content_document(new: NewComment) -> Document:
 def comment_document(
     content: Document, slug: str, number: int, posted: datetime, parent_comment: Mapping[str, Any] | None = None
 ) -> Document:
-    """Return the document of a comment with `content` in its place.
+    """Return the document of a comment, with its place and the fields in `content`.
 
-    `parent_comment` is the stored comment that it replies to, if any. If that comment is at the deepest level, the
-    new comment is stored at the same level, and `answers` contains its slug.
+    `parent_comment` is the stored comment that it replies to, if any. If that comment is at the deepest level, the new
+    comment is stored at the same level, and `answers` contains the slug of that comment.
     """
     parent = slugs.parent_of(slug)
     parent_path = ""
@@ -118,7 +121,8 @@ def comment_document(
 
 def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
     """Return the comment in a document."""
-    # Positional arguments and no look-up by the enums, because a page creates a hundred of these.
+    # Use positional arguments and dictionaries instead of calling the enums, because this code runs for each of about
+    # 100 comments on a page.
     above = document["parent_id"] or ""
     return Comment(
         target,
@@ -142,7 +146,7 @@ def read_comment(target: Target, document: Mapping[str, Any]) -> Comment:
 _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 _TEXT = (str,)
-# The fields of every stored comment, in all layouts, and the types of their values.
+# The fields of a stored comment in any layout, and the types of their values.
 _FORM: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("slug", "full_slug", "source", "html", "said"), _TEXT),
     **dict.fromkeys(("number", "rev"), (int,)),
@@ -164,7 +168,11 @@ _HELD_FORM: dict[str, tuple[type, ...]] = {
 
 
 def check_comment(document: Any) -> Document:
-    """Return a stored comment. Raises Malformed unless it has the form of a comment."""
+    """Return a stored comment unchanged after checking its format.
+
+    Raises:
+        Malformed: If a field is missing or has the wrong type.
+    """
     if not isinstance(document, dict):
         raise Malformed("it is no document")
     _check(document, _FORM)
@@ -183,13 +191,13 @@ def _check(document: Mapping[str, Any], form: Mapping[str, tuple[type, ...]]) ->
 
 
 def readable_comments(collection: str, documents: Iterable[Any]) -> list[Document]:
-    """Return the well-formed comments. Log the others."""
+    """Return the well-formed comments. Log the malformed ones."""
     return list(read_documents(collection, documents, check_comment))
 
 
 @contextmanager
 def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
-    """Raise DiscussionDamaged if the block finds a missing or malformed field in the document of a discussion."""
+    """Raise DiscussionDamaged if the code in the block finds that a field of `document` is missing or malformed."""
     try:
         yield
     except MALFORMED as error:
@@ -198,7 +206,11 @@ def _raise_if_damaged(document: Mapping[str, Any]) -> Iterator[None]:
 
 
 def read_discussion(document: Mapping[str, Any]) -> Discussion:
-    """Return the discussion in a document. Raises DiscussionDamaged."""
+    """Return the discussion in a document.
+
+    Raises:
+        DiscussionDamaged: If a field is missing or malformed.
+    """
     with _raise_if_damaged(document):
         return Discussion(
             target=Target.from_id(document["_id"]),
@@ -216,7 +228,11 @@ def read_discussion(document: Mapping[str, Any]) -> Discussion:
 
 
 def read_place(document: Mapping[str, Any]) -> Place:
-    """Return the place of the present copy of a discussion. Raises DiscussionDamaged."""
+    """Return the place of the current copy of a discussion.
+
+    Raises:
+        DiscussionDamaged: If a field is missing or malformed.
+    """
     with _raise_if_damaged(document):
         return Place(
             Target.from_id(document["_id"]),
@@ -228,7 +244,11 @@ def read_place(document: Mapping[str, Any]) -> Place:
 
 
 def read_held(document: Mapping[str, Any]) -> HeldComment:
-    """Return the queued comment in a document. Raises ValueError, KeyError or TypeError for a malformed one."""
+    """Return the queued comment in a document.
+
+    Raises:
+        ValueError, KeyError, TypeError: If the document is malformed.
+    """
     _check(document, _FORM | _HELD_FORM)
     _check(document["author"], _AUTHOR_FORM)
     return HeldComment(
@@ -254,13 +274,17 @@ def read_held(document: Mapping[str, Any]) -> HeldComment:
 
 
 def read_replaced(document: Mapping[str, Any]) -> ReplacedComment:
-    """Return the replaced version in a document of the history."""
+    """Return the previous version of a comment in a history document."""
     target = Target.from_id(document["discussion_id"])
     return ReplacedComment(read_comment(target, check_comment(document)), document["at"], document["by"])
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug that a new comment will have. Raises InvalidParent if its parent is not a valid slug."""
+    """Return the slug that a new comment will have.
+
+    Raises:
+        InvalidParent: If its parent is not a valid slug.
+    """
     if new.parent and not slugs.is_slug(new.parent):
         raise InvalidParent(new.parent)
     return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

@@ -1,7 +1,8 @@
-"""The collections of the comments, behind the connection that COMMENTS["DATABASE"] names.
+"""The MongoDB collections of the comments app, on the connection COMMENTS["DATABASE"].
 
-Every copy of a discussion has an `epoch`. All indexes on comments begin with the discussion, so that each read goes
-to one place, and contain the epoch, so that a copy in progress is never mixed with the one that is read.
+Each copy of a discussion has its own `epoch`. All indexes on comments begin with the discussion, so that a read needs
+only one range of the index. They also contain the epoch, so that a copy in progress is never mixed with the current
+copy.
 """
 
 from marginalia.comments import conf
@@ -19,8 +20,8 @@ STATIC = (
             Index("by_newest", (("newest", -1), ("_id", -1))),
             Index("by_label", (("label", 1), ("_id", 1))),
             Index("label_by_newest", (("label", 1), ("newest", -1), ("_id", -1))),
-            # For the worker, each minute. These indexes only contain discussions with open claims, conversions or old
-            # copies.
+            # The worker reads these indexes every minute. They only contain discussions with open claims, conversions
+            # or old copies.
             Index("by_claim", (("claims.at", 1),), sparse=True),
             Index("by_beat", (("moving.beat", 1),), sparse=True),
             Index("by_due", (("leftovers.due", 1),), sparse=True),
@@ -131,7 +132,7 @@ def database_alias() -> str:
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the app's own collections, and those of embedding targets with the indexes that comments need."""
+    """Return the declarations of the app's collections, and of collections with embedded comments."""
     layouts = layout_classes().values()
     declared = tuple(collection for layout in layouts for collection in layout.extra_collections)
     configured = (

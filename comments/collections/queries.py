@@ -1,4 +1,4 @@
-"""The most frequent queries, for the doctor to explain, and the queries that deliberately ask every shard."""
+"""Frequent queries that the doctor explains, and queries that deliberately ask all shards."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ HOT_QUERIES = (
 )
 
 
-# Queries that deliberately ask every shard. docs/how-to/scale-out.md contains the same list.
+# Queries that deliberately ask all shards. docs/how-to/scale-out.md contains the same list.
 BROADCASTS = (
     Broadcast(
         "comments", ("author.id",), "One author's comments lie in any discussion; so do those that the rules count."

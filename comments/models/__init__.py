@@ -1,16 +1,16 @@
-"""The models that Django needs: the permission of moderators. Comments are values (see `types`), not models."""
+"""The Django models of the app: the moderators' permission, and read-only models. Comments are values (see `types`)."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-# Django looks for models here.
+# Import the models here, because Django looks for models in this module.
 from marginalia.comments.models.stored import StoredAuthor, StoredBucket, StoredComment, StoredDiscussion
 
 __all__ = ["Moderation", "StoredAuthor", "StoredBucket", "StoredComment", "StoredDiscussion"]
 
 
 class Moderation(models.Model):
-    """The moderation queue in the admin. It is never read or written through the ORM."""
+    """A model without a table for the moderation queue in the admin. It is never queried with the ORM."""
 
     class Meta:
         managed = False

@@ -1,6 +1,6 @@
-"""The stored documents as read-only Django models for the ORM and the admin.
+"""Read-only Django models of the stored documents, for the ORM and the admin.
 
-They also show copies that a conversion is making or has left for slow readers. `epoch` tells the copies apart.
+They also include copies that a conversion is still making, and old copies. The field `epoch` distinguishes the copies.
 """
 
 from django.db import models
@@ -16,7 +16,7 @@ from marginalia.mongo.models import ReadOnlyModel, ReadOnlyQuerySet
 
 
 class StoredManager(models.Manager.from_queryset(ReadOnlyQuerySet)):  # type: ignore[misc]
-    """Reads through the connection that COMMENTS["DATABASE"] names."""
+    """A manager that uses the connection COMMENTS["DATABASE"]."""
 
     def get_queryset(self) -> models.QuerySet:
         queryset: models.QuerySet = super().get_queryset().using(conf.database_alias())
@@ -33,9 +33,9 @@ class Stored(ReadOnlyModel):
 
 
 class StoredAuthor(EmbeddedModel):
-    """The author of a comment. The stored email address is never read here."""
+    """The author of a stored comment. The model has no field for the email address."""
 
-    # A primary key only so that Django adds none. Many authors have None.
+    # Declared as the primary key only to keep Django from adding one. Authors without an account have None.
     key = models.CharField(primary_key=True, max_length=200, db_column="id")
     name = models.CharField(max_length=200)
     url = models.CharField(max_length=2_000, blank=True)
@@ -50,9 +50,9 @@ class StoredAuthor(EmbeddedModel):
 
 
 class StoredMoving(EmbeddedModel):
-    """A conversion in progress: the new layout, and the number of copied comments."""
+    """A conversion in progress: the new layout and the number of comments copied so far."""
 
-    # A primary key only so that Django adds none.
+    # Declared as the primary key only to keep Django from adding one.
     to = models.CharField(primary_key=True, max_length=20)
     done = models.BigIntegerField(null=True)
 
@@ -70,11 +70,11 @@ def _layouts() -> list[tuple[str, str]]:
 
 
 class StoredDiscussion(Stored):
-    """A discussion: its layout, its order and its counts."""
+    """A stored discussion: its layout, order and counts."""
 
     id = models.CharField(primary_key=True, max_length=300, db_column="_id")
     label = models.CharField(max_length=200)
-    # The case study calls a layout "schema", and so does the stored document.
+    # Stored documents call the layout "schema", as the case study does.
     layout = models.CharField(_("layout"), max_length=20, choices=_layouts, db_column="schema")
     order = models.CharField(_("order"), max_length=20, choices=[(order.value, order.value) for order in Order])
     state = models.CharField(_("state"), max_length=20, choices=[("open", _("open")), ("closed", _("closed"))])
@@ -83,7 +83,7 @@ class StoredDiscussion(Stored):
     newest = models.DateTimeField(_("newest comment"))
     epoch = models.BigIntegerField(_("epoch"))
     moving = EmbeddedModelField(StoredMoving, null=True)
-    # The discussed object, if the list looked it up.
+    # The object of the discussion, if the list has looked it up.
     about: models.Model | None = None
 
     class Meta:
@@ -103,7 +103,7 @@ class StoredDiscussion(Stored):
 
 
 class StoredComment(Stored):
-    """A comment that is a document of its own."""
+    """A comment that is stored as a separate document."""
 
     id = ObjectIdAutoField(primary_key=True, db_column="_id")
     discussion_id = models.CharField(_("discussion"), max_length=300)
@@ -134,7 +134,7 @@ class StoredBucket(Stored):
 
     id = ObjectIdAutoField(primary_key=True, db_column="_id")
     discussion_id = models.CharField(_("discussion"), max_length=300)
-    # A number if the buckets are in the order of time, the lowest full slug if they are threaded.
+    # A number in chronological buckets, or the lowest full slug in threaded buckets.
     page = models.JSONField(_("page"))
     count = models.IntegerField(_("comments"))
     epoch = models.BigIntegerField(_("epoch"))

@@ -1,6 +1,6 @@
-"""The storage layouts: a class each, registered under its name.
+"""The registry of storage layouts. Each layout is a class that is registered under its name.
 
-Attributes of the class describe what a layout can do.
+Class attributes describe the capabilities of a layout.
 """
 
 from collections.abc import Mapping
@@ -22,19 +22,19 @@ _registered: dict[tuple[str, Order], type[Layout]] = {}
 
 
 def register(layout: type[Layout]) -> type[Layout]:
-    """Register a layout for discussions of the orders that it supports."""
+    """Register a layout class for discussions in the orders that it supports. Can be used as a decorator."""
     _registered.update({(layout.name, order): layout for order in layout.supported_orders})
     return layout
 
 
 def unregister(layout: type[Layout]) -> None:
-    """Remove a layout, for tests."""
+    """Unregister a layout class. Used in tests."""
     for order in layout.supported_orders:
         del _registered[layout.name, order]
 
 
 def layout_classes() -> Mapping[str, type[Layout]]:
-    """Return a layout for each name. Layouts with the same name have the same options."""
+    """Return the layout classes by name. Layouts with the same name have the same options."""
     by_name: dict[str, type[Layout]] = {}
     for (name, _order), layout in _registered.items():
         by_name.setdefault(name, layout)
@@ -46,7 +46,11 @@ for _layout in (Documents, Embedded, Buckets, ThreadedBuckets):
 
 
 def storage(label: str) -> Storage:
-    """Return how new discussions of `label` are stored, from COMMENTS. Raises ImproperlyConfigured."""
+    """Return the storage of new discussions of `label`, as configured in COMMENTS.
+
+    Raises:
+        ImproperlyConfigured: If COMMENTS specifies a layout that does not exist.
+    """
     entry = conf.entry(label)
     try:
         order = Order(entry["ORDER"])
@@ -56,9 +60,12 @@ def storage(label: str) -> Storage:
 
 
 def storage_of(target: Target) -> Storage:
-    """Return how a new discussion of `target` is stored.
+    """Return the storage of a new discussion of `target`.
 
-    Its layout is the result of COMMENTS["CHOOSE_LAYOUT"], or else that of its label. Raises ImproperlyConfigured.
+    The layout is the result of COMMENTS["CHOOSE_LAYOUT"], or the layout configured for the label if the result is "".
+
+    Raises:
+        ImproperlyConfigured: If the layout does not exist.
     """
     default = storage(target.label)
     layout = conf.load("CHOOSE_LAYOUT")(target)
@@ -67,35 +74,39 @@ def storage_of(target: Target) -> Storage:
 
 
 def _check_name(layout: str, owner: str) -> str:
-    """Return the name of a layout. Raises ImproperlyConfigured if there is no layout with this name."""
+    """Return `layout` if a layout with this name exists.
+
+    Raises:
+        ImproperlyConfigured: If it does not exist. The message contains `owner`, the setting to fix.
+    """
     if layout not in layout_classes():
         raise ImproperlyConfigured(f"COMMENTS: {layout!r}, for {owner}, is none of {', '.join(layout_classes())}.")
     return layout
 
 
 def can_store(layout: str, label: str) -> bool:
-    """Return whether discussions of `label` can be stored in a layout: only some documents can contain comments."""
+    """Return whether a layout can store discussions of `label`. Embedding is only possible for some labels."""
     layout_class = layout_classes()[layout]
     return not layout_class.in_target or layout_class.is_configured_for(label)
 
 
 def stock(target: Target) -> str:
-    """Return "", so that the entry's LAYOUT applies: the default of COMMENTS["CHOOSE_LAYOUT"]."""
+    """Return "", which selects the configured LAYOUT. This is the default of COMMENTS["CHOOSE_LAYOUT"]."""
     return ""
 
 
 def bucket_size(label: str) -> int:
-    """Return the number of comments per bucket of a new discussion: the option SIZE of buckets."""
+    """Return the number of comments per bucket in new discussions of `label`, from the option SIZE."""
     return int(Buckets.options_of(label)["SIZE"])
 
 
 def may_embed(label: str) -> bool:
-    """Return whether documents of `label` can contain their comments, for new discussions or after a conversion."""
+    """Return whether comments on objects of `label` can be embedded, in new discussions or by conversion."""
     return any(layout.in_target and layout.is_configured_for(label) for layout in layout_classes().values())
 
 
 class Layouts:
-    """The layouts on one database, each created when it is first needed."""
+    """The layouts on one database. Each layout object is created when it is first needed."""
 
     def __init__(self, db: Database[Document]) -> None:
         self._db = db
@@ -103,11 +114,11 @@ class Layouts:
 
     @property
     def all(self) -> tuple[Layout, ...]:
-        """Return one layout per name. Look-ups by author, and deletions, do not depend on the order."""
+        """Return one layout per name. Queries by author and deletions don't depend on the order of a layout."""
         return tuple(map(self._get, layout_classes().values()))
 
     def of(self, place: Place) -> Layout:
-        """Return the layout of a copy."""
+        """Return the layout of the copy at `place`."""
         return self._get(_registered[place.layout, place.order])
 
     def _get(self, layout: type[Layout]) -> Layout:

@@ -1,8 +1,8 @@
-"""The interface of a storage layout: its facts, and the primitive reads and writes that the protocols use.
+"""The interface of storage layouts: capabilities, and basic read and write operations.
 
-Every method works on one copy of one discussion, given as a Place. It reads and writes only documents with the
-epoch of that place.
-The methods that are not abstract are correct for any layout. A layout that can do better overrides them.
+Every method works on one copy of one discussion, which is specified by a Place. It only reads and writes documents with
+the epoch of that place. The methods that are not abstract are correct for every layout. Layouts override them for
+better performance.
 """
 
 from abc import ABC, abstractmethod
@@ -23,38 +23,42 @@ from marginalia.mongo.reading import Malformed
 
 @dataclass(frozen=True)
 class Lookup:
-    """The result of a look: comments by slug, and where they are. Only the layout that made `hint` understands it."""
+    """The result of `Layout.look`: the comments found, by slug.
+
+    Attributes:
+        hint: Where the comments are stored. Only the layout that created the hint can interpret it.
+    """
 
     comments: Mapping[str, Document] = field(default_factory=dict)
     hint: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Layout(ABC):
-    """One way to store a discussion, registered under `name` for discussions of the orders in `supported_orders`."""
+    """A way to store discussions. It is registered under `name` for the orders in `supported_orders`."""
 
     name: ClassVar[str]
     supported_orders: ClassVar[tuple[Order, ...]] = (Order.OLDEST, Order.THREADED)
-    # The orders in which a read costs no more than the comments it returns.
+    # The orders in which a page can be read without reading additional comments.
     orders: ClassVar[tuple[Order, ...]] = (Order.OLDEST, Order.THREADED)
-    # The order in which `copy` needs comments, None for any.
+    # The order in which `copy` expects comments, or None for any order.
     copy_order: ClassVar[Order | None] = Order.OLDEST
-    # Options that COMMENTS can set, with defaults. CAP: maximum number of comments that are sorted in memory for
-    # another order.
+    # Options that COMMENTS can set, with their defaults. CAP is the maximum number of comments that are sorted in
+    # memory to show them in another order.
     options: ClassVar[Mapping[str, Any]] = {"CAP": 1_000}
-    # The key of COMMENTS["TARGETS"][label] with the options of this layout if new discussions use another layout, ""
-    # for none.
+    # The key of COMMENTS["TARGETS"][label] that contains options of this layout even if new discussions use another
+    # layout, or "" if there is no such key.
     setting: ClassVar[str] = ""
-    # Whether comments are stored in the documents of their targets. Then there is only one copy, which is deleted
-    # with its target.
+    # Whether comments are stored in the documents of their targets. Then there is only one copy, and it is deleted
+    # together with the target.
     in_target: ClassVar[bool] = False
-    # Whether `put` itself refuses a slug that exists anywhere in the discussion, so that posting a root needs no
+    # Whether `put` refuses a slug that exists anywhere in the discussion. Then a root comment can be posted without a
     # look.
     put_checks_slug: ClassVar[bool] = False
-    # The collection of the copies, which differ in (discussion_id, epoch), and collections to be declared in addition
-    # to those of marginalia.comments.collections.
+    # The collection that contains all copies, distinguished by (discussion_id, epoch), and additional collections to
+    # declare.
     collection: ClassVar[str] = ""
     extra_collections: ClassVar[tuple[Collection, ...]] = ()
-    # Stored documents per delete command.
+    # Maximum number of stored documents per delete command.
     delete_batch: ClassVar[int] = 2_000
 
     def __init__(self, db: Database[Document]) -> None:
@@ -62,58 +66,68 @@ class Layout(ABC):
 
     @property
     def stored(self) -> Stored[Document]:
-        """Return the collection of the copies."""
+        """Return the collection that contains the copies."""
         return self.db[self.collection]
 
     def of(self, place: Place) -> Document:
-        """Return the filter for one copy."""
+        """Return the filter for the documents of one copy."""
         return {"discussion_id": place.target.id, "epoch": place.epoch}
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def look(self, place: Place, wanted: Sequence[str]) -> Lookup:
-        """Return the comments with one of these slugs, with one command."""
+        """Find the comments with the slugs `wanted`, with one command."""
 
     @abstractmethod
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
-        """Store a comment unless another one has its slug. Return that other comment, None if there was none.
+        """Store a comment, unless the slug already exists.
 
-        `lookup` is from a look that came after the claim.
-        If the comments are kept in the target, raises TargetNotFound, DiscussionFull and DiscussionBusy.
+        Return the existing comment, or None if the comment was stored.
+
+        `lookup` is the result of a look after the claim.
+
+        Raises:
+            TargetNotFound: If comments are stored in the target, and it no longer exists.
+            DiscussionFull: If comments are stored in the target, and it has no room.
+            DiscussionBusy: If comments are stored in the target, and it was moved too often meanwhile.
         """
 
     @abstractmethod
     def change(
         self, place: Place, slug: str, revs: Mapping[str, Any] | int, fields: Mapping[str, Any], lookup: Lookup
     ) -> bool:
-        """Set `fields` of the comment if its `rev` matches `revs` (a number or a query). Return whether it did."""
+        """Set `fields` of a comment if its `rev` matches `revs` (a number or a query). Return whether it matched."""
 
     @abstractmethod
     def copy(self, place: Place, documents: Sequence[Document]) -> None:
-        """Store many comments, which come in the order `copy_order`. Skip those whose slug exists."""
+        """Store many comments, which are passed in the order `copy_order`. Skip comments whose slug already exists."""
 
     def begin_copy(self, place: Place) -> object:
-        """Make the place valid even if nothing is copied into it."""
+        """Make the copy at `place` valid, even if no comments are copied."""
         return None
 
     def outgrown(self, place: Place, lookup: Lookup, *documents: Document) -> str:
-        """Return the layout that the discussion should move to once `documents` were put or changed.
+        """Return the layout that the discussion must be converted to, or "" if it still fits.
 
-        Return "" if the discussion still fits. `lookup` is from before the write.
+        The result takes into account that `documents` were written.
+
+        `lookup` is the result of the look before the write.
         """
         return ""
 
     def clear(self, place: Place, epochs: Mapping[str, Any]) -> int:
-        """Delete the copies whose epoch matches a query such as {"$lte": 3}. Return how many documents were deleted.
+        """Delete the copies whose epoch matches `epochs`, a query such as {"$lte": 3}.
 
-        They are deleted in batches, because one command for a million would exceed the time limit of the
-        connection.
+        Return the number of deleted documents.
+
+        Documents are deleted in batches, because deleting a million of them with one command would exceed the time
+        limit of the connection.
         """
         query = {"discussion_id": place.target.id, "epoch": dict(epochs)}
         deleted = 0
         while ids := [document["_id"] for document in self.stored.find(query, {"_id": 1}).limit(self.delete_batch)]:
-            # Without the hint, the server may scan the index that found the ids, completely for each batch.
+            # Without the hint, the server may use the index that found the ids, and scan all of it for each batch.
             deleted += self.stored.delete_many({**query, "_id": {"$in": ids}}, hint="_id_").deleted_count
         return deleted
 
@@ -121,10 +135,10 @@ class Layout(ABC):
 
     @abstractmethod
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in one of `orders`, with one batch in memory at a time."""
+        """Yield all comments in `order`, which is one of `orders`. Only one batch is in memory at a time."""
 
     def sorted(self, place: Place, order: Order) -> Iterator[Document]:
-        """Yield all comments in an order. If the order is not in `orders`, they are sorted in memory."""
+        """Yield all comments in any `order`. If it is not one of `orders`, the comments are sorted in memory."""
         if order in self.orders:
             return self.iterate(place, order)
         return iter(sorted(self.iterate(place, self.orders[0]), key=lambda item: sort_key(item, order)))
@@ -133,47 +147,47 @@ class Layout(ABC):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Yield (discussion id, epoch, comment) of every copy for {"id": …} or {"email": …}.
+        """Yield (discussion id, epoch, comment) from all copies, for {"id": …} or {"email": …}.
 
-        With `limit`, yield only what readers can see, the newest first.
+        With `limit`, only comments that readers can see are returned, newest first.
         """
 
     def by_number(self, place: Place, low: int, high: int) -> list[Document]:
-        """Return the comments numbered low … high, in order."""
+        """Return the comments numbered from `low` to `high`, in order."""
         return [item for item in self.sorted(place, Order.OLDEST) if low <= item["number"] <= high]
 
     def newest(self, place: Place, limit: int) -> list[Document]:
-        """Return up to `limit` public comments with the highest numbers, the newest `posted` first."""
+        """Return up to `limit` public comments with the highest numbers, ordered by `posted`, newest first."""
         return public(reversed(list(self.sorted(place, Order.OLDEST))))[:limit]
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        """Return up to `limit` comments with low < full_slug < high, in order.
+        """Return up to `limit` comments with low < full_slug < high, in threaded order.
 
-        With `backwards`, the last ones, in reverse order.
+        With `backwards`, return the last comments of the range in reverse order.
         """
         comments = [item for item in self.sorted(place, Order.THREADED) if low < item["full_slug"] < high]
         return (comments[::-1] if backwards else comments)[:limit]
 
     def below(self, place: Place, top: Document, after: str, limit: int) -> list[Document]:
-        """Return up to `limit` descendants of a stored comment with a full slug above `after`, threaded."""
+        """Return up to `limit` descendants of the comment `top` with a full slug above `after`, in threaded order."""
         low, high = slugs.descendants(top["full_slug"])
         return self.by_path(place, max(after, low), high, limit)
 
     def epochs(self, place: Place) -> set[int]:
-        """Return the epochs that have copies."""
+        """Return the epochs of all copies."""
         return {int(epoch) for epoch in self.stored.distinct("epoch", {"discussion_id": place.target.id})}
 
     def faults(self, place: Place) -> Iterable[str]:
-        """Yield a sentence for each fault in the structure of the copy, apart from its comments."""
+        """Yield a sentence for each fault in the structure of the copy. Faults of single comments are not included."""
         return ()
 
     def scan(self, place: Place) -> Iterator[tuple[Any, Any]]:
-        """Yield (id of the stored document, comment) of all comments, including malformed ones, unordered."""
+        """Yield (id of the stored document, comment) for all comments in any order, including malformed comments."""
         for document in self.stored.find(self.of(place)):
             yield from ((document["_id"], item) for item in elements(document))
 
     def malformed(self, place: Place) -> Iterator[str]:
-        """Yield a sentence for each comment that cannot be read, with the reason."""
+        """Yield a sentence for each malformed comment, with the reason."""
         for key, item in self.scan(place):
             try:
                 check_comment(item)
@@ -185,7 +199,7 @@ class Layout(ABC):
 
     @classmethod
     def options_of(cls, label: str) -> dict[str, Any]:
-        """Return the options of discussions of `label` in this layout, even if new discussions use another one."""
+        """Return the options of this layout for discussions of `label`, even if new discussions use another layout."""
         merged = dict(cls.options)
         for entry in conf.entries(label):
             if entry.get("LAYOUT", cls.name) == cls.name:
@@ -195,58 +209,59 @@ class Layout(ABC):
 
     @classmethod
     def is_configured_for(cls, label: str) -> bool:
-        """Return whether COMMENTS names this layout for discussions of `label`, for new ones or with `setting`."""
+        """Return whether COMMENTS mentions this layout for `label`, as LAYOUT or under the key `setting`."""
         entry = conf.entry(label)
         return entry["LAYOUT"] == cls.name or cls.setting in entry
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the collections of other apps whose documents contain discussions of `label`.
+        """Return the collections of other apps whose documents can contain discussions of `label`.
 
-        Raises ImproperlyConfigured.
+        Raises:
+            ImproperlyConfigured: If there is no model for `label`.
         """
         return ()
 
 
 def sort_key(document: Mapping[str, Any], order: Order) -> Any:
-    """Return the sort key of a stored comment in an order (OLDEST or THREADED)."""
+    """Return the sort key of a stored comment for `order` (OLDEST or THREADED)."""
     if order is Order.THREADED:
         return document["full_slug"]
     return document["number"], document["posted"], document["slug"]
 
 
 def pushes(document: Document, order: Mapping[str, int]) -> list[tuple[Document, Any]]:
-    """Return the two ways to put a comment into a sorted array `comments`.
+    """Return two ways to insert a comment into a sorted array `comments`.
 
-    Each is a pair (condition on the array, value for $push). Usually the comment comes after all others. If it is
-    appended, only the comment goes into the server's log and to the other members. If it is sorted in, the whole
-    array does.
+    Each is a pair (condition on the array, value for $push). The first appends a comment that comes after all others,
+    which is the usual case. Then only the comment is logged and replicated. The second sorts the comment into the
+    array. Then the whole array is logged and replicated.
     """
     sort_field = next(iter(order))
     above_all = {f"comments.{sort_field}": {"$not": {"$gte": document[sort_field]}}}
     return [(above_all, document), ({}, {"$each": [document], "$sort": dict(order)})]
 
 
-# A damaged document may have another type here.
+# In a damaged document, `comments` may have another type.
 PRESENT: Document = {"$cond": [{"$isArray": "$comments"}, "$comments", []]}
 
 
 def only(condition: Document) -> Document:
-    """Return the projection of the comments of an array that meet a condition on $$this."""
+    """Return the projection of the comments in an array that match a condition on $$this."""
     return {"$filter": {"input": PRESENT, "cond": condition}}
 
 
 def elements(document: Mapping[str, Any]) -> list[Any]:
-    """Return the array of comments of a bucket or a target, [] if it is not an array."""
+    """Return the comments in a bucket or target, or [] if they are not an array."""
     comments = document.get("comments")
     return comments if isinstance(comments, list) else []
 
 
 def readable_in(collection: str, document: Mapping[str, Any]) -> list[Document]:
-    """Return the well-formed comments of a bucket or a target. Log the others."""
+    """Return the well-formed comments in a bucket or target. Log the malformed ones."""
     return readable_comments(f"{collection} {document.get('_id')}", elements(document))
 
 
 def public(documents: Iterable[Document]) -> list[Document]:
-    """Return the comments that readers see."""
+    """Return the comments that readers can see."""
     return [item for item in documents if item["state"] == State.PUBLIC.value]

@@ -1,7 +1,8 @@
-"""Buckets of about 100 comments, in `comment_pages`: the base class of both bucket layouts, and the one by number.
+"""The layout of buckets by number, and the base class of both bucket layouts.
 
-A page of 100 comments is one document to read. In `Buckets`, the number of a comment determines its bucket forever.
-Threads are in `threaded_buckets`.
+A bucket is a document with about 100 comments in the collection `comment_pages`. A page of 100 comments is read as one
+document. In `Buckets`, the number of a comment determines its bucket permanently. The layout for threads is in
+`threaded_buckets`.
 """
 
 from abc import abstractmethod
@@ -27,17 +28,17 @@ from marginalia.comments.backends.stored import Document, Place
 from marginalia.comments.types import Order
 from marginalia.mongo.connection import non_duplicate_errors
 
-# Buckets per query.
+# Number of buckets per query.
 BATCH = 20
 BY_NUMBER = {"number": ASCENDING, "posted": ASCENDING, "slug": ASCENDING}
 
 
 class InBuckets(Layout):
-    """Look-ups by slug and author, which do not depend on how comments are distributed among buckets."""
+    """The base class of both bucket layouts. Its queries don't depend on how comments are distributed among buckets."""
 
     name = "buckets"
     collection = "comment_pages"
-    # SIZE: comments per bucket. Each discussion keeps the size it began with.
+    # SIZE is the number of comments per bucket. An existing discussion keeps its size.
     options = {**Layout.options, "SIZE": 100}
     delete_batch = 500
 
@@ -68,7 +69,10 @@ class InBuckets(Layout):
     def by_author(
         self, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[str, int, Document]]:
-        """Read all buckets with comments by the author, because buckets are not sorted by an author's times."""
+        """Yield comments by author.
+
+        All matching buckets are read, because they are not sorted by the times of an author's comments.
+        """
         ((key, value),) = query.items()
         own = only({"$eq": [f"$$this.author.{key}", {"$literal": value}]})
         cursor = self.stored.find({f"comments.author.{key}": value}, {"discussion_id": 1, "epoch": 1, "comments": own})
@@ -81,7 +85,10 @@ class InBuckets(Layout):
         yield from sorted(matching, key=lambda entry: entry[2]["posted"], reverse=True) if limit else matching
 
     def within(self, place: Place, path: str, low: Any, high: Any, order: Order) -> list[Document]:
-        """Return the comments with low < `path` < high in an order. An index finds the buckets that contain one."""
+        """Return the comments with low < `path` < high in `order`.
+
+        An index finds the buckets that contain such comments.
+        """
         inside = {
             "$and": [{"$gt": [f"$$this.{path}", {"$literal": low}]}, {"$lt": [f"$$this.{path}", {"$literal": high}]}]
         }
@@ -99,14 +106,14 @@ class InBuckets(Layout):
 
     @abstractmethod
     def copy_some(self, place: Place, documents: Sequence[Document]) -> bool:
-        """Store as many of these comments as possible with one command, none twice. Return True if all are stored.
+        """Store as many of `documents` as possible with one command. Return True if all of them are stored now.
 
-        They come in the order `copy_order`.
+        Comments that already exist are not stored again. `documents` are in the order `copy_order`.
         """
 
 
 class Buckets(InBuckets):
-    """Buckets by number: `page` = ⌈number / bucket size⌉."""
+    """A layout of buckets by number. The bucket of a comment is `page` = ⌈number / bucket size⌉."""
 
     supported_orders = orders = (Order.OLDEST,)
 
@@ -122,7 +129,8 @@ class Buckets(InBuckets):
                     {"$push": {"comments": pushed}, "$inc": {"count": 1}},
                     upsert=True,
                 )
-            except DuplicateKeyError:  # it has higher numbers or the slug, or another writer created it
+            # The bucket has higher numbers or the slug, or another writer created it.
+            except DuplicateKeyError:
                 if not condition and (stored := self.look(place, [slug]).comments.get(slug)):
                     return stored
             else:
@@ -139,8 +147,8 @@ class Buckets(InBuckets):
         return [item for item in descendants if item["full_slug"] > after][:limit]
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # One query after another, because a time limit of the connection counts all the time that the server spends
-        # on one cursor.
+        # Run one query per batch. A single cursor might exceed the time limit of the connection, which includes all the
+        # time that the server spends on a cursor.
         page = 0
         while batch := list(self.stored.find({**self.of(place), "page": {"$gt": page}}).sort("page", 1).limit(BATCH)):
             for bucket in batch:
@@ -190,5 +198,5 @@ class Buckets(InBuckets):
 
 
 def page_of(number: int, size: int) -> int:
-    """Return the bucket (or page) of `size` numbers that contains a number, counted from 1."""
+    """Return the bucket (or page) that contains `number`, counted from 1, if each contains `size` numbers."""
     return (int(number) - 1) // size + 1

@@ -1,4 +1,7 @@
-"""One document per comment, in `comments`: no size limit, and an index for every order."""
+"""The layout that stores each comment as one document in `comments`.
+
+It has no size limit, and an index for every order.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -57,10 +60,11 @@ class Documents(Layout):
         return self._in_order(Order.THREADED, query, limit, DESCENDING if backwards else ASCENDING)
 
     def _in_order(self, order: Order, query: Document, limit: int = 0, direction: int = ASCENDING) -> list[Document]:
-        """Return comments of one copy with the index that has this order.
+        """Return comments of one copy, sorted with the index for `order`.
 
-        Without the hint, the server plans again whenever a query takes ten times as long as the cached plan
-        expects. If short and long discussions are read in turns, every long page would take 1.5 times as long.
+        The query has a hint. Without it, the server plans the query again whenever it takes ten times as long as the
+        cached plan expects. If reads of short and long discussions alternate, every long page would take 1.5 times as
+        long.
         """
         sort = [(path, direction) for path, _ in SORT[order]]
         index = [("discussion_id", ASCENDING), ("epoch", ASCENDING), *SORT[order]]
@@ -68,8 +72,8 @@ class Documents(Layout):
         return readable_comments(self.collection, read_with_hint(index, find))
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
-        # One query after another, because a time limit of the connection counts all the time that the server spends
-        # on one cursor.
+        # Run one query per batch. A single cursor might exceed the time limit of the connection, which includes all the
+        # time that the server spends on a cursor.
         query = self.of(place)
         while batch := list(self.stored.find(query, PROJECTION).sort(SORT[order]).limit(BATCH)):
             readable = readable_comments(self.collection, batch)
@@ -104,7 +108,7 @@ class Documents(Layout):
 
 
 def _beyond(last: Document, order: Order) -> Document:
-    """Return the query for the comments after `last`. Any number of comments can share its number."""
+    """Return the query for the comments after `last`. Several comments can have the same number as `last`."""
     if order is Order.THREADED:
         return {"full_slug": {"$gt": last["full_slug"]}}
     number = last["number"]

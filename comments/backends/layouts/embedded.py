@@ -1,10 +1,9 @@
-"""Comments inside the document of their target: the fastest layout to show, and the first to become too long.
+"""The layout that stores comments in the document of their target. It is the fastest to show, but limited in size.
 
-The array `comments` belongs to the copy with the epoch `comments_epoch`. Writes include the whole shard key of the
-target's collection, as the look found it, because writes by `_id` alone would go to every shard. A target that
-moved meanwhile is looked up again.
-A target in the trash takes its comments along. They are read and changed in the trash, so that what is reported
-about them, or must be erased, does not depend on where the target is.
+The array `comments` belongs to the copy whose epoch is `comments_epoch`. The filter of a write contains the whole shard
+key of the target, as found by the look, because a filter by `_id` would send the write to all shards. If the target was
+moved meanwhile, it is looked up again. A target in the trash still contains its comments. They can be read and changed
+there, so reports and erasures also work for targets in the trash.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,8 @@ from marginalia.mongo.collections import shard_key_of
 
 LOOK_AGAIN = 50
 BY_NUMBER = {"number": 1, "posted": 1, "slug": 1}
-# Bytes of comments at which a target accepts no more until it is promoted: far below the server's 16 MB.
+# Maximum size in bytes of the comments in a target, far below MongoDB's limit of 16 MB. When it is reached, the target
+# accepts no comments until the discussion is converted to another layout.
 FULL = 4_000_000
 
 
@@ -43,15 +43,16 @@ class Embedded(Layout):
     """The layout that stores all comments of an object in the object's document."""
 
     name = "embedded"
-    # COLLECTION "": the model's own. TRASH: the collection of its documents, with their comments, while they are in
-    # the trash. BOUND (comments) and BOUND_BYTES: above either, the discussion is promoted to PROMOTE_TO.
+    # COLLECTION is the collection of the targets, "" for that of the model. TRASH is the collection that contains
+    # targets, with their comments, while they are in the trash. If a discussion exceeds BOUND comments or BOUND_BYTES,
+    # it is converted to PROMOTE_TO.
     options = {"COLLECTION": "", "TRASH": "", "BOUND": 200, "BOUND_BYTES": 100_000, "PROMOTE_TO": "buckets"}
     setting = "EMBEDDED"
     in_target = True
 
     @classmethod
     def collections_of(cls, label: str) -> tuple[str, ...]:
-        """Return the collection of the targets, and the collection of their trash, if there is one."""
+        """Return the collection of the targets, followed by the collection of their trash, if there is one."""
         own = str(cls.options_of(label)["COLLECTION"])
         trash = str(cls.options_of(label)["TRASH"])
         try:
@@ -61,15 +62,15 @@ class Embedded(Layout):
         return (own, trash) if trash else (own,)
 
     def _homes(self, label: str) -> list[Collection[Document]]:
-        """Return the collections to search for a target: its own, the trash, and its own again.
+        """Return the collections to search for a target, in this order: its own, the trash, and its own again.
 
-        The last search finds a target that left the trash between the first two.
+        The last search finds a target that was restored from the trash between the first two searches.
         """
         homes = [self.db[name] for name in self.collections_of(label)]
         return [*homes, *homes[: len(homes) - 1]]
 
     def _read(self, place: Place, projection: Mapping[str, Any]) -> tuple[Collection[Document], Document] | None:
-        """Return the collection and the document of the target, None if no collection contains it."""
+        """Return the collection and the document of the target, or None if the target is in none of the collections."""
         for home in self._homes(place.target.label):
             document = home.find_one({"_id": targets.parse_key(place.target)}, {"comments_epoch": 1, **projection})
             if document is not None:
@@ -105,7 +106,7 @@ class Embedded(Layout):
             if lookup.hint["bytes"] > FULL:
                 raise DiscussionFull(str(place.target))
             if (lookup.hint.get("stale") or place.epoch) < place.epoch:
-                self.begin_copy(place)  # epochs only rise: an earlier copy is no longer read
+                self.begin_copy(place)  # epochs only increase, so an earlier copy is no longer read
             for condition, pushed in pushes(document, BY_NUMBER):
                 written = lookup.hint["home"].update_one(
                     {
@@ -161,7 +162,7 @@ class Embedded(Layout):
         entries = [
             (Target(label, str(document["_id"])).id, int(document.get("comments_epoch") or 0), item)
             for label in (_configured() if limit else self._labels())
-            # Comments in the trash are not shown, but they must be found for erasing.
+            # Comments in the trash are not shown, but an erasure must find them.
             for home in self._homes(label)[: 1 if limit else None]
             for document in home.find({f"comments.author.{key}": value}, projection)
             for item in (readable_in(home.name, document) if limit else elements(document))
@@ -170,9 +171,9 @@ class Embedded(Layout):
         yield from sorted(entries, key=lambda entry: entry[2]["posted"], reverse=True) if limit else entries
 
     def _labels(self) -> list[str]:
-        """Return the labels with any discussion that is, becomes or was embedded, whatever the setting is now.
+        """Return all labels with discussions that are, were or are becoming embedded, whatever COMMENTS specifies.
 
-        So no author who is to be erased is overlooked.
+        An erasure searches all of these labels, so that it misses no comment.
         """
         query: Document = {"$or": [{path: self.name} for path in ("schema", "moving.to", "leftovers.schema")]}
         used = set(self.db.discussions.distinct("label", query))
@@ -184,7 +185,7 @@ class Embedded(Layout):
                 self.put(place, document, self.look(place, [document["slug"]]))
 
     def begin_copy(self, place: Place, documents: Sequence[Document] = ()) -> bool:
-        """Begin the copy, replacing an earlier one. Return False if this copy or a later one was begun before."""
+        """Start a new copy that replaces an earlier one. Return False if this copy or a later one already exists."""
         earlier = {"$or": [{"comments_epoch": None}, {"comments_epoch": {"$lt": place.epoch}}]}
         update = {"$set": {"comments": list(documents), "comments_epoch": place.epoch}}
         query = {"_id": targets.parse_key(place.target), **earlier}
@@ -219,5 +220,5 @@ class Embedded(Layout):
 
 
 def _configured() -> list[str]:
-    """Return the target labels that the setting allows to be embedded."""
+    """Return the labels that COMMENTS allows to be embedded."""
     return [label for label in conf.get("TARGETS") if Embedded.is_configured_for(label)]

@@ -1,7 +1,9 @@
-"""Threaded buckets. Each contains the comments with a full slug in [page, until). One that is too full is split.
+"""The layout of threaded buckets. A bucket contains the comments with page ≤ full slug < until.
 
-A reader finds the bucket of any cursor by its end, so that every page costs the same, whatever root its replies
-belong to.
+Full buckets are split.
+
+The bucket for any cursor can be found by the end of its range. Therefore, every page takes the same time to read,
+whatever thread it belongs to.
 """
 
 import contextlib
@@ -20,16 +22,19 @@ from marginalia.comments.types import Order
 from marginalia.mongo.connection import transaction
 
 FIRST = ""
-# Above every full slug, because they begin with a digit.
+# A string that sorts after every full slug, because full slugs begin with a digit.
 LAST = "~"
-# A bucket can contain this many times its size while it waits to be split.
+# A bucket that waits to be split can contain up to SLACK times its size.
 SLACK = 2
 BY_PATH = {"full_slug": ASCENDING}
 READ_AGAIN = 20
 
 
 class ThreadedBuckets(InBuckets):
-    """Threaded: `page` is the lowest full slug that a bucket can contain, `until` where the next bucket begins."""
+    """A layout for threads.
+
+    `page` is the lowest full slug that a bucket can contain, `until` the start of the next bucket.
+    """
 
     supported_orders = orders = (Order.THREADED,)
     copy_order = Order.THREADED
@@ -37,12 +42,13 @@ class ThreadedBuckets(InBuckets):
     def put(self, place: Place, document: Document, lookup: Lookup) -> Document | None:
         key = document["full_slug"]
         slug = document["slug"]
-        # A reply usually has comments after it.
+        # A root comment usually comes last, so try to append it first. A reply usually has comments after it.
         ways = pushes(document, BY_PATH)[1 if "/" in key else 0 :]
         while True:
             if (leaf := self._leaf_of(place, key)) is None:
                 first = {"page": FIRST, "until": LAST, "count": 1, "comments": [document]}
-                with contextlib.suppress(DuplicateKeyError):  # another writer began the discussion at the same time
+                # Ignore that another writer may have stored the first comment at the same time.
+                with contextlib.suppress(DuplicateKeyError):
                     self.stored.insert_one({**self.of(place), **first})
                     return None
                 continue
@@ -61,18 +67,19 @@ class ThreadedBuckets(InBuckets):
                     return None
             if stored := self.look(place, [slug]).comments.get(slug):
                 return stored
-            # The bucket was split after it was found, or waits to be split.
+            # The bucket was split after it was found, or is too full and must be split.
             self.split(place, leaf["page"])
 
     def _leaf_of(self, place: Place, key: str) -> Document | None:
-        """Return {page, until} of the leaf whose range contains a key, None if there are no leaves yet."""
+        """Return {page, until} of the bucket whose range contains `key`, or None if there are no buckets yet."""
         query = {**self.of(place), "until": {"$gt": key}}
         return self.stored.find_one(query, {"page": 1, "until": 1}, sort=[("until", ASCENDING)])
 
     def split(self, place: Place, page: str, more: Sequence[Document] = ()) -> bool:
-        """Split a bucket into itself and new ones after it, if it is too full. Add those of `more` that it lacks.
+        """Split a bucket that is too full, and insert the comments `more` that it is missing.
 
-        Return whether its range contains all of `more`.
+        The bucket keeps the first comments, and new buckets get the others. Return whether the bucket's range contains
+        all of `more`.
         """
 
         def split_leaf(session: ClientSession) -> bool:
@@ -85,8 +92,8 @@ class ThreadedBuckets(InBuckets):
                 comments = sorted([*comments, *missing], key=lambda item: str(item["full_slug"]))
             elif len(comments) <= place.bucket:
                 return True
-            # Growth at the end leaves full buckets behind. Elsewhere the comments are distributed evenly, which
-            # leaves room.
+            # The last bucket usually grows at its end, so its comments fill complete buckets. Elsewhere, comments are
+            # distributed evenly, which leaves room in each bucket.
             size = place.bucket if leaf["until"] == LAST else -(-len(comments) // (len(comments) // place.bucket + 1))
             parts = [comments[start : start + size] for start in range(0, len(comments), size)]
             starts = [page, *(part[0]["full_slug"] for part in parts[1:]), leaf["until"]]
@@ -101,11 +108,13 @@ class ThreadedBuckets(InBuckets):
 
         try:
             return transaction(split_leaf, conf.database_alias())
-        except DuplicateKeyError:  # two splitters of a leaf create the same new one: the first has done it for both
+        # Two processes that split the same bucket create the same new bucket. The first has already done the work.
+        except DuplicateKeyError:
             return False
 
     def by_path(self, place: Place, low: str, high: str, limit: int, *, backwards: bool = False) -> list[Document]:
-        # Enough leaves if they are full, as after growth at the end only. Half-full leaves cost a second query.
+        # The number of buckets to read if all are full, as when comments are only added at the end. Half-full buckets
+        # need a second query.
         leaves = limit // place.bucket + 1
         comments: list[Document] = []
         bound = high if backwards else low
@@ -119,9 +128,11 @@ class ThreadedBuckets(InBuckets):
                 return comments[:limit]
 
     def _chain(self, place: Place, bound: str, limit: int, backwards: bool, inside: Document) -> list[Document]:
-        """Return adjacent leaves: upwards from the one that contains `bound`, or downwards from the one just below it.
+        """Return adjacent buckets, upwards or downwards.
 
-        If a split happens between two batches of one cursor, the result may contain only one half of a leaf. Leaves
+        The first bucket is the one that contains `bound`, or with `backwards`, the bucket just below it.
+
+        If a bucket is split between two batches of a cursor, the result may contain only one of its halves. Buckets
         that are not adjacent are read again.
         """
         query = {"page": {"$lt": bound}} if backwards else {"until": {"$gt": bound}}
@@ -141,7 +152,8 @@ class ThreadedBuckets(InBuckets):
             starts_right = upwards[-1]["until"] >= bound if backwards else upwards[0]["page"] <= bound
             if starts_right and all(a["until"] == b["page"] for a, b in pairwise(upwards)):
                 return chain
-        return chain  # damaged by more than a split: `check_comments` reports it
+        # The damage is not caused by a split. `check_comments` reports it.
+        return chain
 
     def iterate(self, place: Place, order: Order) -> Iterator[Document]:
         after = FIRST

@@ -1,1 +1,1 @@
-"""Reads of one discussion, and reads across all discussions."""
+"""Read operations on one discussion, and across all discussions."""

@@ -1,4 +1,4 @@
-"""Reads across all discussions, whatever the layout of each."""
+"""Read operations across all discussions, whatever their layouts."""
 
 import heapq
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ from marginalia.comments.types import Comment, Discussion, State, Target
 from marginalia.mongo.connection import sample_stages
 from marginalia.mongo.reading import Malformed, read_documents
 
-# Discussions read per query.
+# Number of discussions per query.
 BATCH = 100
 
 
 class Across(Erasing):
-    """Reads of many discussions."""
+    """Read operations on many discussions."""
 
     def recent(self, limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-        # `newest` of a discussion is never earlier than its newest public comment. Discussions are opened in this
-        # order until no other one can contain a newer comment than those already found (threshold algorithm, Fagin
-        # 2001).
+        # The `newest` of a discussion is never earlier than its newest public comment. Read the discussions in this
+        # order until no other discussion can contain a newer comment than those found so far (threshold algorithm,
+        # Fagin 2001).
         newest: list[Comment] = []
         fields = {"claims": 0, "touched": 0}
         cursor = self.store.discussions.collection.find(label_filter(label), fields, batch_size=limit)
@@ -39,7 +39,11 @@ class Across(Erasing):
         return tuple(newest)
 
     def _locate(self, document: Document) -> tuple[datetime, Place, Layout]:
-        """Return the time of the newest comment of a discussion, its place and its layout. Raises Malformed."""
+        """Return the time of the newest comment in a discussion, its place and its layout.
+
+        Raises:
+            Malformed: If the document can't be read.
+        """
         try:
             place = read_place(document)
             layout = self.store.layouts.of(place)
@@ -50,7 +54,8 @@ class Across(Erasing):
         return document["newest"], place, layout
 
     def by_author(self, author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-        # Keyed by target and slug, because a discussion that is converted meanwhile may be found in two layouts.
+        # Use target and slug as the key, because a comment may be found in two layouts if its discussion is converted
+        # meanwhile.
         by_slug: dict[tuple[str, str], Comment] = {}
         for layout in self.store.layouts.all:
             current = self.current(layout, {"id": author_id}, limit=limit, before=before)
@@ -91,7 +96,7 @@ class Across(Erasing):
     def targets(self, *, label: str = "") -> Iterator[Target]:
         query = label_filter(label)
         collection = self.store.discussions.collection
-        # No cursor is kept open, however long the caller works on each target.
+        # Don't keep a cursor open, because the caller may take a long time for each target.
         while ids := [document["_id"] for document in collection.find(query, {"_id": 1}).sort("_id", 1).limit(BATCH)]:
             yield from read_documents("discussions", ids, Target.from_id)
             query = {**label_filter(label), "_id": {"$gt": ids[-1]}}

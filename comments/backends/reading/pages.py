@@ -1,8 +1,9 @@
-"""Pages by number, by cursor, or around one comment: two commands each, whatever the length of the discussion.
+"""Read operations for pages by number, by cursor or around one comment.
 
-A reader reads the discussion first, then its present copy. A conversion keeps the old copy for an hour, so a reader
-that finds anything has found everything. A reader that finds nothing checks whether the copy was replaced
-meanwhile, and reads again. It only gives up if conversions follow each other for longer than PATIENCE.
+A page takes two commands, whatever the length of the discussion. The first reads the discussion, the second its current
+copy. A conversion keeps the old copy for an hour, so a reader that finds anything finds everything. A reader that finds
+nothing checks whether the copy was replaced meanwhile, and reads again. It only gives up if discussions are converted
+again and again for longer than PATIENCE.
 """
 
 import time
@@ -21,16 +22,16 @@ from marginalia.comments.backends.stored import Document, Place, read_comment, r
 from marginalia.comments.errors import CommentNotFound, DiscussionBusy, DiscussionDamaged
 from marginalia.comments.types import Comment, Discussion, Order, Page, PageQuery, Target
 
-# Above every full slug, because they begin with a digit.
+# A string that sorts after every full slug, because full slugs begin with a digit.
 LAST = "~"
-# Maximum number of pages without comments that are skipped at once.
+# Maximum number of consecutive pages without comments to skip.
 PASSED_OVER = 20
 T = TypeVar("T")
 Read = Callable[[Discussion, Place, Layout], T]
 
 
 class Reading(Part):
-    """Reads of one discussion."""
+    """Read operations on one discussion."""
 
     def discussion(self, target: Target) -> Discussion:
         return self._find(target)[0]
@@ -42,7 +43,7 @@ class Reading(Part):
         )
         by_id = {}
         for document in cursor:
-            # Lists show a damaged discussion as empty. Its own page and audits report it.
+            # Lists show a damaged discussion as empty. Its own page and audits report the damage.
             with suppress(DiscussionDamaged):
                 by_id[document["_id"]] = read_discussion(document)
         return {target: by_id.get(target.id) or _empty_discussion(target) for target in unique_targets}
@@ -57,9 +58,13 @@ class Reading(Part):
         return read_discussion(document), place, self.store.layouts.of(place)
 
     def _read_present(self, target: Target, read: Read[T]) -> T:
-        """Return the result of `read` for a discussion and its present copy.
+        """Return the result of `read` for a discussion and its current copy.
 
-        If it finds nothing because the copy was replaced, read again. Raises CommentNotFound, DiscussionBusy.
+        If `read` finds nothing because the copy was replaced, it is called again.
+
+        Raises:
+            CommentNotFound: If the requested comment does not exist.
+            DiscussionBusy: If the copy was replaced again and again.
         """
         patience = time.monotonic() + PATIENCE
         while True:
@@ -140,7 +145,7 @@ class Reading(Part):
                 is_empty = False
                 yield read_comment(target, document), str(document["author"].get("email", ""))
             if layout.in_target and not is_empty:
-                return  # one command has read everything
+                return  # all comments were read with one command
             present = self.store.discussions.find(target) if discussion.begun else None
             if present is None or place.epoch in (present["epoch"], *(old["epoch"] for old in present["leftovers"])):
                 return
@@ -158,27 +163,27 @@ def _find_comment(slug: str, discussion: Discussion, place: Place, layout: Layou
 def _empty_discussion(target: Target) -> Discussion:
     """Return the discussion of a target before its first post.
 
-    Readers don't need the layout that COMMENTS["CHOOSE_LAYOUT"] will choose for it.
+    Its layout is the configured one. COMMENTS["CHOOSE_LAYOUT"] is not called, because readers don't need its result.
     """
     default = storage(target.label)
     return Discussion(target, default.layout, default.order)
 
 
 def _default_order(discussion: Discussion) -> Order:
-    """Return the order in which a discussion is shown by default: its own, or newest first if the settings say so."""
+    """Return the order in which a discussion is shown by default: its own order, or NEWEST if configured."""
     configured = storage(discussion.target.label).shown
     return configured if configured.native is discussion.order else discussion.order
 
 
 def _is_affordable(layout: Layout, discussion: Discussion, order: Order) -> bool:
-    """Return whether a discussion is stored in this order, or is short enough to be sorted."""
+    """Return whether a discussion is stored in `order`, or is short enough to be sorted in memory."""
     if order.native in layout.orders:
         return True
     return max(discussion.last_number, discussion.count) <= layout.options_of(discussion.target.label)["CAP"]
 
 
 def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order: Order, size: int, number: int) -> Page:
-    """Return the page `number`, or the next one that has comments. 0 is the first in reading direction."""
+    """Return the page `number`, or the next page that has comments. Number 0 is the first page in reading order."""
     backwards = order is Order.NEWEST
     pages = max(1, -(-discussion.last_number // size))
     number = min(number, pages) or (pages if backwards else 1)
@@ -196,7 +201,7 @@ def _page_by_number(layout: Layout, discussion: Discussion, place: Place, order:
 
 
 def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: int, after: str, before: str) -> Page:
-    """Return a threaded page after or before a cursor."""
+    """Return the threaded page after or before a cursor."""
     if before:
         documents = layout.by_path(place, "", before, size + 1, backwards=True)
         more_before = len(documents) > size
@@ -209,14 +214,14 @@ def _threaded_page(layout: Layout, discussion: Discussion, place: Place, size: i
 
 
 def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int, center: Document) -> Page:
-    """Return a threaded page that shows a comment below its ancestors."""
+    """Return the threaded page that contains the comment `center` below its ancestors."""
     root = center["full_slug"].partition("/")[0]
     documents = layout.by_path(place, _just_below(root), LAST, size + 1)
     if not any(document["slug"] == center["slug"] for document in documents[:size]):
         before = layout.by_path(place, "", center["full_slug"], size // 2, backwards=True)
         documents = layout.by_path(place, _just_below(center["full_slug"]), LAST, size - len(before) + 1)
         documents = before[::-1] + documents
-    if not documents:  # the copy was dropped while it was read
+    if not documents:  # the copy was deleted while it was being read
         raise CommentNotFound(center["slug"])
     more_before = bool(layout.by_path(place, "", documents[0]["full_slug"], 1, backwards=True))
     return _build_threaded_page(
@@ -227,7 +232,7 @@ def _page_around(layout: Layout, discussion: Discussion, place: Place, size: int
 def _build_threaded_page(
     discussion: Discussion, place: Place, documents: list[Document], size: int, *, more_before: bool, more_after: bool
 ) -> Page:
-    """Return a threaded page, with cursors if there are more comments."""
+    """Return a threaded page, with cursors if there are more comments before or after it."""
     return Page(
         discussion,
         _comments(place, documents),
@@ -244,5 +249,5 @@ def _comments(place: Place, documents: list[Document]) -> tuple[Comment, ...]:
 
 
 def _just_below(full_slug: str) -> str:
-    """Return a key below a full slug and above all comments before it."""
+    """Return a key that sorts just before `full_slug`, after all comments before it."""
     return full_slug[:-1] + chr(ord(full_slug[-1]) - 1) + LAST

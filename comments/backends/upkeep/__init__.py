@@ -1,1 +1,1 @@
-"""Upkeep: conversions of discussions in use, audits, and repairs after crashes."""
+"""Maintenance: conversions of discussions in use, audits, and repairs after crashes."""

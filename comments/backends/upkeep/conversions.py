@@ -1,4 +1,4 @@
-"""Conversions of discussions in use to another layout, order or numbering."""
+"""Conversion of discussions in use to another layout, order or numbering."""
 
 from typing import Unpack
 
@@ -12,15 +12,16 @@ from marginalia.comments.backends.upkeep.live import LiveConversion
 from marginalia.comments.errors import ConversionFailed
 from marginalia.comments.types import ConversionOptions, Order, Target
 
-# Maximum number of comments that are sorted in memory. Longer discussions are converted to one document per comment
-# first, which has an index for every order.
+# Maximum number of comments that are sorted in memory. Longer discussions are first converted to one document per
+# comment, because that layout has an index for every order.
 SORTED_IN_MEMORY = 20_000
 
 
 class Conversions(Part):
     """Chooses how to convert a discussion.
 
-    There are three ways: one live conversion, two by way of documents, or only a change of the order.
+    There are three ways: a single live conversion, two conversions by way of one document per comment, or only a change
+    of the order.
     """
 
     def convert(self, target: Target, layout: str, order: Order, **how: Unpack[ConversionOptions]) -> int | None:
@@ -38,14 +39,18 @@ class Conversions(Part):
             source_layout.orders == target_layout.orders and not renumber
         )
         is_too_long = not is_sorted and document["last_number"] > SORTED_IN_MEMORY
-        if is_too_long or (source_layout is target_layout and source_layout.in_target):  # a target has only one array
+        # A target has only one array, so two embedded copies can't exist at the same time.
+        if is_too_long or (source_layout is target_layout and source_layout.in_target):
             self.convert(target, Documents.name, order, **how)
             how["renumber"] = False
             return self.convert(target, layout, order, **how)
         return LiveConversion(self.store, source, to, **how).run()
 
     def _reorder(self, source: Place, order: Order) -> int | None:
-        """Change the order of a layout that supports all orders. Also end a conversion whose process died."""
+        """Change the order of a discussion whose layout supports all orders.
+
+        Also end a conversion whose process died.
+        """
         change: Document = {"moving": None, "touched": []}
         if source.order is not order:
             change |= {"order": order.value, "version": ObjectId()}

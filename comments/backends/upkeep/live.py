@@ -1,11 +1,12 @@
-"""Converting a discussion to another layout, order or numbering, while people post to it and change it.
+"""Conversion of a discussion to another layout, order or numbering while people post and change comments.
 
-Every writer is in `claims` from before its write until its commit. A commit while `moving` is set also adds its
-comment to `touched`. So: copy everything, compare, copy again what was touched since, and switch with one update
-whose filter requires both lists to be empty.
-The filter makes the conversion correct. The gate, which stops new claims for a second, and the limit of `touched`,
-at which writers wait for the converter, only make it finish.
-Each conversion has its own epoch. A dead or stalled one writes only to a copy that is never read.
+A writer is listed in `claims` from before its write until its commit. During a conversion (while `moving` is set), the
+commit also adds the comment to `touched`. The converter copies all comments, compares both copies, and copies the
+touched comments again. Then it switches to the new copy with one update, whose filter requires both lists to be empty.
+
+This filter makes the conversion correct. Two other mechanisms only make sure that it finishes: the gate, which blocks
+new claims for about a second, and the limit of `touched`, at which writers have to wait. Every conversion has its own
+epoch, so a dead or stalled converter only writes to a copy that is never read.
 """
 
 import contextlib
@@ -37,15 +38,15 @@ SHUT_GATE = {"moving.gate": {"$add": ["$$NOW", GATE_MS]}}
 OPEN_GATE = {"moving.gate": None}
 NO_CHANGES: Mapping[str, Any] = {}
 FEW_TOUCHED = 5
-# Touched comments per copy command, few enough to finish while a gate that is shut now stays shut.
+# Number of touched comments per copy command, small enough to finish before the gate opens.
 CHUNK = 50
-# Maximum seconds that the gate stays shut while touched comments are copied again.
+# Maximum number of seconds that the gate stays shut while touched comments are copied again.
 LONGEST_GATE = 10
 
 
 @dataclass
 class LiveConversion:
-    """One conversion of one discussion. The options are those of `Backend.convert`."""
+    """A single conversion of a discussion. The options are those of `Backend.convert`."""
 
     store: Store
     source: Place
@@ -63,10 +64,11 @@ class LiveConversion:
     def run(self) -> int:
         """Convert the discussion. Return the number of copied comments.
 
-        Raises ConversionFailed if another process converts the discussion, the target cannot store the comments,
-        some are malformed, writers do not finish, or the copies differ.
+        Raises:
+            ConversionFailed: If another process is converting the discussion, the target can't store the comments, some
+                comments are malformed, writers do not finish, or the copies differ.
         """
-        # Malformed comments stop the conversion, because reads leave them out, so the copy would lack them.
+        # Malformed comments prevent the conversion, because reads skip them, so the copy would not contain them.
         with no_time_limit():
             if bad := next(self.source_layout.malformed(self.source), None):
                 raise ConversionFailed(f"{self.source.target}: {bad}.")
@@ -76,7 +78,7 @@ class LiveConversion:
             self.copy()
             self.compare()
             before = MAX_TOUCHED
-            # If comments are touched as fast as they are copied, only the gate ends it.
+            # If comments are touched as fast as they are copied, continue with the gate, which blocks new writes.
             while FEW_TOUCHED < (touched := self.recopy_touched()[0]) < before:
                 before = touched
             self.switch()
@@ -87,9 +89,9 @@ class LiveConversion:
         return self.copied
 
     def _abort(self) -> None:
-        """End this conversion and drop its copy.
+        """End this conversion and delete its copy.
 
-        If the copy is already the present one, keep it: the switch may fail after it was made.
+        If the copy has already become the current copy, keep it, because the error may have occurred after the switch.
         """
         self.collection.update_one(self._own_filter(), {"$set": {"moving": None, "touched": []}})
         document = self.store.discussions.find(self.to.target)
@@ -100,7 +102,11 @@ class LiveConversion:
         return {"_id": self.source.target.id, "moving.id": self.conversion_id}
 
     def acquire(self) -> int:
-        """Start the conversion, even if a dead converter left one. Return the epoch of the copy."""
+        """Start the conversion and return the epoch of its copy. A dead conversion is replaced.
+
+        Raises:
+            ConversionFailed: If another process is converting the discussion.
+        """
         moving = {
             "id": self.conversion_id,
             "to": self.to.layout,
@@ -111,7 +117,7 @@ class LiveConversion:
             "epoch": {"$add": ["$last_epoch", 1]},
             "done": 0,
         }
-        # A target has only one array, so the earlier embedded copy no longer exists.
+        # A target has only one array, so an earlier embedded copy no longer exists.
         remaining = {"$filter": {"input": "$leftovers", "cond": {"$ne": ["$$this.schema", self.to.layout]}}}
         document = self.collection.find_one_and_update(
             {"_id": self.source.target.id, "epoch": self.source.epoch, "$expr": is_dead()},
@@ -132,16 +138,20 @@ class LiveConversion:
         return int(document["moving"]["epoch"])
 
     def _beat(self, changes: Mapping[str, Any] = NO_CHANGES) -> None:
-        """Record that this converter is alive. Raises ConversionFailed if its conversion was ended."""
+        """Record that this converter is alive.
+
+        Raises:
+            ConversionFailed: If the conversion was ended by another process.
+        """
         if not self.collection.update_one(
             self._own_filter(), [{"$set": {"moving.beat": "$$NOW", **changes}}]
         ).matched_count:
             raise ConversionFailed(f"The conversion of {self.source.target} was ended: it was not heard of.")
 
     def copy(self) -> None:
-        """Copy all comments, in the order of the copy, so that it is written front to back.
+        """Copy all comments in the order of the new copy, so that no comment has to be inserted between others.
 
-        The comparison finds the comments that were touched until it begins.
+        Comments that are touched before `compare` begins are found by `compare`.
         """
         if self.renumber:
             documents = self.source_layout.iterate(self.source, self.source_layout.orders[0])
@@ -166,7 +176,7 @@ class LiveConversion:
         self._beat({"touched": [], "moving.done": self.copied})
 
     def _with_heartbeat(self, documents: Iterator[Document], pulse: Callable[[], object]) -> Iterator[Document]:
-        """Yield the documents, and call `pulse` now and then to record that this converter is alive."""
+        """Yield the documents, and regularly call `pulse`, which records that this converter is alive."""
         for count, document in enumerate(documents):
             if count % BATCH == 0:
                 pulse()
@@ -176,8 +186,11 @@ class LiveConversion:
         return {**document, "number": Int64(self.numbers.new(document))} if self.renumber else document
 
     def compare(self) -> None:
-        """Compare all comments of both copies, as two streams in one order. Copy those that differ again."""
-        # Renumbering changes no path.
+        """Compare all comments of both copies, and copy again those that differ.
+
+        Both copies are read in the same order, as two streams.
+        """
+        # Renumbering does not change any path.
         orders = [Order.THREADED] if self.renumber else [Order.THREADED, Order.OLDEST]
         order = next(
             (order for order in orders if order in self.source_layout.orders and order in self.target_layout.orders),
@@ -196,9 +209,9 @@ class LiveConversion:
         self._beat()
 
     def recopy_touched(self, changes: Mapping[str, Any] = NO_CHANGES) -> tuple[int, bool]:
-        """Copy touched comments again. Return the number of entries, and whether there were claims.
+        """Copy touched comments again. Return the number of entries in `touched`, and whether there were claims.
 
-        `changes` are set with each heartbeat.
+        `changes` are written with each heartbeat.
         """
         document = self.collection.find_one(self._own_filter(), {"touched": 1, "claims.op": 1})
         self._beat(changes)
@@ -213,9 +226,13 @@ class LiveConversion:
         return len(touched), bool(document and document["claims"])
 
     def recopy(self, slugs: list[str]) -> None:
-        """Copy comments again: insert them, or raise them to a higher revision, never lower.
+        """Copy comments again.
 
-        Raises ConversionFailed if a comment differs in the same revision, or if only the copy has it.
+        Missing comments are inserted, and older revisions are replaced by newer ones, never the reverse.
+
+        Raises:
+            ConversionFailed: If the copies of a comment differ in the same revision, or a comment only exists in the
+                copy.
         """
         source = self.source_layout.look(self.source, slugs).comments
         there = self.target_layout.look(self.to, slugs)
@@ -229,17 +246,21 @@ class LiveConversion:
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} cannot be written.")
             if copied["rev"] == document["rev"] and copied != self._renumbered(document):
                 raise ConversionFailed(f"{self.source.target}: the copy of {slug} differs.")
-        # Insert last, because inserting may split buckets, so that comments to be changed would no longer be where
-        # they were found.
+        # Insert missing comments last, because inserting may split buckets. Then the comments to change would no longer
+        # be where they were found.
         if missing := [self._renumbered(document) for slug, document in source.items() if slug not in there.comments]:
             order = self.target_layout.copy_order or Order.OLDEST
             self.target_layout.copy(self.to, sorted(missing, key=lambda item: sort_key(item, order)))
 
     def switch(self) -> None:
-        """Shut the gate, wait until no writer is active, and switch. Raises ConversionFailed."""
+        """Shut the gate, wait until no writer is active, and switch to the new copy.
+
+        Raises:
+            ConversionFailed: If writers do not finish in time.
+        """
         deadline = None if self.patience is None else time.monotonic() + self.patience
         while True:
-            # Dead writers are not waited for. Others can write until their claim is due for repair.
+            # Don't wait for dead writers. Other writers can finish until their claim is old enough to be repaired.
             repair_claims(self.store, self.source.target)
             began = progressed = time.monotonic()
             while time.monotonic() - progressed < GATE_MS / 1000 and time.monotonic() - began < LONGEST_GATE:

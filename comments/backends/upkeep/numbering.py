@@ -1,4 +1,4 @@
-"""Renumbering of a discussion by (posted, slug), after comments were imported between existing ones."""
+"""Renumbering of a discussion by (posted, slug), for example after older comments were imported."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from marginalia.comments.backends.stored import Document
 
 
 class Numbers:
-    """A new numbering by (posted, slug). It takes about 250 bytes of memory per comment."""
+    """A new numbering by (posted, slug). It needs about 250 bytes of memory per comment."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.highest = 0
@@ -16,17 +16,17 @@ class Numbers:
             pairs.append((document["posted"], document["slug"]))
             self.highest = max(self.highest, int(document["number"]))
         pairs.sort()
-        # Added to numbers that were given after this numbering was made.
+        # The difference to add to numbers that were assigned after this numbering was made.
         self.shift = len(pairs) - self.highest
         self.times = [posted for posted, _ in pairs]
         self.ranks = {slug: rank for rank, (_, slug) in enumerate(pairs, start=1)}
 
     def new(self, document: Document) -> int:
-        """Return the new number of a comment, which may have been posted or approved after the numbering was made."""
+        """Return the new number of a comment, even if it was posted or approved after this numbering was made."""
         rank = self.ranks.get(document["slug"])
         if rank is not None:
             return rank
         if document["number"] > self.highest:
             return int(document["number"]) + self.shift
-        # The number of the last comment posted at or before this time.
+        # The number of the last comment that was posted at or before this time.
         return max(1, bisect_right(self.times, document["posted"]))

@@ -1,8 +1,8 @@
-"""Audits, and repairs of what crashes leave behind: claims, counts, copies that nobody reads.
+"""Audits of discussions, and repairs of claims, counts and unused copies after a crash.
 
-No repair changes the text of a comment. A claim whose comment is stored is committed once its writer should have
-finished: the writer stopped before its commit, or a failing server lost the commit. Any other claim is dropped when
-it is so old that no process can still be writing under it.
+No repair changes the text of a comment. If the comment of a claim is stored, the claim is committed after its writer
+should have finished. Either the writer stopped before the commit, or a failing server lost the commit. Any other claim
+is dropped when it is so old that no process can still be writing under it.
 """
 
 import logging
@@ -28,17 +28,18 @@ from marginalia.mongo.connection import batched, no_time_limit
 
 logger = logging.getLogger(__name__)
 
-# Comments approved long after they were sent share numbers. If more than CROWD of them share a hundred numbers, the
-# discussion is renumbered.
+# Comments that were approved long after they were sent share numbers with others. If 100 numbers belong to more than
+# 100 + CROWD comments, the discussion is renumbered.
 HUNDRED, CROWD = 100, 200
-# Comments looked up per query.
+# Number of comments per query.
 BATCH = 500
 
 
 def repair_claims(store: Store, target: Target, *, older_than: float | None = None) -> int:
     """Commit or drop the claims of a discussion that are older than `older_than` seconds (default: ABANDONED).
 
-    Of those older than LEASE, also commit the ones whose comment is stored. Return the number of repaired claims.
+    Claims that are older than LEASE are also committed if their comment is stored. Return the number of repaired
+    claims.
     """
     oldest = times.ABANDONED if older_than is None else older_than
     document = store.discussions.find(target, whole=True)
@@ -57,7 +58,7 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
     stored = store.layouts.of(claim.place).look(claim.place, [claim.slug]).comments.get(claim.slug)
     if stored and store.was_written_under(claim, stored):
         return store.discussions.commit(claim, newest=claim.posted if claim.kind in ("post", "approve") else None)
-    # Nothing more can be written under this claim, because revisions only rise and each slug is stored once.
+    # Nothing more can be written under this claim, because revisions only increase and each slug is stored once.
     is_past = stored is not None and (claim.kind in ("post", "approve") or stored["rev"] > claim.rev)
     if is_abandoned or is_past:
         store.discussions.drop(claim)
@@ -65,26 +66,26 @@ def _repair(store: Store, claim: Claim, *, is_abandoned: bool) -> bool:
 
 
 def drop_orphans(store: Store, target: Target, *, accept_loss: bool = False) -> bool:
-    """Delete copies that ended conversions left behind. Return whether there were any.
+    """Delete copies that ended conversions left behind. Return whether any were deleted.
 
-    A copy with a comment that the present copy lacks is kept, unless `accept_loss` is True.
+    A copy with a comment that is missing from the current copy is kept, unless `accept_loss` is True.
     """
     document = store.discussions.find(target)
     if document is None:
         return False
     dropped = 0
     for layout, epoch in _orphans(store, document):
-        # A conversion that begins now gets a higher epoch. A conversion that counts as dead may still switch until it
-        # is ended.
+        # A conversion that starts now gets a higher epoch. A conversion that is considered dead may still switch until
+        # it is ended, so its copy is not an orphan.
         if epoch <= document["last_epoch"] and (accept_loss or not _count_unique(store, document, layout, epoch)):
             dropped += layout.clear(read_place(document), {"$eq": epoch})
     return dropped > 0
 
 
 def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
-    """Yield (layout, epoch) of the copies that the document of a discussion does not mention.
+    """Yield (layout, epoch) of the copies that the discussion document does not mention.
 
-    It mentions old copies that wait to be dropped.
+    The document mentions the current copy, the copy in progress, and old copies that wait to be deleted.
     """
     known = {old["epoch"] for old in (document, *document["leftovers"], document["moving"] or document)}
     for layout in store.layouts.all:
@@ -92,10 +93,10 @@ def _orphans(store: Store, document: Document) -> Iterator[tuple[Layout, int]]:
 
 
 def _count_unique(store: Store, document: Document, layout: Layout, epoch: int) -> int:
-    """Return the number of comments in an orphaned copy that the present copy lacks.
+    """Return the number of comments in an orphaned copy that are missing from the current copy.
 
-    Conversions leave no such copy. It was the present one until the document of the discussion was lost and a new
-    one was created.
+    Conversions never leave such a copy. It was the current copy until the discussion document was lost and a new one
+    was created.
     """
     present = read_place(document)
     missing = 0
@@ -124,7 +125,7 @@ class Repairing(Part):
         return [*form_faults, *tally.faults(document), *self._claims(document), *self._copies(document)]
 
     def _tally(self, copy: Place) -> "Tally":
-        """Read all comments of a copy. It takes about 200 bytes of memory per comment."""
+        """Read all comments of a copy and return their totals. This needs about 200 bytes of memory per comment."""
         layout = self.store.layouts.of(copy)
         tally = Tally()
         tally.malformed = list(layout.malformed(copy))
@@ -159,10 +160,10 @@ class Repairing(Part):
         return sum(bool(repair()) for repaired_kinds, repair in repairs if kinds & repaired_kinds)
 
     def _recount(self, target: Target, *, accept_loss: bool) -> int:
-        """Count the comments again. Do nothing if a writer is active between the read and the update.
+        """Count the comments again and store the result. Do nothing if a writer is active at the same time.
 
-        The count is only lowered with `accept_loss`, because it may be the only trace of lost comments. It is not
-        lowered while some comments cannot be read.
+        The count is only lowered with `accept_loss`, because a count that is too high may be the only trace of lost
+        comments. It is never lowered while some comments can't be read.
         """
         document = self.store.discussions.find(target)
         if document is None or document["claims"]:
@@ -176,7 +177,10 @@ class Repairing(Part):
         return int(self.store.discussions.collection.update_one(query, update).matched_count)
 
     def tidy(self) -> int:
-        """Do the worker's upkeep of each minute. A damaged discussion does not stop the upkeep of the others."""
+        """Run the maintenance that a worker runs every minute.
+
+        A damaged discussion does not prevent the maintenance of others.
+        """
         discussions = self.store.discussions.collection
         moment = now()
         dead = {"moving.beat": {"$lt": moment - timedelta(seconds=times.DEAD_AFTER)}, "$expr": is_dead()}
@@ -198,7 +202,7 @@ class Repairing(Part):
 
 
 class Tally:
-    """The totals and the faults of all comments of a copy."""
+    """The totals of all comments in a copy, and the faults found in them."""
 
     def __init__(self) -> None:
         self.public = self.highest = 0
@@ -210,7 +214,7 @@ class Tally:
         self.hundreds: Counter[int] = Counter()
 
     def add(self, document: Document) -> None:
-        """Add a comment. Comments must come in the copy's own order."""
+        """Add a comment. Comments must be added in the copy's own order."""
         slug = document["slug"]
         full_slug = document["full_slug"]
         own = f"{slugs.stamp(document['posted'])}:{slug.rpartition('/')[2]}"
@@ -231,7 +235,7 @@ class Tally:
             self.newest = max(self.newest, document["posted"])
 
     def faults(self, discussion: Document) -> Iterator[Fault]:
-        """Yield the inconsistencies between these comments and the document of their discussion."""
+        """Yield the inconsistencies between these comments and their discussion document."""
         name = str(Target.from_id(discussion["_id"]))
         yield from (Fault(name, "comment", what, repairable=False) for what in (*self.malformed, *self.bad))
         for parent, above, slug in self.needed:
@@ -240,7 +244,7 @@ class Tally:
         comparison = f"it counts {discussion['count']} comments, and has {self.public}"
         if discussion["count"] < self.public and not discussion["claims"]:
             yield Fault(name, "count", comparison)
-        # A malformed comment may have been counted.
+        # The count may include malformed comments.
         if discussion["count"] > self.public + len(self.malformed) and not discussion["claims"]:
             yield Fault(name, "lost", f"{comparison}: the others are lost", repairable=False)
         if max(self.hundreds.values(), default=0) > HUNDRED + CROWD:

@@ -1,1 +1,1 @@
-"""Writes: posting, changing, importing, erasing, and the moderation queue."""
+"""Write operations: posting, changing, importing and erasing comments, and the moderation queue."""

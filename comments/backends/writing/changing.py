@@ -1,7 +1,7 @@
-"""Changing a comment exactly once: {slug, rev: seen} → rev + 1, claimed and committed like a post.
+"""Changing a comment exactly once: {slug, rev: seen} becomes rev + 1, with a claim and a commit as for a post.
 
-The replaced version is written to comments.history first, so that it can be restored. If the change then fails, its
-entry describes a change that was never made, and is never shown.
+The old version is first written to comments.history, from which it can be restored. If the change then fails, its
+history entry is ignored, because it belongs to no version of the comment.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,11 @@ from marginalia.mongo.reading import read_documents
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a comment, which must be in `state` and gets `fields`.
+    """A change to a comment that is in `state`. The change sets `fields`.
 
-    With `keep`, the history keeps the old version.
+    Attributes:
+        delta: The number to add to `count`.
+        keep: Whether to keep the old version in the history.
     """
 
     kind: str
@@ -36,7 +38,7 @@ class Change:
 
 
 class Changing(Part):
-    """Writes that change a comment."""
+    """Write operations that change a comment."""
 
     def edit(self, target: Target, slug: str, *, source: str, html: str, rev: int, token: str, by: str = "") -> Comment:
         fields = {"source": source, "html": html, "edited": now()}
@@ -48,7 +50,7 @@ class Changing(Part):
 
     def restore(self, target: Target, slug: str, *, rev: int, token: str, by: str = "") -> Comment:
         tombstone = self.store.find_comment(target, slug) if slugs.is_slug(slug) else None
-        # The history entry must belong to the removal that made this tombstone, not to a stale one.
+        # Use the history entry that belongs to the removal, not an entry of a failed change.
         entry = {"discussion_id": target.id, "slug": slug, "rev": rev - 1, "_id": tombstone and tombstone["change"]}
         old = self.store.history.find_one({**entry, "state": State.PUBLIC.value})
         fields = {name: old[name] for name in BLANK} if old else {}
@@ -56,7 +58,7 @@ class Changing(Part):
         return read_comment(target, self._change(target, slug, rev, token, change, by))
 
     def blank(self, target: Target, document: Document) -> Document:
-        """Blank text and author of a comment, and keep no old version, even if others change it meanwhile.
+        """Erase text and author of a comment without keeping a version, even if others change it at the same time.
 
         Return the stored comment.
         """
@@ -75,8 +77,8 @@ class Changing(Part):
         change_ids: set[ObjectId | None] = {stored["change"]}
         versions: list[ReplacedComment] = []
         entries = self.store.history.find({"discussion_id": target.id, "slug": slug})
-        # At most one entry per rev belongs to a change that was made. The index on rev sorts all entries of a
-        # comment.
+        # Entries are sorted by revision with an index. Each revision has at most one entry that belongs to an actual
+        # change.
         for entry in entries.sort("rev", -1):
             if entry["_id"] in change_ids:
                 change_ids.add(entry.get("change"))
@@ -84,7 +86,13 @@ class Changing(Part):
         return tuple(versions)
 
     def _change(self, target: Target, slug: str, rev: int, token: str, change: Change, by: str = "") -> Document:
-        """Apply a change once. Return the stored comment. Raises CommentNotFound, EditConflict, NothingToRestore."""
+        """Make a change once. Return the stored comment.
+
+        Raises:
+            CommentNotFound: If the comment does not exist, or an edited comment was removed.
+            EditConflict: If the stored revision differs from `rev`.
+            NothingToRestore: If there is no version to restore.
+        """
         if not slugs.is_slug(slug):
             raise CommentNotFound(slug)
         discussions = self.store.discussions
@@ -108,7 +116,8 @@ class Changing(Part):
                     self._keep_old(claim, stored, by)
                 fields = {**change.fields, "rev": rev + 1, "change": claim.change, "op": claim.op}
                 if not layout.change(claim.place, slug, rev, fields, lookup):
-                    continue  # another writer changed it first: look again under the same claim
+                    # Another writer was faster. Look again under the same claim.
+                    continue
                 stored = {**stored, **fields}
                 outgrown = layout.outgrown(claim.place, lookup, stored)
             elif not self.store.was_written_under(claim, stored):
@@ -120,9 +129,11 @@ class Changing(Part):
                 return stored
 
     def _check_result(self, target: Target, stored: Document, change: Change, op: str) -> Document:
-        """Return the stored comment if the same token changed it before, or if it is what the change would make of it.
+        """Return the stored comment if the same token already changed it, or if the change would have the same result.
 
-        Raises CommentNotFound or EditConflict otherwise.
+        Raises:
+            CommentNotFound: If the comment to edit was removed.
+            EditConflict: If the comment was changed otherwise.
         """
         entry = {"discussion_id": target.id, "slug": stored["slug"], "op": op}
         if stored["op"] == op or self.store.history.find_one(entry, {"_id": 1}):
@@ -140,5 +151,6 @@ class Changing(Part):
         entry = {"_id": claim.change, "discussion_id": claim.place.target.id, **old, "at": now(), "by": by}
         try:
             self.store.history.insert_one(entry)
-        except DuplicateKeyError:  # a submit that shares this claim has already kept it
+        # A submit that shares this claim has already stored the old version.
+        except DuplicateKeyError:
             return

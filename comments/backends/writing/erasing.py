@@ -1,8 +1,8 @@
-"""Erasing an author everywhere.
+"""Erasing all comments and data of an author.
 
-When this returns, no reader can read the texts: the present copies, the queue and the history are blanked. The
-worker erases what writers were storing at that moment. It searches for each recorded erasure until all leases of
-that time have ended and a search finds nothing more.
+When an erasure returns, no reader can read the author's texts: they are erased from the current copies, the queue and
+the history. Comments that were being written at the same time are erased by the worker. It repeats the search until all
+leases of that time have expired and a search finds nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from marginalia.comments.types import Comment, HeldComment, Order, ReplacedComme
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import read_documents
 
-# Discussions per query.
+# Number of discussions per query.
 BATCH = 200
-# How long a writer that began before an erasure can still be active.
+# How long a writer that started before an erasure can still be active.
 LASTING = timedelta(seconds=2 * LEASE)
 
 
 class Erasing(Changing):
-    """Reads and erases everything that is stored about an author."""
+    """Reads and erases all data about an author."""
 
     def written_by(self, *, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
         query = _query(id, email)
@@ -45,13 +45,14 @@ class Erasing(Changing):
         ((key, value),) = query.items()
         self.store.erasures.update_one({"_id": f"{key}:{value}"}, [{"$set": {"at": "$$NOW"}}], upsert=True)
         erased = self._erase_found(query)
-        # A discussion that was converted in between may have been missed.
+        # Repeat the search, because it may have missed a discussion that was converted at the same time.
         while count := self._erase_found(query):
             erased += count
         return erased
 
     def sweep_erasures(self) -> int:
-        for record in self.store.erasures.find({"_id": {"$gt": ""}}):  # uses an index, because each approval does this
+        # The filter makes the query use the index, because each approval runs this query.
+        for record in self.store.erasures.find({"_id": {"$gt": ""}}):
             key, _, value = record["_id"].partition(":")
             count = self._erase_found({key: value}, record["at"])
             if not count and record["at"] + LASTING < now():
@@ -59,12 +60,12 @@ class Erasing(Changing):
         return self.store.erasures.count_documents({})
 
     def _erase_found(self, query: Mapping[str, str], until: datetime | None = None) -> int:
-        """Blank an author's comments (posted until `until`) one by one, then delete what else is stored about them.
+        """Erase an author's comments one by one (only those posted until `until`), then delete other data about them.
 
-        Return how many were blanked or deleted.
+        Return the number of erased and deleted comments.
         """
         erased = 0
-        # A document may be found twice, in its collection and in the trash.
+        # A comment may be found twice, in its collection and in the trash.
         for target, document in {
             (target, stored_comment["slug"]): (target, stored_comment)
             for target, stored_comment in self._current_by_author(query)
@@ -72,7 +73,7 @@ class Erasing(Changing):
             if until is None or document["posted"] <= until:
                 try:
                     erased += self.blank(target, document)["rev"] > document["rev"]
-                except CommentError:  # its target or the discussion was deleted
+                except CommentError:  # the target or the discussion was deleted
                     continue
         stored = {**_document_filter(query), **({"posted": {"$lte": until}} if until else {})}
         erased += self.store.pending.delete_many(stored).deleted_count
@@ -84,9 +85,9 @@ class Erasing(Changing):
         return erased
 
     def _clear_copies(self, query: Mapping[str, str]) -> None:
-        """Delete the copies with comments by an author, except those that are read or being made by a converter.
+        """Delete copies that contain comments by an author, except the current copy and a copy in progress.
 
-        The converter's copy follows its source.
+        The running conversion erases the comments in its copy when it compares both copies.
         """
         for layout in self.store.layouts.all:
             for discussion_id, epoch in {(discussion_id, epoch) for discussion_id, epoch, _ in layout.by_author(query)}:
@@ -105,7 +106,7 @@ class Erasing(Changing):
     def current(
         self, layout: Layout, query: Mapping[str, str], *, limit: int = 0, before: datetime | None = None
     ) -> Iterator[tuple[Target, Document]]:
-        """Yield an author's comments from the present copies of a layout, without copies in progress or left over."""
+        """Yield an author's comments from the current copies in one layout, without other copies."""
         entries = layout.by_author(query, limit=limit, before=before)
         while batch := list(islice(entries, min(limit or BATCH, BATCH))):
             ids = list({discussion_id for discussion_id, _, _ in batch})

@@ -1,6 +1,6 @@
-"""Imports of comments: many under one claim, so that a batch costs about as much as a single post.
+"""Import of comments in batches. A batch has a single claim, so that it takes about as long as one post.
 
-The claim contains the slugs of the batch and a range of numbers. Both identify the comments written under it.
+The claim contains the slugs of the batch and a range of numbers. Both identify the comments that were written under it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ from marginalia.comments.errors import CommentError, InvalidParent
 from marginalia.comments.types import NewComment, Order, State, Target
 from marginalia.mongo.clock import now
 
-# Comments per claim: fewer than the number at which writers have to wait for a converter.
+# Number of comments per claim, lower than the number of touched comments at which writers have to wait for a converter.
 BATCH = 250
 
 
 class Importing(Changing):
-    """Writes of many comments."""
+    """Write operations for imports."""
 
     def import_(self, target: Target, comments: Iterable[NewComment]) -> int:
         new = 0
@@ -37,7 +37,8 @@ class Importing(Changing):
         finally:
             if batch:
                 new += self._import_batch(target, batch)
-        # Even if nothing is new, because an interrupted import may have stored comments without renumbering.
+        # Check the order even if no comment is new, because an interrupted import may have stored comments without
+        # renumbering.
         if any(a.posted > b.posted for a, b in pairwise(self.iterate(target))):
             self.renumber(target)
         return new
@@ -46,7 +47,7 @@ class Importing(Changing):
         discussions = self.store.discussions
         can_promote = True
         last = max((new.posted for new in batch.values() if new.posted), default=None)
-        # The same batch gets the same op, so an interrupted import resumes under its old claim.
+        # The same batch gets the same op, so an interrupted import resumes with its old claim.
         op = slugs.part("\n".join(batch))
         while missing := self._without_stored(target, op, batch):
             claim = discussions.claim(target, Intent(op, "", "import", number=True, posted=last, slugs=tuple(missing)))
@@ -56,7 +57,8 @@ class Importing(Changing):
             outgrown = layout.outgrown(claim.place, lookup, *documents)
             if outgrown and can_promote:
                 discussions.refuse(claim)
-                can_promote = self.promote(target, outgrown)  # if it fails, another converter is active
+                # If this fails, another converter is active.
+                can_promote = self.promote(target, outgrown)
                 continue
             if claim.is_stale:
                 continue
@@ -74,7 +76,7 @@ class Importing(Changing):
         return 0
 
     def _without_stored(self, target: Target, op: str, batch: Mapping[str, NewComment]) -> Mapping[str, NewComment]:
-        """Return the comments of the batch that are not stored yet, so that a repeated import uses up no numbers."""
+        """Return the comments of a batch that are not stored yet, so that a repeated import uses up no numbers."""
         document = self.store.discussions.find(target, whole=True)
         if document is None:
             return batch
@@ -86,19 +88,19 @@ class Importing(Changing):
 
 
 def with_delta(layouts: Layouts, claim: Claim) -> Claim:
-    """Return the claim of a batch with `delta` set to the number of public comments written under it."""
+    """Return the claim of a batch with `delta` set to the number of public comments that were written under it."""
     documents = layouts.of(claim.place).look(claim.place, claim.slugs).comments.values()
     written = [item for item in documents if 0 <= claim.number - item["number"] < len(claim.slugs)]
-    # A comment that was removed since counts here, because its removal lowers the count.
+    # Also count comments that were removed since, because their removal lowers the count.
     return replace(claim, delta=sum(item["state"] == State.PUBLIC.value or item["rev"] > 1 for item in written))
 
 
 def _build_documents(
     claim: Claim, batch: Mapping[str, NewComment], existing: Mapping[str, Document]
 ) -> tuple[list[Document], str]:
-    """Return the documents of the comments, up to the first whose parent does not exist.
+    """Return the documents of the comments up to the first comment whose parent does not exist.
 
-    The second value is the slug of that parent, "" if all parents exist.
+    The second value is the slug of the missing parent, or "" if all parents exist.
     """
     known = dict(existing)
     documents = list[Document]()

@@ -23,13 +23,13 @@ from marginalia.comments.types import Comment, HeldComment, HeldQuery, NewCommen
 from marginalia.mongo.clock import now
 from marginalia.mongo.reading import read_document, read_documents
 
-# A pending comment that its author can still change.
+# The filter for pending comments that their authors can still change.
 CHANGEABLE: Document = {"state": Verdict.WAITING.value, "settled": {"$ne": True}}
 OLDEST_FIRST = [("created", 1), ("_id", 1)]
 
 
 class Pending(Posting):
-    """The moderation queue. Every change is one conditional update."""
+    """The moderation queue. Every change is a single conditional update."""
 
     def hold(self, target: Target, new: NewComment, reasons: tuple[str, ...] = ()) -> PostResult:
         slug = slug_of(new)
@@ -71,7 +71,8 @@ class Pending(Posting):
     def approve(self, held_id: str, by: str = "", rev: int = 0) -> Comment:
         document = self._settle(held_id, rev)
         stored = self.publish(document)
-        self._decide(document, Verdict.APPROVED, by)  # raises CommentNotFound if its author was erased
+        # Raises CommentNotFound if the author was erased.
+        self._decide(document, Verdict.APPROVED, by)
         return read_comment(Target.from_id(document["discussion_id"]), stored)
 
     def change_held(self, held_id: str, *, source: str, html: str, rev: int) -> HeldComment:
@@ -101,8 +102,8 @@ class Pending(Posting):
     def reject(self, held_id: str, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
         rejected = self._decide(self._get(held_id), verdict, by)
         if rejected.settled and rejected.verdict is verdict is not Verdict.WAITING:
-            # A moderator's approval was interrupted after publishing the comment. A comment that the queue calls
-            # rejected must not be public.
+            # Another moderator may have started to approve the comment and stopped after publishing it. A rejected
+            # comment must not be public.
             stored = self.store.find_comment(rejected.target, rejected.slug)
             if stored and stored["state"] == State.PUBLIC.value:
                 token = f"reject {rejected.id}"
@@ -131,7 +132,7 @@ class Pending(Posting):
                 {"created": {"$gt": last["created"]}},
                 {"created": last["created"], "_id": {"$gt": last["_id"]}},
             ]
-        # A slug of a target has at most one queued comment, so no sort is needed.
+        # A slug has at most one queued comment in a discussion, so no sort is needed.
         cursor = self.store.pending.find(query, sort=None if target and wanted.get("slug") else OLDEST_FIRST)
         return tuple(read_documents(self.store.pending.name, cursor.limit(wanted.get("limit", 100)), read_held))
 
@@ -144,11 +145,11 @@ class Pending(Posting):
     def lease(self, by: str, until: datetime) -> HeldComment | None:
         free = {"state": Verdict.WAITING.value, "lease.until": {"$not": {"$gt": now()}}}
         update = {"$set": {"lease": {"by": by, "until": until}}}
-        # A read finds the first comment of all shards, and its key leases it. If another moderator was faster, the
-        # next one is found.
+        # First find the oldest comment across all shards, then lease it by its shard key. If another moderator was
+        # faster, find the next one.
         while oldest := self.store.pending.find_one(free, {"discussion_id": 1, "slug": 1}, sort=OLDEST_FIRST):
             document = self.store.pending.find_one_and_update({**_key(oldest), **free}, update)
-            # A malformed comment stays leased, so that the next one is found.
+            # A malformed comment stays leased, so that the next search skips it.
             if comment := read_document(self.store.pending.name, document, read_held):
                 return comment
         return None
@@ -158,20 +159,28 @@ class Pending(Posting):
         return self.store.pending.update_many(mine, {"$unset": {"lease": 1}}).modified_count
 
     def _get(self, held_id: str) -> Document:
-        """Return a queued comment in any state. Raises CommentNotFound."""
+        """Return a queued comment in any state.
+
+        Raises:
+            CommentNotFound: If the queue has no such comment.
+        """
         document = self.store.pending.find_one({"_id": ObjectId(held_id)}) if ObjectId.is_valid(held_id) else None
         if document is None or read_document(self.store.pending.name, document, read_held) is None:
             raise CommentNotFound(held_id)
         return document
 
     def _settle(self, held_id: str, rev: int) -> Document:
-        """Fix the text of a comment before it is published, and return it. Its author can no longer change it.
+        """Fix the text of a comment before publishing it, so that its author can no longer change it.
 
-        Raises CommentNotFound, HeldChanged.
+        Return the comment.
+
+        Raises:
+            CommentNotFound: If the queue has no such comment, or it was withdrawn.
+            HeldChanged: If the stored revision differs from `rev`.
         """
         seen = self._get(held_id)
         query = {**_key(seen), "state": {"$ne": Verdict.WITHDRAWN.value}, **(_at_revision(rev) if rev else {})}
-        # A rejected comment must not expire while it is published, so its time starts again.
+        # Reset the expiry of a rejected comment, so that it does not expire while it is being published.
         is_rejected = {"$in": ["$state", [Verdict.REJECTED.value, Verdict.SPAM.value]]}
         change = [{"$set": {"settled": True, "decided": {"$cond": [is_rejected, "$$NOW", "$decided"]}}}]
         settled = self.store.pending.find_one_and_update(query, change, return_document=ReturnDocument.AFTER)
@@ -180,8 +189,8 @@ class Pending(Posting):
         return settled
 
     def _decide(self, waiting: Document, verdict: Verdict, by: str) -> HeldComment:
-        """Record a verdict, unless the comment was published or withdrawn. Return the comment as it is stored then."""
-        # The TTL index counts from the time of the decision. A comment that waits again has none.
+        """Record a verdict, unless the comment was published or withdrawn. Return the comment as it is stored now."""
+        # The TTL index uses the time of the decision. A comment that waits again has no such time.
         decided = None if verdict is Verdict.WAITING else now()
         query = {**_key(waiting), "state": {"$nin": [Verdict.APPROVED.value, Verdict.WITHDRAWN.value]}}
         update = {"$set": {"state": verdict.value, "decided": decided, "decided_by": by}}
@@ -190,7 +199,7 @@ class Pending(Posting):
 
 
 def _key(waiting: Document) -> Document:
-    """Return the filter for a queued comment, with the fields that determine its shard."""
+    """Return the filter for a queued comment, including the fields that determine its shard."""
     return {name: waiting.get(name) for name in ("_id", "discussion_id", "slug")}
 
 

@@ -1,9 +1,8 @@
-"""Posting exactly once: claim, look, write, commit. The guarantee depends on this order.
+"""Posting a comment exactly once, in four steps: claim, look, write, commit. The order of the steps guarantees this.
 
-The look comes after the claim, never before. If a claim no longer exists, its comment is stored and the look finds
-it.
-If a commit is refused, another sender of the same token, or a repair after a stall, has removed the claim. Then the
-writer starts again with a new claim.
+The look must come after the claim. If another sender's claim for the same token is already gone, its comment is stored,
+so the look finds it. A commit is refused if the claim was removed by another sender of the same token, or by a repair
+after a delay. Then the writer starts again with a new claim.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +28,7 @@ Make = Callable[[Claim, Mapping[str, Document]], Document]
 
 
 class Posting(Changing):
-    """Writes that create a comment."""
+    """Write operations that create a comment."""
 
     def post(self, target: Target, new: NewComment) -> PostResult:
         content = content_document(new)
@@ -59,14 +58,14 @@ class Posting(Changing):
 
         number = int(pending["number"])
         slug = pending["slug"]
-        # The same op as a post, so that posting and publishing under one token share a claim.
+        # Use the same op as for a post, so that posting and publishing with the same token share a claim.
         op = slug.rpartition("/")[2]
         intent = Intent(op, slug, "approve", number=number, delta=1, posted=pending["posted"])
         target = Target.from_id(pending["discussion_id"])
         return self._store(target, intent, make)[0]
 
     def _store(self, target: Target, intent: Intent, make: Make, parent: str = "") -> tuple[Document, bool]:
-        """Write the comment that `make` builds from a claim and the comments found.
+        """Write the comment that `make` builds from the claim and the comments found by the look.
 
         Return the stored comment, and whether this call stored it.
         """
