@@ -1,1 +1,4 @@
-"""The package of the wheel django-marginalia: the foundations and the comments app. Nothing here imports the site."""
+"""The package of the wheel django-marginalia, with the foundations and the comments app.
+
+It imports nothing of the site.
+"""

@@ -10,12 +10,12 @@ from typing import Any
 
 from marginalia.local.processes import is_alive
 
-NOTICING_SECONDS = 5.0  # the time a process on a busy machine may need to notice that it should end
-ENDING_SECONDS = 60.0  # the time an ending process may need, including the processes that it started
+NOTICING_SECONDS = 5.0  # seconds that a process on a busy machine may need to notice that it should end
+ENDING_SECONDS = 60.0  # seconds that an ending process may need, including its child processes
 
 
 class Claimed(Exception):
-    """Another process has the claim. `facts` is its description of itself, including "pid", or empty."""
+    """Another process owns the claim. `facts` is the owner's description of itself with its "pid", or empty."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         super().__init__(f"Claimed by process {facts.get('pid', 'unknown')}")
@@ -23,10 +23,10 @@ class Claimed(Exception):
 
 
 class Claim:
-    """The right to run something: a lock on a file (mode 0600), which the kernel releases even after kill -9.
+    """The right to run something, implemented as a lock on a file (mode 0600).
 
-    A guard that inherits `descriptor` keeps the claim until it has ended, too. The lock isn't part of the file's content,
-    so no process has a claim on a copy of the folder.
+    The kernel releases the lock even after kill -9. A guard that inherits `descriptor` also owns the claim until it
+    ends. The lock isn't part of the file's content, so no process owns a claim on a copy of the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,11 @@ class Claim:
     def acquire(self, patience: float = NOTICING_SECONDS) -> dict[str, Any]:
         """Acquire the claim and return the facts that its last owner recorded.
 
-        Waits `patience` seconds for another owner, and longer for one that is ending or was killed. Raises Claimed.
+        Args:
+            patience: Seconds to wait for another owner. An owner that is ending or was killed gets more time.
+
+        Raises:
+            Claimed: Another process still owns the claim.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -63,12 +67,12 @@ class Claim:
         self.descriptor = -1
 
     def owner(self) -> dict[str, Any] | None:
-        """Return the facts of the process that has the claim; None if no process has it."""
+        """Return the facts of the process that owns the claim, or None if no process owns it."""
         return _read(self.path) if is_locked(self.path) else None
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds an exclusive lock (flock) on this file."""
+    """Return whether a process has an exclusive lock (flock) on the file at `path`."""
     try:
         with path.open("rb") as file:
             return not _lock(file.fileno(), fcntl.LOCK_SH)
@@ -84,6 +88,6 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with contextlib.suppress(ValueError):  # empty, or being written
+    with contextlib.suppress(ValueError):  # the file is empty, or is being written
         return dict(json.loads(path.read_text()))
     return {}

@@ -8,7 +8,7 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores() -> int:
-    """Return how many cores the scheduler and the container's quota allow this process. A fraction of a core counts as one."""
+    """Return how many cores this process can use, by the scheduler and the container's quota, rounded up."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         microseconds, period = map(int, QUOTA.read_text().split())
@@ -18,8 +18,8 @@ def usable_cores() -> int:
 
 
 def default_workers() -> int:
-    """Return how many worker processes the web server starts unless WEB_CONCURRENCY is set.
+    """Return the number of web server processes to start if WEB_CONCURRENCY isn't set.
 
-    There is one per core, because Python runs one thread per process at a time. There are at least two, so that one can fail.
+    This is one per core, because Python runs one thread per process at a time, and at least two, so that one can fail.
     """
     return max(2, usable_cores())

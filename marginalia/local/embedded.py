@@ -1,9 +1,9 @@
 """The embedded MongoDB server of a var folder: one mongod, for the demo and for development.
 
-The process that starts the server owns it, restarts it and ends it. While the owner runs, other processes find the server
-in var/mongod.json (mode 0600, because its URI has the password). Otherwise they start one for themselves. A client needs
-the password of the user, which is generated again at each start, or the key file var/mongod.key. mongod's own lock in its
-data folder finally prevents a second server.
+The process that starts the server owns it, restarts it and ends it. While the owner runs, other processes find the
+server in var/mongod.json, which has mode 0600 because its URI contains the password. Without an owner, each process
+starts a server of its own. Clients need the user's password, which is generated again at each start, or the key file
+var/mongod.key. The lock of mongod itself in its data folder prevents a second server in any case.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class State:
 
 
 class Embedded:
-    """The server of one var folder. start() starts and owns it; running() finds it."""
+    """The server of one var folder. `start` starts and owns it, and `running` finds it."""
 
     def __init__(self, var: Path) -> None:
         self.var = var.resolve()
@@ -51,21 +51,26 @@ class Embedded:
         self.log = self.var / "log" / "mongod.log"
         self._claim = Claim(self.var / "mongod.json")
         self._server: Mongod | None = None
-        self._owner = 0  # the id of the process that started the server; a forked child has another
+        self._owner = 0  # the id of the process that started the server, to recognize forked children
         self._password = ""
         self._not_before = 0.0
 
     def running(self) -> State | None:
-        """Return the running server, whichever process owns it; None if there is none."""
+        """Return the running server, whichever process owns it, or None if no server runs."""
         recorded = self._claim.owner()
         if not recorded or "uri" not in recorded or not is_alive(recorded["pid"]):
             return None
         return State(uri=recorded["uri"], pid=recorded["mongod"], port=recorded["port"], owner=recorded["pid"])
 
     def start(self, patience: float = NOTICING_SECONDS) -> State:
-        """Start the server and own it until stop(). Raises MongodError, also if another process owns it.
+        """Start the server and own it until `stop` is called.
 
-        `patience` is how many seconds to wait for another owner to end. An owner that is already ending gets more time.
+        Args:
+            patience: Seconds to wait for another owner to end. An owner that is already ending gets more time.
+
+        Raises:
+            OwnedElsewhere: Another process owns the server.
+            MongodError: The server can't be started.
         """
         try:
             previous = self._claim.acquire(patience)
@@ -92,7 +97,10 @@ class Embedded:
             raise
 
     def ensure_running(self, report: Callable[[str], None]) -> None:
-        """Start mongod again if it has ended and the next try is due, and call `report`. The owner calls this regularly."""
+        """Start mongod again if it has ended and the next try is due, and call `report`.
+
+        The owner calls this regularly.
+        """
         assert self._server is not None
         if self._server.alive or time.monotonic() < self._not_before:
             return
@@ -134,7 +142,7 @@ class Embedded:
         return State(uri=uri, pid=server.pid, port=server.port, owner=self._owner)
 
     def _key(self) -> Path:
-        """Return the key file, which is created at the first start."""
+        """Return the key file, and create it at the first start."""
         key = self.var / "mongod.key"
         if not key.exists():
             unfinished = key.with_suffix(".part")
@@ -149,7 +157,7 @@ _instances: dict[Path, Embedded] = {}
 
 
 def for_folder(var: Path) -> Embedded:
-    """Return this process's only Embedded for a var folder. A server that it started ends with the process."""
+    """Return the only Embedded of this process for the folder `var`. Its server ends with the process."""
     if var not in _instances:
         _instances[var] = Embedded(var)
         atexit.register(_instances[var].stop)
@@ -157,10 +165,12 @@ def for_folder(var: Path) -> Embedded:
 
 
 def uri_for(var: Path) -> str:
-    """Return the URI of the embedded server of a var folder. If none runs, start one that ends with this process.
+    """Return the URI of the embedded server of the folder `var`. If none runs, start one that ends with this process.
 
     The database engine calls this at its first connection, so commands that never use the database start no server.
-    Raises MongodError.
+
+    Raises:
+        MongodError: The server can't be started.
     """
     deadline = time.monotonic() + START_SECONDS
     with _start_lock:
@@ -178,7 +188,10 @@ def uri_for(var: Path) -> str:
 
 
 def _wait_for_data_folder(server: Mongod) -> None:
-    """Wait until a mongod that is ending or was killed has released the data folder. Raises MongodError."""
+    """Wait until a mongod that is ending or was killed has released the data folder.
+
+    Raises MongodError after a while.
+    """
     deadline = time.monotonic() + STOP_SECONDS
     pid = server.pid
     while is_locked(server.dbpath / "mongod.lock"):

@@ -1,9 +1,9 @@
-"""A guard between a server and the process that started it. The server never outlives that process, however it ends.
+"""A guard between a server and the process that started it. It ends the server when that process ends.
 
-Run as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it imports no module of this package. Its
-standard input is a pipe whose other end the starter holds. The kernel closes that end even after kill -9. When the pipe is
-closed or a signal arrives, the guard ends the command with SIGNAL, and after GRACE seconds with SIGKILL. Then it deletes
-FOLDER, unless that is "".
+The guard runs as a script (``python -I -S guard.py GRACE SIGNAL FOLDER COMMAND …``), so it imports no module of this
+package. Its standard input is a pipe to the starter, and the kernel closes the other end even after kill -9. When the
+pipe is closed or a signal arrives, the guard sends SIGNAL to the command, and SIGKILL after GRACE seconds. Then it
+deletes FOLDER, unless that is "".
 """
 
 import contextlib
@@ -20,15 +20,15 @@ STARTER_PIPE = 0  # standard input
 
 
 def main() -> int:
-    """Run the command until it ends, the starter has ended or a signal arrives; return the command's exit status."""
+    """Run the command until it ends, the starter ends or a signal arrives. Return the exit status of the command."""
     grace, signal_name, folder, *command = sys.argv[1:]
     death_signal = signal.Signals[signal_name]
     wakeup_read, wakeup_write = os.pipe()
     os.set_blocking(wakeup_write, False)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(wakeup_write)  # a signal's number becomes a byte in the pipe
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux: the command does not survive a killed guard either
+    signal.set_wakeup_fd(wakeup_write)  # the number of each signal becomes a byte in the pipe
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # on Linux, the command also ends if the guard is killed
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

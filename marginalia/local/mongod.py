@@ -1,4 +1,7 @@
-"""A mongod process: finding the binary, starting it on loopback, initiating a replica set, ending it. Doesn't use Django."""
+"""A mongod process: find the binary, start it on loopback, initiate a replica set, end it.
+
+The module doesn't use Django.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ NOT_READY = (94, 109)
 
 
 class MongodError(Exception):
-    """No mongod could be found or started. The message is one sentence for the operator at the terminal."""
+    """No mongod was found, or it could not be started. The message is one sentence for the operator."""
 
 
 def locate() -> Path:
@@ -40,7 +43,8 @@ def locate() -> Path:
 
     The file in the wheel may lack its execute permission, which is then added.
 
-    Raises MongodError, listing the three places, if there is none.
+    Raises:
+        MongodError: There is no mongod. The message lists the three places.
     """
     if configured_path := os.environ.get("MONGOD"):
         if not os.access(configured_path, os.X_OK) or os.path.isdir(configured_path):
@@ -63,11 +67,14 @@ def locate() -> Path:
 
 @dataclass(eq=False)
 class Mongod:
-    """A mongod, whose guard ends it when this process has ended.
+    """A mongod. Its guard ends it when this process ends.
 
-    `port` 0 selects a free port. `replset` "" starts a standalone. `key` is the key file of a server that
-    authenticates its clients; without one, every local user can connect. `claims` last until mongod has ended (see
-    start_guarded()); `remove` is a folder that its guard deletes at the end.
+    Attributes:
+        port: The port on loopback. 0 selects a free port.
+        replset: The name of the replica set, or "" for a standalone server.
+        key: The key file of a server that authenticates its clients. Without one, every local user can connect.
+        claims: Descriptors of claims that last until mongod has ended (see `start_guarded`).
+        remove: A folder that the guard deletes at the end.
     """
 
     dbpath: Path
@@ -93,30 +100,37 @@ class Mongod:
 
     @property
     def pid(self) -> int | None:
-        """Return mongod's process id from its lock file; None if it ended cleanly or never ran."""
+        """Return the process id from mongod's lock file, or None if mongod ended cleanly or never ran."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int((self.dbpath / "mongod.lock").read_text().strip())
         return None
 
     @property
     def alive(self) -> bool:
-        """Return whether the process that start() started is still running."""
+        """Return whether the process that `start` started is still running."""
         return self.guard is not None and self.guard.poll() is None
 
     def client(self) -> MongoClient[dict[str, Any]]:
-        """Return a client connected directly to this member, whatever its state. If there is a key, it has all permissions."""
+        """Return a client connected directly to this member, in any state.
+
+        With a key, the client has all permissions.
+        """
         member: dict[str, Any] = {}
-        if self.key:  # mongod's own user, whose password is the key; it needs no user in the database
+        if self.key:  # mongod's own user, whose password is the key, doesn't need a user in the database
             member = {"username": "__system", "password": self.key.read_text(), "authSource": "local"}
         return MongoClient(self.uri_direct, serverSelectionTimeoutMS=1000, connectTimeoutMS=1000, **member)
 
     @property
     def uri_direct(self) -> str:
-        """Return the connection string for a direct connection to this member."""
+        """Return the URI for a direct connection to this member."""
         return f"mongodb://{self.address}/?directConnection=true"
 
     def start(self) -> Self:
-        """Start mongod and return once it answers. Raises MongodError with the reason if it doesn't."""
+        """Start mongod and return when it answers.
+
+        Raises:
+            MongodError: mongod ended or didn't answer in time. The message contains the reason.
+        """
         self.binary = self.binary or locate()
         self.port = self.port or free_port()  # the port stays the same, because clients reconnect to it after a crash
         self._spawn()
@@ -157,7 +171,7 @@ class Mongod:
         return [*command, *self.extra_args]
 
     def _listens(self) -> bool:
-        """Wait until this mongod, and no other on the port, answers. Return False if it ended first."""
+        """Wait until this mongod answers, and no other server on the port. Return False if it ended first."""
         deadline = time.monotonic() + START_SECONDS
         while self.alive and time.monotonic() < deadline:
             with contextlib.suppress(OSError, PyMongoError):
@@ -171,9 +185,14 @@ class Mongod:
 
 
 def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
-    """Initiate a replica set of running members, or update the addresses in their existing set; return its URI.
+    """Initiate a replica set of running members, or update the addresses in their existing set. Return its URI.
 
-    Returns once a member is a writable primary. Raises MongodError if none is after `timeout` seconds.
+    Args:
+        members: The running members.
+        timeout: Seconds to wait until a member is a writable primary.
+
+    Raises:
+        MongodError: No member became a primary in time.
     """
     first = members[0]
     deadline = time.monotonic() + timeout
@@ -188,10 +207,14 @@ def initiate(members: Sequence[Mongod], timeout: float = START_SECONDS) -> str:
 
 
 def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Sequence[str]) -> bool:
-    """Set the addresses in the set's configuration. Return False if the server isn't ready and the call must be repeated."""
+    """Set the addresses in the set's configuration.
+
+    Return False if the server isn't ready and the caller has to retry.
+    """
     members_config = [{"_id": number, "host": address} for number, address in enumerate(addresses)]
     try:
-        # Read the collection, because replSetGetConfig reports "not yet initialized" also while mongod still loads it at start.
+        # The collection is read directly, because replSetGetConfig reports "not yet initialized" while mongod loads it
+        # at start.
         if client.local["system.replset"].find_one() is None:
             settings = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}  # all members share one machine
             role = {"configsvr": True} if "--configsvr" in first.extra_args else {}
@@ -203,7 +226,8 @@ def _configure(client: MongoClient[dict[str, Any]], first: Mongod, addresses: Se
         if [member["host"] for member in config["members"]] != list(addresses):
             config["members"] = [{**old, **new} for old, new in zip(config["members"], members_config, strict=True)]
             config["version"] += 1
-            # Forced: a member whose own address is not in the set's configuration cannot vote for the change.
+            # The change is forced, because a member whose own address isn't in the set's configuration can't vote for
+            # it.
             client.admin.command("replSetReconfig", config, force=True)
     except AutoReconnect:  # a member that changes its state drops its connections
         return False
@@ -221,7 +245,7 @@ def _is_primary(member: Mongod) -> bool:
 
 
 def last_error(log: Path) -> str:
-    """Return the last error in a mongod's log, in one line."""
+    """Return the last error in the log of a mongod, as one line."""
     try:
         lines = log.read_text(errors="replace").splitlines()[-200:]
     except FileNotFoundError:
@@ -230,7 +254,7 @@ def last_error(log: Path) -> str:
         try:
             entry = json.loads(line)
         except ValueError:
-            if line.strip() and not line.startswith("try '"):  # the dynamic linker, an option that mongod does not know
+            if line.strip() and not line.startswith("try '"):  # from the dynamic linker, or for an unknown option
                 return line.strip()
             continue
         if entry.get("s") in ("E", "F") and "error" in (attributes := entry.get("attr", {})):

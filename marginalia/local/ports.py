@@ -11,14 +11,18 @@ LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
-    """Return a port that no process listens on, below those that the kernel uses for outgoing connections."""
+    """Return a free port below the range that the kernel uses for outgoing connections."""
     while not is_free(port := random.randrange(20_000, 32_768)):
         pass
     return port
 
 
 def is_free(port: int) -> bool:
-    """Return whether no other socket uses the port. Raises OSError if a server may not listen on it at all."""
+    """Return whether no other socket uses `port`.
+
+    Raises:
+        OSError: No server of this user can listen on the port.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -31,9 +35,9 @@ def is_free(port: int) -> bool:
 
 
 def listener(port: int) -> int | None:
-    """Return the id of the process that listens on a TCP port; None if there is none or the system doesn't reveal it.
+    """Return the id of the process that listens on a TCP port, or None if there is none or it is unknown.
 
-    Only Linux does, for processes of the same user or for root.
+    Only Linux reveals it, for processes of the same user or to root.
     """
     sockets = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 GUARD = Path(__file__).with_name("guard.py")
-PAUSE_SECONDS = 5.0  # between two starts of a process that keeps ending
+PAUSE_SECONDS = 5.0  # seconds between two starts of a process that keeps ending
 LOG_BYTES = 10_000_000
 
 
@@ -25,21 +25,28 @@ def start_guarded(
     output: IO[bytes] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` under a guard (see guard.py) and return the guard's process, whose exit status is the command's.
+    """Start `command` under a guard (see guard.py). Return the guard's process, which exits with the command's status.
 
-    When this process has ended or stop() is called, the guard sends `death_signal`, and after `grace` seconds SIGKILL.
-    `claims` are descriptors of claims (see claims.py) that last until the guard has ended; `remove` is a folder that
-    it deletes at the end.
+    The guard ends the command when this process ends or `stop` is called.
+
+    Args:
+        command: The program and its arguments.
+        grace: Seconds between `death_signal` and SIGKILL.
+        death_signal: The first signal that the guard sends to end the command.
+        claims: Descriptors of claims (see claims.py) that last until the guard has ended.
+        remove: A folder that the guard deletes at the end.
+        output: The file for the output of the command.
+        environment: Variables to add to the environment.
     """
     guard = [sys.executable, "-I", "-S", str(GUARD), str(grace), death_signal.name, str(remove or "")]
     return subprocess.Popen(
         [*guard, *command],
-        stdin=subprocess.PIPE,  # the guard notices when this process closes it
+        stdin=subprocess.PIPE,  # the guard notices when this process closes the pipe
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,
         env={**os.environ, **(environment or {})},
         pass_fds=claims,
-        start_new_session=True,  # Ctrl-C in the terminal is for the process that started us
+        start_new_session=True,  # Ctrl-C in the terminal only reaches the process that started this one
     )
 
 
@@ -51,7 +58,7 @@ def stop(guard: subprocess.Popen[bytes]) -> None:
 
 
 class RestartingProcess:
-    """A guarded command that is started again when it has ended. Its output goes to a log file."""
+    """A guarded command that is started again when it ends. Its output goes to a log file."""
 
     def __init__(self, command: Sequence[str], *, log: Path, grace: float, claims: Sequence[int] = ()) -> None:
         self._command = command
@@ -62,7 +69,7 @@ class RestartingProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> None:
-        """Start the command if it isn't running and the next try is due. Must be called regularly."""
+        """Start the command if it isn't running and the next try is due. Call this regularly."""
         if time.monotonic() < self._not_before or (self._process and self._process.poll() is None):
             return
         with open_log(self._log) as output:
@@ -76,7 +83,7 @@ class RestartingProcess:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file for appending, readable only by its owner. A long file is first renamed to NAME.log.1."""
+    """Open a log file for appending, readable only by its owner. A long file is renamed to NAME.log.1 first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > LOG_BYTES:
@@ -87,7 +94,7 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def command_line(pid: int) -> str:
-    """Return a running process's command line, joined by spaces; "" if it has ended or the system doesn't reveal it."""
+    """Return the command line of the process `pid`, joined by spaces, or "" if it ended or is unknown."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     return ""

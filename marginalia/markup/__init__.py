@@ -1,1 +1,1 @@
-"""Pure functions on text: Markdown to clean HTML, HTML to text, differences, three-way merges."""
+"""Pure functions on text: Markdown to clean HTML, HTML to text, differences, and three-way merges."""

@@ -5,8 +5,8 @@ import re
 import unicodedata
 from typing import Final
 
-# For character classes: scripts without spaces between words. In the first, each character is about a word; in the second,
-# a letter.
+# Parts of character classes for scripts without spaces between words. In the first scripts, a character is about a
+# word. In the second, it is a letter.
 IDEOGRAPHS: Final = (
     "\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uf900-\ufaff\uff66-\uff9d"
     "\U00020000-\U0003ffff"
@@ -17,12 +17,12 @@ UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _ZERO_WIDTH = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
-# The apostrophe of keyboards, quotation marks used for it, and the letters of some languages that look like it.
+# The apostrophe of keyboards, quotation marks used as apostrophes, and letters of some languages that look like one.
 _APOSTROPHES = re.compile("['\u2018\u201b\u02bb\u02bc\uff07]")
 
-# Control characters that XML forbids, C1 controls, non-characters; and the bidirectional embeddings, overrides and
-# isolates, which can turn round what follows them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and
-# U+061C act on one place only and stay.
+# Control characters that XML forbids, C1 controls and non-characters. Also bidirectional embeddings, overrides and
+# isolates, which can reverse the text after them ("Trojan Source", CVE-2021-42574). The marks U+200E, U+200F and U+061C
+# stay, because they act on one place only.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 # All characters except white space, controls, code points that programs should ignore (Default_Ignorable_Code_Point),
 # annotation marks, and two letters without a visible glyph: the empty Braille cell and the empty note head.
@@ -32,19 +32,20 @@ _VISIBLE = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# int() refuses more than 4,300 digits, so html.unescape would raise on them; no code point has more than seven.
+# int() refuses more than 4,300 digits, so html.unescape would raise on longer ones. No code point has more than seven.
 _LONG_REFERENCE = re.compile(r"&#\d{8,}+;?|&#[xX][0-9a-fA-F]{8,}+;?")
 
 
 def is_blank(text: str) -> bool:
-    """Return whether `text` shows nothing: it is empty, or has only spaces, controls and invisible characters."""
+    """Return whether `text` shows nothing, because it is empty or only has spaces, controls and invisible characters."""
     return not _VISIBLE.search(text)
 
 
 def scrub(text: str) -> str:
     """Return `text` without characters that no page should contain: controls and bidirectional overrides.
 
-    A lone surrogate becomes U+FFFD (it cannot be encoded), a form feed a space; tabs and line ends stay. Idempotent.
+    A lone surrogate can't be encoded, so it becomes U+FFFD. A form feed becomes a space. Tabs and line ends stay. A
+    second call changes nothing.
     """
     if _SURROGATE.search(text):
         text = _SURROGATE.sub("\ufffd", text)
@@ -57,28 +58,28 @@ def normalize_for_search(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return `text` with character references decoded, as html.unescape does, but without ever raising."""
+    """Return `text` with character references decoded, as html.unescape does, but without raising an exception."""
     if "&" not in text:
         return text
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
 def normalize_newlines(text: str) -> str:
-    """Return `text` with CRLF (as browsers send it) and CR turned into LF."""
+    """Return `text` with CRLF, which browsers send, and CR replaced by LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def truncate(text: str, length: int) -> str:
-    """Return at most `length` characters from the start of `text`.
+    """Return the first characters of `text`, at most `length`.
 
-    A base letter is never split from its marks, nor an emoji sequence.
+    A base letter is never separated from its marks, and an emoji sequence is never split.
     """
     if len(text) <= length:
         return text
     end = max(length, 0)
     while end > 0 and _continues(text, end):
         end -= 1
-    # A "character" longer than the limit (stacked marks without end) is cut hard.
+    # A "character" longer than the limit, such as a letter with endless marks, is split anyway.
     return text[: end or max(length, 0)]
 
 
@@ -97,7 +98,7 @@ def _continues(text: str, index: int) -> bool:
 
 
 def _follows_odd_indicators(text: str, index: int) -> bool:
-    """Return whether an odd number of regional indicators precedes `index`, so that the one at `index` ends a flag."""
+    """Return whether an odd number of regional indicators precedes `index`, so that the one at `index` completes a flag."""
     start = index
     while start > 0 and "\U0001f1e6" <= text[start - 1] <= "\U0001f1ff":
         start -= 1

@@ -1,7 +1,8 @@
-"""Syntax highlighting of code by Pygments when a text is shown. It adds CSS classes; the theme has their colours.
+"""Syntax highlighting of code with Pygments, when a text is shown. It adds CSS classes, and the theme sets their colours.
 
-Lexers are slow on hostile texts, some quadratic in the length of a line or of a run of blanks. Only lexers are used that
-took less than 0.1 s for the worst of some 100 texts within the limits below. Other code is shown plain.
+Lexers are slow on hostile texts. Some take quadratic time in the length of a line or of a run of blanks. So the site
+only uses lexers that took less than 0.1 s for the worst of about 100 texts within the limits below. Other code is shown
+plain.
 """
 
 import re
@@ -14,9 +15,9 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, _TokenType
 
-MAX_LENGTH: Final = 3_000  # characters of a block
+MAX_LENGTH: Final = 3_000  # characters of a code block
 _SLOW_TO_LEX: Final = re.compile(r"\s{50}|[^\n]{301}")
-# The word after ``` → the lexer of Pygments. Java's lexer is too slow: 0.5 s.
+# The word after ``` and the Pygments lexer for it. Java is missing, because its lexer took 0.5 s.
 LANGUAGES: Final = {
     **{name: name for name in ("bash", "c", "css", "diff", "go", "html", "javascript", "json", "python", "rust")},
     **{name: name for name in ("sql", "toml", "xml", "yaml")},
@@ -29,7 +30,7 @@ LANGUAGES: Final = {
     "svg": "xml",
     "yml": "yaml",
 }
-# CSS classes, which are Pygments' short names. Other tokens get no class.
+# CSS classes, which are the short names of Pygments. Other tokens get no class.
 _CLASSES: Final[dict[_TokenType, str]] = {
     Comment: "c",
     Keyword: "k",
@@ -48,7 +49,7 @@ _CLASSES: Final[dict[_TokenType, str]] = {
 
 
 def highlight_code(code: str, language: str) -> str | None:
-    """Return `code` as HTML with classes for highlighting; None if it must be shown plain."""
+    """Return `code` as HTML with classes for highlighting, or None to show it plain."""
     name = LANGUAGES.get(language.lower())
     if not name or len(code) > MAX_LENGTH or _SLOW_TO_LEX.search(code):
         return None

@@ -1,6 +1,6 @@
 """Directives: lines of Markdown that insert something into a text, such as `::gallery{section=node:…}` or `:::note` … `:::`.
 
-A leaf has two colons. A container has three or more, and contains the text up to its end, a line of only colons.
+A leaf directive has two colons. A container has three or more. It contains the text up to a line with only colons.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 MAX_LENGTH: Final = 2_000  # characters of a directive
 
-# A line of a Markdown block, from its first non-space character to the end of the line.
+# A line of a Markdown block, from its first non-space character to its end.
 _LINE: Final = re.compile(r"(:{2,})(?:[ \t]*([a-z][a-z0-9-]{0,39})[ \t]*(\{.*)?)?[ \t]*")
 _DIRECTIVE: Final = re.compile(r"([a-z][a-z0-9-]{0,39})(?:\{(.*)\})?[ \t]*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(
@@ -22,14 +22,14 @@ _INDENT: Final = re.compile(r" {0,3}(?=:)")
 
 
 class Line(NamedTuple):
-    """A directive line: `source` is the name with attributes; "" for the end of a container."""
+    """A directive line. `source` is the name with attributes, or "" for the end of a container."""
 
     source: str
     is_container: bool
 
 
 def parse_line(text: str) -> Line | None:
-    """Parse a line without its indentation as a directive; return None for any other line."""
+    """Parse a line without its indentation as a directive. Return None for any other line."""
     if not text.startswith("::") or len(text) > MAX_LENGTH or not (match := _LINE.fullmatch(text)):
         return None
     colons = match[1]
@@ -43,10 +43,12 @@ def parse_line(text: str) -> Line | None:
 
 
 def parse(spelled: str) -> tuple[str, dict[str, str]]:
-    """Return name and attributes of a directive such as `gallery{section=node:… count=6}`.
+    """Return the name and the attributes of a directive such as `gallery{section=node:… count=6}`.
 
-    Values with spaces are in single or double quotation marks, in which a backslash escapes the next character.
-    Raises ValueError, with the unreadable part, for other syntax or a repeated attribute.
+    Values with spaces are in single or double quotation marks. A backslash escapes the next character in them.
+
+    Raises:
+        ValueError: The syntax is different, or an attribute is repeated. The message is the unreadable part.
     """
     match = _DIRECTIVE.fullmatch(spelled) if len(spelled) <= MAX_LENGTH else None
     if not match:
@@ -65,13 +67,13 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def to_markdown(name: str, attributes: Mapping[str, object], content: str | None = None) -> str:
-    """Return a directive as Markdown that `parse` can read; a container if there is `content`."""
+    """Return a directive as Markdown that `parse_line` and `parse` can read. With `content`, it is a container."""
     spelled = format_directive(name, attributes)
     return f"::{spelled}" if content is None else f":::{spelled}\n{content}\n:::"
 
 
 def format_directive(name: str, attributes: Mapping[str, object]) -> str:
-    """Return name and attributes in the syntax that `parse` reads."""
+    """Return the name and the attributes in the syntax that `parse` reads."""
     pairs = " ".join(f"{key}={_quote_value(str(value))}" for key, value in attributes.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
@@ -87,7 +89,7 @@ def _quote_value(value: str) -> str:
 class Fences(NamedTuple):
     """Spans of characters that merging must not split, and whether all containers are closed.
 
-    They are the outermost closed containers of a text, and code blocks that show a container.
+    The spans are the outermost closed containers of a text, and code blocks that show a container.
     """
 
     spans: tuple[tuple[int, int], ...]
@@ -95,9 +97,9 @@ class Fences(NamedTuple):
 
 
 def find_fences(text: str) -> Fences:
-    """Return the containers of Markdown `text`.
+    """Return the containers of the Markdown `text`.
 
-    Only lines count, as in merging, so containers inside lists and quotations are ignored.
+    Containers inside lists and quotations are ignored, because merging compares only whole lines.
     """
     if ":::" not in text:
         return Fences((), is_balanced=True)

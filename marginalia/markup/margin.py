@@ -1,10 +1,12 @@
-"""Footnotes in the margin, beside the lines that refer to them.
+"""Footnotes in the margin, next to the lines that refer to them.
 
-The page contains each footnote twice: where the text first refers to it, for screens, and in a list at the end, for paper. The
-style sheet shows one of the two. A note inside a paragraph contains no blocks; a note with blocks follows the block that refers
-to it. This module only adds spans and asides around whole elements, so clean and balanced HTML stays so. Users who type HTML
-can write the same classes. If the list is not as `marginalia.markup.markdown` writes it, or if nothing refers to a note, the
-text stays as it is.
+The page contains each footnote twice: at its first reference, for screens, and in a list at the end, for paper. The
+style sheet shows one of them. A note inside a paragraph contains no blocks. A note with blocks follows the block that
+refers to it.
+
+This module only adds spans and asides around whole elements, so clean and balanced HTML stays clean and balanced. Users
+who type HTML can write the same classes. The text stays unchanged if its list isn't as `marginalia.markup.markdown`
+writes it, or if nothing refers to a note.
 """
 
 import re
@@ -14,13 +16,13 @@ from typing import Final, NamedTuple
 from marginalia.markup import tags
 
 START: Final = '<div class="footnotes">'
-# As the sanitizer writes them: attributes in double quotes.
+# Tags as the sanitizer writes them, with attributes in double quotes.
 _TAG: Final = re.compile(r'<(/?)([a-z][a-z0-9]*)((?:[^">]|"[^"]*")*)>')
 _LIST: Final = re.compile(rf"{START}\s*<ol>(.*)</ol>\s*</div>", re.DOTALL)
 _NOTE: Final = re.compile(r'<li id="([^"]+)">(.*)</li>', re.DOTALL)
 _REF: Final = re.compile(r'<sup class="footnote-ref"><a id="[^"]+" href="#([^"]+)">(\d+)</a></sup>')
 _BACK: Final = re.compile(r' ?<a class="footnote-back" href="[^"]*">[^<]*(?:<sup>\d+</sup>)?</a>')
-# Matches whole attributes, because the value of one can end like the start of another.
+# The pattern matches whole attributes, because the value of one can end like the start of another.
 _ATTRIBUTE: Final = re.compile(r' ([a-z-]+)="[^"]*"')
 _PHRASING: Final = tags.tag_set(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q s samp small span strong sub sup time u var wbr"
@@ -28,7 +30,7 @@ _PHRASING: Final = tags.tag_set(
 
 
 class _Element(NamedTuple):
-    """A top-level element, with its start and end in the text."""
+    """A top-level element with its start and end in the text."""
 
     tag: str
     start: int
@@ -36,7 +38,7 @@ class _Element(NamedTuple):
 
 
 def add_margin_notes(clean: str) -> str:
-    """Return a clean text with each footnote at its first reference, and the list of footnotes for paper."""
+    """Return the text `clean` with each footnote at its first reference, and the list of footnotes for paper."""
     if START not in clean:
         return clean
     blocks = list(_elements(clean))
@@ -108,7 +110,7 @@ def _note(element: str, reference: re.Match[str], note: str) -> str:
 
 
 def _list_for_paper(html: str) -> str:
-    """Return the list without its ids and back links, which the notes for screens have."""
+    """Return the list without its ids and back links, because the notes for screens have them."""
     bare = _TAG.sub(lambda tag: _ATTRIBUTE.sub(_unless_id, tag[0]), _BACK.sub("", html))
     return bare.replace(START, '<div class="footnotes for-paper">', 1)
 

@@ -1,6 +1,6 @@
-"""TeX as MathML, when a text is shown. Browsers draw it without a script.
+"""Conversion of TeX to MathML, when a text is shown. Browsers display it without a script.
 
-The output of latex2mathml has its own allowlist. MathML elements in texts are never accepted.
+The output of latex2mathml is cleaned with its own allowlist. MathML elements in texts are never accepted.
 """
 
 import re
@@ -16,7 +16,7 @@ from marginalia.markup import tags
 from marginalia.markup.characters import scrub, unescape
 
 MAX_LENGTH: Final = 2_000  # characters of a formula
-_MAX_DEPTH: Final = 20  # groups in another: each is parsed by recursion
+_MAX_DEPTH: Final = 20  # nested groups, which are parsed recursively
 # Definitions of commands could multiply the result without limit.
 _DEFINITIONS: Final = re.compile(r"\\(?:(?:re)?newcommand|providecommand|def|let)(?![a-zA-Z])")
 _BRACES: Final = re.compile(r"\\.|[{}]|\\left|\\begin", re.DOTALL)
@@ -50,7 +50,10 @@ _CONVERSION_ERRORS: Final[tuple[type[Exception], ...]] = (
 
 @lru_cache(maxsize=1024)
 def mathml(tex: str, *, is_block: bool) -> str | None:
-    """Return a formula as clean MathML; None if it is invalid, too long or too deep. Cached in the process."""
+    """Return a formula as clean MathML, or None if it is invalid, too long or too deep.
+
+    The process caches the result.
+    """
     if len(tex) > MAX_LENGTH or _DEFINITIONS.search(tex) or _depth(tex) > _MAX_DEPTH:
         return None
     try:
@@ -58,14 +61,14 @@ def mathml(tex: str, *, is_block: bool) -> str | None:
     except _CONVERSION_ERRORS:
         return None
     for part in element.iter():
-        # Signs are written as references there; what was typed is text, scrubbed and escaped as such.
+        # latex2mathml writes signs as character references. Typed text is scrubbed here and escaped by `tostring`.
         part.text = scrub(unescape(part.text)) if part.text else part.text
         part.tail = None
     return _CLEANER.clean(tostring(element, encoding="unicode")).strip()
 
 
 def _depth(tex: str) -> int:
-    """Return how deep groups and scripts could nest at most."""
+    """Return the maximum depth to which groups and scripts could nest."""
     depth = deepest = 0
     for found in _BRACES.finditer(tex):
         depth += {"{": 1, "}": -1}.get(found[0], 0)

@@ -3,16 +3,16 @@
 import re
 from itertools import pairwise
 
-# A text index would treat a whole clause as one word.
+# A text index would treat a whole clause in these scripts as one word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
 )
 
 
 def character_pairs(words: str) -> set[str]:
-    """Return the characters of scripts without spaces, and the pairs of neighbouring ones.
+    """Return the runs in scripts without spaces, their characters, and the pairs of neighbouring characters.
 
-    A search for 红楼梦 then asks for 红楼 and 楼梦, whatever stands around them.
+    A search for 红楼梦 then searches for 红楼 and 楼梦, whatever text surrounds them.
     """
     found: set[str] = set()
     for run in unspaced_runs(words):
@@ -26,10 +26,10 @@ def unspaced_runs(words: str) -> list[str]:
 
 
 def unspaced_pieces(words: str, size: int) -> list[str]:
-    """Return, for each character of scripts without spaces, it and what follows it in its run: `size` characters at most."""
+    """Return, for each character of scripts without spaces, the `size` characters of its run that begin with it."""
     return [run[start : start + size] for run in unspaced_runs(words) for start in range(len(run))]
 
 
 def without_unspaced(words: str) -> str:
-    """Return `words` without what `pairs` covers."""
+    """Return `words` without the characters that `character_pairs` covers."""
     return _UNSPACED.sub(" ", words)

@@ -1,7 +1,7 @@
-"""A tokenizer that cuts HTML into tags and text in one linear pass, by the rules of the HTML standard (§13.2.5).
+"""A tokenizer that splits HTML into tags and text in one linear pass, by the rules of the HTML standard (§13.2.5).
 
-It builds no tree. If a closing ">" or "-->" is missing, the standard would hide the rest of the text. Here the rest is text, so
-that everything the author typed stays visible and no input is read twice.
+It builds no tree. If a closing ">" or "-->" is missing, the standard would hide the rest of the text. Here the rest
+counts as text, so that everything the author typed stays visible and no input is read twice.
 """
 
 import re
@@ -12,12 +12,12 @@ from marginalia.markup.characters import unescape
 
 
 def tag_set(text: str) -> frozenset[str]:
-    """Return the tags that `text` lists, separated by spaces."""
+    """Return the names of tags in `text`, which are separated by spaces."""
     return frozenset(text.split())
 
 
 VOID: Final = tag_set("area base br col embed hr img input link meta param source track wbr")
-# Elements whose content is not markup and not for readers.
+# Elements whose content isn't markup and isn't for readers.
 RAW: Final = tag_set("iframe noembed noframes script style textarea title xmp")
 
 _SPACE = r"[\t\n\f\r ]"
@@ -43,7 +43,7 @@ _COMMENT_END = re.compile("--!?>")
 
 
 class Token(NamedTuple):
-    """A piece of HTML: text, undecoded (`name` is empty), or a tag: name in lower case, attributes as they stand."""
+    """A piece of HTML. For text, `name` is empty and the text isn't decoded. For a tag, `name` is in lower case."""
 
     name: str
     text: str
@@ -87,9 +87,9 @@ def tokens(html: str) -> Iterator[Token]:
 
 
 def attributes(text: str, limit: int = 50) -> dict[str, str]:
-    """Return the first `limit` attributes of a tag: names in lower case, values decoded.
+    """Return the first `limit` attributes of a tag, with names in lower case and decoded values.
 
-    If two have the same name, the first one counts.
+    If two attributes have the same name, the first one counts.
     """
     values: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(text):
@@ -101,7 +101,7 @@ def attributes(text: str, limit: int = 50) -> dict[str, str]:
 
 
 def quote(value: str) -> str:
-    """Return `value` for use between double quotes, escaped exactly as the sanitizer writes it."""
+    """Return `value` escaped for use in double quotes, exactly as the sanitizer writes it."""
     value = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return value.replace('"', "&quot;").replace("\xa0", "&nbsp;")
 

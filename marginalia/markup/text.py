@@ -1,4 +1,4 @@
-"""Text out of HTML: plain, excerpts, word counts, search extracts, slugs."""
+"""Text from HTML: plain text, excerpts, reading times, search extracts, and slugs."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from marginalia.markup.characters import IDEOGRAPHS, UNSPACED, is_blank, normali
 
 SLUG_LENGTH: Final = 80  # characters
 
-# What stands on lines of its own, and what has an empty line around it.
+# Elements on lines of their own, and elements with an empty line around them.
 _LINES: Final = tags.tag_set(
     "address article aside br caption center dd details dir div dt fieldset figcaption footer form header hgroup legend"
     " li main menu nav option section summary tr"
@@ -21,14 +21,14 @@ _LINES: Final = tags.tag_set(
 _PARAGRAPHS: Final = tags.tag_set("blockquote dl figure h1 h2 h3 h4 h5 h6 hr ol p pre table ul")
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Shown without text.
+# Elements that are visible without text.
 _VISIBLE_WITHOUT_TEXT: Final = tags.tag_set("audio embed hr iframe img input math object picture svg video")
-# Read alone, at the top of an extract, these say little.
+# These elements mean little at the start of an extract, without their context.
 _NO_PROSE: Final = _HEADINGS | {"figcaption", "pre", "table"}
-# Numbers of footnotes, and arrows back to them, are no words of the text.
+# The numbers of footnotes, and the arrows back to them, aren't words of the text.
 _NOTE_LINKS: Final = re.compile(r'\bclass="footnote-(?:ref|back)"')
 _LINKING: Final = frozenset({"a", "sup"})
-# What footnotes say stands at the end, where an extract of a short text would run into it.
+# Footnotes are at the end of the text, where the extract of a short text would include them.
 _NOTES: Final = 'class="footnotes"'
 _SPACES: Final = re.compile(r"[ \t\n\r\f]+")
 
@@ -37,22 +37,23 @@ _UNSPACED_CHARACTER: Final = re.compile(f"[{UNSPACED}]")
 _IDEOGRAPH: Final = re.compile(f"[{IDEOGRAPHS}]")
 _SINGLE: Final = re.compile(f"[{IDEOGRAPHS}{UNSPACED}]")
 _LETTERS_IN_UNSPACED_WORD: Final = 5
-# A longer run of letters is no word of any language (an address, a hash, a prank): it counts as several.
+# A longer run of letters isn't a word, but a URL, a hash or a prank. It counts as several words.
 _MAX_WORD_LENGTH: Final = 40
-# The editor's own count goes by as many.
+# The word count in the editor uses the same speeds.
 _WORDS_PER_MINUTE: Final = 220
 _CHARACTERS_PER_MINUTE: Final = 400
-# Of Latin, Greek, Cyrillic, Hebrew and Arabic letters. Elsewhere a mark makes another letter, as in Japanese or Hindi.
+# Accents of Latin, Greek, Cyrillic, Hebrew and Arabic letters. In other scripts, such as Japanese or Hindi, a mark
+# makes another letter.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _RUN: Final = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
-_MAX_EXCERPT_SOURCE: Final = 20_000  # characters, for the beginning of a text
+_MAX_EXCERPT_SOURCE: Final = 20_000  # characters at the start of a text
 _MAX_TERMS: Final = 20
 _MAX_TERM_LENGTH: Final = 100
 _MAX_SEARCHED: Final = 200_000  # characters
 _MAX_MATCHES: Final = 1_000
 
-# Stand-ins while text is collected, for what may follow only once the whole line is known. scrub() leaves none of
-# them in a text.
+# Placeholders while text is collected, because the separator depends on the whole line. scrub() removes these
+# characters from texts.
 _CELLS, _ROWS = " · ", " / "
 _LINE: Final = "\x01"
 _PARAGRAPH: Final = "\x02"
@@ -61,24 +62,28 @@ _INDENT: Final = "\x04"
 
 
 def html_to_text(html: str, most: int | None = None) -> str:
-    """Return `html` as text for reading: one line a block, an empty line between paragraphs, references decoded.
+    """Return `html` as plain text, with one line per block, empty lines between paragraphs, and references decoded.
 
-    Scripts and the like are left out, `pre` keeps its lines. Cells of a table are separated by tabs. The result is
-    text, not HTML: it may hold "<". Of a long text only the beginning is looked at, `most` characters or some more.
+    Scripts and similar elements are left out, and `pre` keeps its lines. The cells of a table are separated by tabs.
+    The result isn't HTML, so it can contain "<".
+
+    Args:
+        html: Clean HTML.
+        most: The number of characters to read, or a few more. None reads the whole text.
     """
     return _html_to_text(html, frozenset(), most)
 
 
 def is_empty(html: str) -> bool:
-    """Return whether `html` shows nothing: neither a visible character nor a picture, a formula, a line or the like."""
+    """Return whether `html` shows nothing: no visible character, and no element such as a photo, a formula or a line."""
     return not any(token.name in _VISIBLE_WITHOUT_TEXT for token in tags.tokens(html)) and is_blank(html_to_text(html))
 
 
 def excerpt(html: str, words: int = 50) -> str:
-    """Return the first `words` words of `html` as one line of text, ending in "…" where something was left out.
+    """Return the first `words` words of `html` as one line of text, with "…" at the end if anything was left out.
 
-    Headings, captions, code and tables are passed over unless there is nothing else. A Chinese or Japanese character
-    counts as a word.
+    Headings, captions, code and tables are skipped, unless there is nothing else. A Chinese or Japanese character
+    counts as one word.
     """
     most = _MAX_EXCERPT_SOURCE + words * _MAX_WORD_LENGTH
     text = _html_to_text(html, _NO_PROSE, most) or html_to_text(html, most)
@@ -94,11 +99,16 @@ def excerpt(html: str, words: int = 50) -> str:
 
 
 def highlight(text: str, terms: Sequence[str], around: int = 80, extracts: int = 3) -> list[tuple[str, bool]]:
-    """Return extracts of `text` around `terms` as pieces (piece, whether it is a term); joined, they read as one line.
+    """Return extracts of `text` around `terms`, as pieces (piece, whether it is a term) of one line.
 
-    Terms are found at the start of words, whatever their case and accents. Up to `extracts` places are shown, each
-    with about `around` characters on either side and "…" for what is left out; without any, the start of the text.
-    Pieces are text, for the template to escape.
+    Terms are found at the start of words, regardless of case and accents. If no term is found, the result is the start
+    of the text. Pieces are plain text, so the template has to escape them.
+
+    Args:
+        text: Plain text.
+        terms: The words to mark.
+        around: The approximate number of characters on either side of a term. "…" replaces the rest.
+        extracts: The maximum number of places to show.
     """
     text = _one_line(scrub(text[:_MAX_SEARCHED]))
     matches = _find_matches(text, terms)
@@ -140,13 +150,13 @@ def _fold_ascii(text: str) -> str:
 
 
 def reading_minutes(text: str) -> int:
-    """Return the reading time of `text` in minutes, at least one; 0 if it has no words.
+    """Return the reading time of `text` in minutes, at least 1, or 0 if it has no words.
 
-    Chinese and Japanese are counted by characters, all else by words.
+    Chinese and Japanese are counted by character, all other scripts by word.
     """
     characters = words = 0
     for found in _WORD.finditer(text):
-        # Thai, say, has no spaces between words either: a run of it weighs as many.
+        # Thai, for example, has no spaces between words, so a run of letters counts as several words.
         weight = _weight(found[0])
         if _IDEOGRAPH.match(found[0]):
             characters += weight
@@ -158,10 +168,10 @@ def reading_minutes(text: str) -> int:
 
 
 def slugify(text: str) -> str:
-    """Return `text` as part of an address: letters and digits of any script, lower-cased, NFC, hyphens between words.
+    """Return `text` as part of a URL: letters and digits of any script, in lower case and NFC, with hyphens between words.
 
-    At most SLUG_LENGTH characters, cut between words where that leaves half of it; "" when nothing is left, so that the
-    caller chooses. slugify(slugify(x)) == slugify(x).
+    The result has at most SLUG_LENGTH characters. It ends after a whole word, if that leaves at least half of them. If
+    nothing is left, the result is "". slugify(slugify(x)) == slugify(x).
     """
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", scrub(text)).lower())
     kept: list[str] = []
@@ -212,7 +222,7 @@ def _html_to_text(html: str, passed_over: frozenset[str], most: int | None) -> s
         length += 1 if name or hidden else len(text)
         if most is not None and length > most:
             break
-    # Each step is linear: runs are joined before anything is matched around them.
+    # Each step takes linear time, because runs are joined before anything around them is matched.
     joined = re.sub(f"[ {_TAB}]+", lambda found: "\t" if _TAB in found[0] else " ", "".join(parts))
     joined = re.sub(
         f"[ \t]?[{_LINE}{_PARAGRAPH}][ \t{_LINE}{_PARAGRAPH}]*",
@@ -227,9 +237,9 @@ def _preformatted(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text of `plain` as one line: cells of a table stand apart by a dot, its rows by a slash.
+    """Return the plain `text` as one line. Cells of a table are separated by dots, and rows by slashes.
 
-    What an empty line follows and no sign ends, such as a heading, stands apart by a dot as well.
+    A line without punctuation before an empty line, such as a heading, is also followed by a dot.
     """
     parts: list[str] = []
     between = ""
@@ -258,14 +268,14 @@ def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
     wanted = {"".join(map(_fold_cached, scrub(term).strip()))[:_MAX_TERM_LENGTH] for term in terms[:_MAX_TERMS]} - {""}
     if not wanted:
         return []
-    # Longest first: of two terms that begin alike, the longer is marked.
+    # The longest term comes first, so that it is marked if two terms have the same start.
     ordered = sorted(wanted, key=lambda term: (-len(term), term))
     pattern = "|".join(
         ("" if _SINGLE.match(term) or not term[0].isalnum() else r"(?<!\w)") + re.escape(term) for term in ordered
     )
     fold: list[str] = []
     origin: list[int] = []
-    # ASCII is as long as before: a run of it at once.
+    # ASCII keeps its length when folded, so a whole run is folded at once.
     for run in _RUN.finditer(text):
         is_plain = run[0].isascii()
         fold.append(_fold_ascii(run[0]) if is_plain else _fold_cached(run[0]))
@@ -285,9 +295,9 @@ def _find_matches(text: str, terms: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of `text` around `matches`, from word to word, joined where they overlap.
+    """Yield the parts of `text` around `matches`, from word to word. Overlapping parts are joined.
 
-    None is much longer than four times `around`.
+    No part is much longer than four times `around`.
     """
     start = end = -1
     for left, right in matches:
@@ -306,9 +316,9 @@ def _windows(text: str, matches: Sequence[tuple[int, int]], around: int) -> Iter
 
 
 def _word_start(text: str, index: int, limit: int) -> int:
-    """Return the first start of a word at or after `index`, before `limit`; if there is none, `limit`.
+    """Return the first start of a word from `index` up to `limit`, or `limit` if there is none.
 
-    In text without spaces any place will do.
+    In scripts without spaces, a word can start at any character.
     """
     if index <= 0 or text[index - 1] == " ":
         return max(index, 0)
@@ -317,7 +327,7 @@ def _word_start(text: str, index: int, limit: int) -> int:
 
 
 def _word_end(text: str, index: int, limit: int = 0) -> int:
-    """Return the last end of a word at or before `index`, not before `limit`."""
+    """Return the last end of a word at or before `index`, but not before `limit`."""
     if index >= len(text) or text[index] == " ":
         return min(index, len(text))
     space = text.rfind(" ", limit, index)

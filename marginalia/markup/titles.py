@@ -6,20 +6,20 @@ import unicodedata
 from marginalia.markup import scripts
 from marginalia.markup.characters import normalize_for_search
 
-# Words of a title that are stored, and words of a query that are searched.
+# Maximum words of a title that are stored, and maximum words of a query that are searched.
 MAX_STORED = 100
 MAX_SEARCHED = 5
-# Characters of a word that are stored.
+# Maximum characters of a stored word.
 MAX_WORD_LENGTH = 40
-# Of a script without spaces a word begins at every character, and is so long.
+# Length of the pieces of scripts without spaces, in which a word can begin at every character.
 _PIECE_LENGTH = 8
 _WORD = re.compile(r"[^\W_]+")
-# Follows every word that begins with what stands before it.
+# This character sorts after all words that begin with the text before it.
 LAST_CHARACTER = "\U0010ffff"
 
 
 def title_words(title: str) -> list[str]:
-    """Return the words of a title as they are stored: each once, sorted, without case and accents."""
+    """Return the words of `title` as they are stored: sorted, without duplicates, case and accents."""
     title = normalize_for_search(title)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(title)))]
     pieces = [_fold(piece) for piece in scripts.unspaced_pieces(title, _PIECE_LENGTH)]
@@ -27,7 +27,7 @@ def title_words(title: str) -> list[str]:
 
 
 def query_prefixes(query: str) -> list[str]:
-    """Return the beginnings of words that a title must have to match `query`, the longest first."""
+    """Return the beginnings of words that a title must contain to match `query`, longest first."""
     query = normalize_for_search(query)
     spaced = [word[:MAX_WORD_LENGTH] for word in _WORD.findall(_fold(scripts.without_unspaced(query)))]
     runs = [_fold(run[:_PIECE_LENGTH]) for run in scripts.unspaced_runs(query)]
@@ -35,6 +35,6 @@ def query_prefixes(query: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Return a text without case, accents and widths: "Zürich" is found by "zur"."""
+    """Return `text` without case, accents and widths, so that "zur" finds "Zürich"."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(character for character in apart if not unicodedata.combining(character))

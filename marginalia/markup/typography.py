@@ -1,6 +1,6 @@
-"""Quotation marks, apostrophes, dashes and dots as printers set them, in the ways of a language, when a text is shown.
+"""Typographic quotation marks, apostrophes, dashes and ellipses for a language, when a text is shown.
 
-What is stored stays as it was typed, and so does code. Each text is gone through once.
+The stored text stays as typed, and code doesn't change. Each text is processed in one pass.
 """
 
 import re
@@ -13,7 +13,7 @@ from marginalia.markup import tags
 
 _NARROW_SPACE: Final = "\u202f"
 _ENGLISH_MARKS: Final = ("“", "”", "‘", "’")
-# Opening and closing, double and single, by language; all others are set as in English.
+# Opening and closing marks, double and single, by language. Other languages use the English marks.
 _MARKS: Final = {
     "cs": ("„", "“", "‚", "‘"),
     "de": ("„", "“", "‚", "‘"),
@@ -28,24 +28,24 @@ _MARKS: Final = {
     "uk": ("«", "»", "„", "“"),
 }
 _SIGNS: Final = re.compile(r"[\"']|-{2,}|\.{3,}")
-# In French a space stands before these, at which no line ends.
+# In French, a non-breaking space precedes these signs.
 _FRENCH: Final = re.compile(_SIGNS.pattern + r"|[ ](?=[:;!?»])|(?<=«)[ ]")
 _APOSTROPHE: Final = "’"
 _OPENING: Final = frozenset("([{<«‹“„‘‚—–-/\u00a1\u00bf")
-# Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese.
+# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese.
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _ADDRESS: Final = re.compile(r"https?://|www\.|\S+@")
 _TAG: Final = re.compile(r"(<[^<>]*>)")
 _NAME: Final = re.compile(r"<(/?)([a-z0-9]+)")
 _VERBATIM: Final = tags.tag_set("code kbd math pre samp var")
-# What goes on with the line; all else begins another.
+# Elements that continue the line. All other elements begin another line.
 _INLINE: Final = _VERBATIM - {"pre"} | tags.tag_set(
     "a abbr b bdi bdo br cite del dfn em i img ins mark q rp rt ruby s small span strong sub sup time u wbr"
 )
 
 
 class _Sign(NamedTuple):
-    """A sign of a line, with the character before it and the one after, "" at its ends."""
+    """A sign in a line, with the characters before and after it, or "" at the ends of the line."""
 
     at: int
     typed: str
@@ -53,15 +53,19 @@ class _Sign(NamedTuple):
     after: str
 
 
-# By the class of the text, too: what a template has marked as HTML is never given for the same words typed as text.
+# The cache also distinguishes the class of the text, so that a SafeString is never returned for the same words as plain
+# text.
 @lru_cache(maxsize=4096, typed=True)
 def smarten(text: str, language: str) -> str:
-    """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at"). Cached in the process."""
+    """Return a line of text, such as a title, with the punctuation of `language` ("fr", "de-at").
+
+    The process caches the result.
+    """
     return smarten_pieces([text], language)[0]
 
 
 def smarten_html(html: str, language: str) -> str:
-    """Return clean HTML with the punctuation of `language`, but for code, and for links that are addresses themselves."""
+    """Return clean HTML with the punctuation of `language`, except in code and in links whose text is a URL."""
     parts = _TAG.split(html)
     line: list[int] = []
     kept = 0
@@ -87,7 +91,10 @@ def _set_line(parts: list[str], line: list[int], language: str) -> None:
 
 
 def smarten_pieces(texts: Sequence[str], language: str) -> list[str]:
-    """Return the pieces of one line with the punctuation of `language`: a mark that opens in one may close in another."""
+    """Return the pieces of one line with the punctuation of `language`.
+
+    A mark can open in one piece and close in another.
+    """
     signs = _FRENCH if language[:2] == "fr" else _SIGNS
     found = [[*signs.finditer(text)] for text in texts]
     if not any(found):
@@ -122,7 +129,7 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
     written = [sign.typed for sign in signs]
     opened: list[tuple[str, int]] = []
     count: Counter[str] = Counter()
-    begun = -1  # the place behind a mark that opens, and behind an apostrophe: another may open there
+    begun = -1  # the place after an opening mark or an apostrophe, where another mark can open
     for number, sign in enumerate(signs):
         typed = sign.typed
         before = sign.before
@@ -152,7 +159,10 @@ def _replace_signs(signs: Sequence[_Sign], marks: tuple[str, str, str, str]) -> 
 
 
 def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, written: list[str]) -> None:
-    """Forget what was opened up to the last `typed`: what was single and is not closed is an apostrophe, as in ’tis."""
+    """Close the open marks back to the last `typed`.
+
+    Single marks that were never closed become apostrophes, as in ’tis.
+    """
     while opened:
         other, number = opened.pop()
         count[other] -= 1
@@ -163,13 +173,13 @@ def _close(opened: list[tuple[str, int]], count: Counter[str], typed: str, writt
 
 
 def _replace_sign(sign: _Sign) -> str:
-    """Return the replacement of a space, dots or dashes."""
+    """Return the replacement of a space, of dots or of dashes."""
     typed = sign.typed
     if typed == " ":
         return "\u00a0" if sign.after == ":" else _NARROW_SPACE
     if typed == "...":
         return "…"
-    # "--force" is an option of a command.
+    # A word such as "--force" is an option of a command.
     if typed[0] == "." or len(typed) > 3 or (not sign.before.strip() and sign.after.isalnum()):
         return typed
     return "–" if len(typed) == 2 else "—"

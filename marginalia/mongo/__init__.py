@@ -1,1 +1,1 @@
-"""The lowest layer on MongoDB: the database engine, collections declared as data."""
+"""The lowest layer on MongoDB: the database engine, and collections declared as data."""

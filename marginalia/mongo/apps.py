@@ -17,13 +17,17 @@ class MongoConfig(AppConfig):
 
 
 def _set_up(*, using: str, verbosity: int = 1, stdout: Any = None, **kwargs: Any) -> None:
-    """Create indexes and validators after `migrate`, as `setup_indexes` does. Raises CommandError if one can't be built."""
+    """Create indexes and validators after `migrate`, as `setup_indexes` does.
+
+    Raises CommandError if one can't be built.
+    """
     from marginalia.mongo import indexes
 
     new_collections: set[str] = set()
 
     def report(change: indexes.Change) -> None:
-        # Indexes of a new collection are only reported verbosely. Operators look for changes of collections with documents.
+        # Indexes of new collections are reported only with --verbosity 2, because operators look for changes of
+        # collections with documents.
         if change.makes_collection:
             new_collections.add(change.collection)
         if verbosity > 1 or (verbosity and change.collection not in new_collections):

@@ -10,9 +10,10 @@ from marginalia.mongo.sharding import shard_key_problems
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """Check that declarations can be applied.
+    """Check that the declarations can be applied.
 
-    Index names must be unique, unique indexes must allow the shard key, and a collection without one must give a reason.
+    Index names must be unique, unique indexes must contain the shard key, and a collection without a shard key must
+    give a reason.
     """
     messages: list[CheckMessage] = []
     for item in declared_collections():

@@ -26,7 +26,13 @@ Keys = tuple[tuple[str, int | str], ...]
 
 @dataclass(frozen=True)
 class Index:
-    """An index. `keys` are pairs (dotted path, 1 | -1 | "text" | "hashed"); `options` are further options of createIndexes."""
+    """An index.
+
+    Attributes:
+        name: The name of the index.
+        keys: Pairs (dotted path, 1 | -1 | "text" | "hashed").
+        options: Further options of createIndexes.
+    """
 
     name: str
     keys: Keys
@@ -56,11 +62,14 @@ class Index:
 
 @dataclass(frozen=True)
 class ShardKey:
-    """The key by which a collection is sharded; `reason` is shown in plans.
+    """The key by which a collection is sharded.
 
-    `least` is set if the values of the first field are spread evenly over their first hexadecimal digits. It is a function
-    from four digits to the least value, or the least hash of a hashed field, that begins with them. Such a collection can
-    be split into ranges while it is empty.
+    Attributes:
+        keys: Pairs (dotted path, 1 | "hashed").
+        reason: The reason for the key, which plans show.
+        least: A function from four hexadecimal digits to the least value (or the least hash, for a hashed field) that
+            begins with them. It is set if the values of the first field are evenly distributed over their first digits.
+            Such a collection can be split into ranges while it is empty.
     """
 
     keys: Keys
@@ -70,22 +79,27 @@ class ShardKey:
 
 
 def least_id(digits: str) -> ObjectId:
-    """Return the least ObjectId that begins with `digits`, which are hexadecimal; for keys whose first digits are random."""
+    """Return the least ObjectId that begins with the hexadecimal `digits`, for keys whose first digits are random."""
     return ObjectId(digits.ljust(24, "0"))
 
 
 def least_hash(digits: str) -> Int64:
-    """Return the least hash, as stored in hashed indexes, that begins with the hexadecimal `digits`."""
+    """Return the least hash, as hashed indexes store it, that begins with the hexadecimal `digits`."""
     return Int64(int(digits.ljust(16, "0"), 16) - (1 << 63))
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection, its indexes (without the one on _id), its shard key (None: stays unsharded) and its $jsonSchema.
+    """A collection.
 
-    `shared`: Django's migrations also create indexes there, so undeclared indexes are left alone.
-    `former`: the filter of documents in a former format, which this code can't read. A database with no other documents is
-    refused.
+    Attributes:
+        name: The name in the database.
+        indexes: The indexes, without the one on _id.
+        shard_key: The shard key. None leaves the collection unsharded.
+        validator: The $jsonSchema of documents.
+        shared: Whether Django's migrations also create indexes in it. Undeclared indexes are left alone then.
+        former: The filter of documents in a former format, which this code can't read. A database that only has such
+            documents is refused.
     """
 
     name: str
@@ -108,8 +122,8 @@ class DeclaredCollection:
 def declared_collections() -> list[DeclaredCollection]:
     """Return every collection that the installed apps declare, in the order of INSTALLED_APPS.
 
-    If an app declares indexes on another app's collection, both declarations are merged. Aliases aren't checked here, because
-    checks of settings must be able to report an alias that doesn't exist.
+    If an app declares indexes on another app's collection, both declarations are merged. Aliases aren't checked here,
+    because system checks have to report aliases that don't exist.
     """
     merged: dict[tuple[str, str], Collection] = {}
     for module in app_modules("collections"):
@@ -127,7 +141,12 @@ def _aliases_of(module: ModuleType) -> list[str]:
 
 
 def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[DeclaredCollection]:
-    """Return the declared collections that MongoDB stores, only those of connection `alias` or with one of `names` if given."""
+    """Return the declared collections that MongoDB stores.
+
+    Args:
+        alias: The alias of the only connection to include, or "" for all.
+        names: The names of the only collections to include. If empty, all are included.
+    """
     wanted = set(names)
     return [
         item
@@ -139,20 +158,20 @@ def mongodb_collections(alias: str = "", names: Iterable[str] = ()) -> list[Decl
 
 
 def mongodb_aliases() -> list[str]:
-    """Return the aliases of the MongoDB connections for which collections are declared."""
+    """Return the aliases of the MongoDB connections for which apps declare collections."""
     return list(dict.fromkeys(item.alias for item in mongodb_collections()))
 
 
 def app_modules(name: str) -> Iterator[ModuleType]:
     """Yield the modules called `name` of the installed apps, in the order of INSTALLED_APPS."""
     for app in apps.get_app_configs():
-        # This app's modules are skipped: they are the ones that look for the modules of other apps.
+        # The modules of this app are skipped, because they look for the modules of other apps.
         if app.name != __package__ and module_has_submodule(app.module, name):
             yield import_module(f"{app.name}.{name}")
 
 
 def shard_key_of(collection: str) -> tuple[str, ...]:
-    """Return the dotted paths of a collection's declared shard key, which targeted updates must contain; () without one."""
+    """Return the dotted paths of a collection's shard key, which targeted updates must contain, or () without one."""
     for item in declared_collections():
         if item.collection.name == collection and item.collection.shard_key:
             return tuple(path for path, _ in item.collection.shard_key.keys)

@@ -25,20 +25,20 @@ T = TypeVar("T")
 # src/mongo/base/error_codes.yml
 UNAUTHORIZED, DUPLICATE_KEY = 13, 11000
 
-# A collection is sampled if it has more than this many times the documents of a sample.
+# A collection is sampled if it has more documents than this factor times the sample.
 SAMPLING_FACTOR = 20
 
-# Python can't represent times before the year 1 or after 9999. No service writes them, and they are clamped, because the
-# driver would otherwise refuse the whole batch that contains one.
+# Python can't represent times before the year 1 or after 9999. No service writes such times. They are clamped, because
+# one of them would otherwise make the driver refuse the whole batch.
 AWARE: CodecOptions[Document] = CodecOptions(
     tz_aware=True, tzinfo=UTC, datetime_conversion=DatetimeConversion.DATETIME_CLAMP
 )
 
 
 def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
-    """Return the pymongo database of a Django connection, which reads datetimes as aware UTC datetimes.
+    """Return the pymongo database of a Django connection. It reads datetimes as aware UTC datetimes.
 
-    The ORM reads through Django's own handle, which must stay naive: DateTimeField fails on aware values.
+    The ORM uses Django's own handle, which must stay naive, because DateTimeField fails on aware values.
     """
     read_tracking.note_read()
     wrapper = connections[alias]
@@ -53,21 +53,25 @@ def database(alias: str = DEFAULT_DB_ALIAS) -> Database[Document]:
 def client(alias: str = DEFAULT_DB_ALIAS) -> MongoClient[Document]:
     """Return the pymongo client of a Django connection.
 
-    This does not count as a read: see marginalia.mongo.engine.read_tracking.
+    This doesn't count as a read (see marginalia.mongo.engine.read_tracking).
     """
     mongo_client: MongoClient[Document] = connections[alias].database.client
     return mongo_client
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield `values` in lists of up to `size`, for example one list per query."""
+    """Yield `values` in lists of up to `size`, for example to run one query per list."""
     rest = iter(values)
     while batch := list(islice(rest, size)):
         yield batch
 
 
 def insert_new(collection: Collection[Document], documents: Sequence[Document]) -> int:
-    """Insert the documents whose keys don't exist yet; return how many. Raises BulkWriteError for other failures."""
+    """Insert the documents whose keys don't exist yet, and return their number.
+
+    Raises:
+        BulkWriteError: A document could not be inserted for another reason.
+    """
     try:
         return len(collection.insert_many(documents, ordered=False).inserted_ids)
     except BulkWriteError as error:
@@ -77,15 +81,19 @@ def insert_new(collection: Collection[Document], documents: Sequence[Document]) 
 
 
 def non_duplicate_errors(error: BulkWriteError) -> list[Document]:
-    """Return the write errors of a bulk write, {index, code, …}, except duplicate keys."""
+    """Return the errors of a bulk write, {index, code, …}, except duplicate keys."""
     return [failure for failure in error.details["writeErrors"] if failure["code"] != DUPLICATE_KEY]
 
 
 def first_batch(command: str, collection: str, **arguments: Any) -> list[Document]:
-    """Return the documents that a "find" or "aggregate" command returns in its first batch, which must contain them all.
+    """Return the documents that a "find" or "aggregate" command returns in its first batch.
 
-    Every request begins with such a command. Without a cursor, it takes a tenth less time. If the connection broke or the
-    primary changed, the command is sent once more, as the driver does for find() and aggregate(). Raises PyMongoError.
+    The first batch must contain all documents. Every request begins with such a command, which takes a tenth less time
+    without a cursor. If the connection broke or the primary changed, the command is sent once more, as the driver does
+    for find() and aggregate().
+
+    Raises:
+        PyMongoError: The command failed twice, or failed for another reason.
     """
     db = database()
     if db.read_concern.level:
@@ -106,17 +114,18 @@ def first_batch(command: str, collection: str, **arguments: Any) -> list[Documen
 def sample_stages(collection: Collection[Document], sample: int) -> list[Document]:
     """Return the first stages of a pipeline over a collection.
 
-    A collection too large to be read completely is sampled: `sample` random documents. Others need no stage.
+    A collection that is too large to be read completely is sampled: the stages select `sample` random documents. For
+    other collections, the list is empty.
     """
     return [{"$sample": {"size": sample}}] if collection.estimated_document_count() > SAMPLING_FACTOR * sample else []
 
 
 def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIAS) -> T:
-    """Run `work(session)` in a transaction and return what it returns.
+    """Run `work(session)` in a transaction, and return its result.
 
-    The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects.
-    It uses the connection's write concern, or majority if none is set, and snapshot reads. So what `work` read was still
-    true when the transaction committed.
+    The driver calls `work` again after a write conflict or a change of primary, so it must have no other effects. The
+    transaction uses snapshot reads, and the connection's write concern, or majority if none is set. So the data that
+    `work` read was still current when the transaction committed.
     """
     concern = client(alias).write_concern
     with client(alias).start_session() as session:
@@ -129,24 +138,24 @@ def transaction(work: Callable[[ClientSession], T], alias: str = DEFAULT_DB_ALIA
 
 @contextmanager
 def time_limit(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Limit a block to `seconds`, plus a round trip.
+    """Limit the commands of a block to `seconds`, plus a round trip.
 
-    With less time left than a round trip, the driver sends nothing (apply_timeout in pymongo 4.20). After a server hung, the
-    driver assumes a round trip of seconds until its next check of that server.
+    The round trip is added because the driver sends nothing if less time is left (apply_timeout in pymongo 4.20). After
+    a server hung, the driver assumes a round trip of several seconds until its next check of that server.
     """
     with pymongo.timeout(seconds):
-        # The first call of a process connects here.
+        # The first call in a process connects to the server here.
         servers = client(alias).topology_description.server_descriptions().values()
     with pymongo.timeout(seconds + max((server.min_round_trip_time for server in servers), default=0.0)):
         yield
 
 
 def server_selection_time_limit() -> AbstractContextManager[Any]:
-    """Limit a block to the connection's serverSelectionTimeoutMS.
+    """Limit the commands of a block to the connection's serverSelectionTimeoutMS.
 
-    Requests begin with such a block, so that they end soon if no server is found or the server hangs. The driver itself
-    ignores that option if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Every request during an outage
-    would then wait for the time limit of a whole operation.
+    Requests begin with such a block, so that they end soon if no server is found or the server hangs. The driver
+    ignores serverSelectionTimeoutMS if timeoutMS is set (get_server_selection_timeout in pymongo 4.20). Every request
+    during an outage would then wait for the time limit of a whole operation.
     """
     return time_limit(client().options.server_selection_timeout)
 
@@ -154,6 +163,6 @@ def server_selection_time_limit() -> AbstractContextManager[Any]:
 def no_time_limit() -> AbstractContextManager[Any]:
     """Lift the connection's time limit from a block, for index builds and scans.
 
-    Finding a server is still limited by serverSelectionTimeoutMS.
+    The time to find a server is still limited by serverSelectionTimeoutMS.
     """
     return pymongo.timeout(0)

@@ -1,4 +1,4 @@
-"""Leases by name: work that one process at a time does."""
+"""Leases by name, for work that only one process does at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

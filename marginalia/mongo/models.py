@@ -12,7 +12,7 @@ class WrittenByServices(TypeError):
 
 
 class ReadOnlyQuerySet(models.QuerySet):
-    """A read-only queryset. Every writing method raises WrittenByServices."""
+    """A read-only queryset, whose writing methods raise WrittenByServices."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise WrittenByServices(f"{self.model.__name__} is written by services, never through the ORM.")
@@ -21,12 +21,12 @@ class ReadOnlyQuerySet(models.QuerySet):
     acreate = aget_or_create = aupdate_or_create = abulk_create = abulk_update = aupdate = adelete = _refuse
 
     def estimated_total(self) -> int:
-        """Return MongoDB's estimate of the collection's size, because an exact count reads every document."""
+        """Return MongoDB's estimate of the collection's size, because an exact count would read every document."""
         return database(self.db)[self.model._meta.db_table].estimated_document_count()
 
 
 class ReadOnlyModel(models.Model):
-    """Base of models that only services write, because a save would undo concurrent changes."""
+    """Base of models that only services write, because a save through the ORM would undo concurrent changes."""
 
     objects = ReadOnlyQuerySet.as_manager()
 

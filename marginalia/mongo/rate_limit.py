@@ -1,7 +1,7 @@
-"""Rate limits shared by all processes: one document per key with the times of allowed calls, removed by a TTL index.
+"""Rate limits shared by all processes. Each key has a document with the times of allowed calls. A TTL index removes it.
 
-The window slides: at no moment have more than `limit` calls been allowed in the `seconds` before it. One findAndModify
-decides, by the server's clock, so concurrent callers can't exceed the limit.
+The window slides: at any moment, at most `limit` calls were allowed in the last `seconds`. One findAndModify decides by
+the server's clock, so concurrent callers can't exceed the limit.
 """
 
 import math
@@ -31,7 +31,13 @@ COLLECTIONS = (
 
 @dataclass(frozen=True)
 class RateLimitResult:
-    """The outcome of a call: whether it is allowed, how many remain, and the seconds (at least 1) until the oldest expires."""
+    """The outcome of a call.
+
+    Attributes:
+        allowed: Whether the call is allowed.
+        remaining: The number of further calls that are allowed now.
+        reset_seconds: The seconds, at least 1, until the oldest call expires.
+    """
 
     allowed: bool
     remaining: int
@@ -41,7 +47,12 @@ class RateLimitResult:
 def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return whether one more call is allowed under `key`, and count it if so.
 
-    `token` identifies the call: a repeated call with the same token is allowed again and counted once.
+    Args:
+        key: The name of the limit.
+        limit: The maximum number of calls in the window.
+        seconds: The length of the window.
+        token: An id of the call. A repeated call with the same token is allowed again, and counted once.
+        alias: The alias of the connection.
     """
     return count(key, limit=limit, seconds=seconds, token=token, alias=alias).allowed
 
@@ -49,7 +60,10 @@ def allow(key: str, *, limit: int, seconds: int, token: str, alias: str = DEFAUL
 def count(
     key: str, *, limit: int, seconds: int, token: str, cost: int = 1, alias: str = DEFAULT_DB_ALIAS
 ) -> RateLimitResult:
-    """Count a call under `key` `cost` times if it is allowed, as `allow` does, and return the result."""
+    """Count a call under `key` if it is allowed, and return the result.
+
+    The arguments are those of `allow`. An allowed call counts as `cost` calls.
+    """
     recent = {
         "$filter": {
             "input": {"$ifNull": ["$passed", []]},
@@ -71,7 +85,7 @@ def count(
     )
     assert document is not None  # the upsert inserts one
     passed = document["passed"]
-    # The server's clock wrote both times, so it is the one to compare with.
+    # The server's clock wrote both times, so they are compared with each other.
     moment = document["expires"] - timedelta(seconds=seconds)
     first = min((entry["at"] for entry in passed), default=moment)
     wait = max(1, math.ceil((first + timedelta(seconds=seconds) - moment).total_seconds()))
@@ -84,10 +98,10 @@ def refund(key: str, *, token: str, alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def reset(key: str, alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete the counts of `key`; return the number of deleted documents, 0 or 1."""
+    """Delete the counts of `key`. Return the number of deleted documents, 0 or 1."""
     return int(database(alias)[COLLECTION].delete_one({"_id": key}).deleted_count)
 
 
 def _literal(value: str) -> dict[str, Any]:
-    # In a pipeline a string that begins with $ is an expression.
+    # In a pipeline, a string that begins with $ is an expression.
     return {"$literal": value}

@@ -1,6 +1,6 @@
-"""Tolerant reads: damaged documents are left out, and a missing index only makes reads slow.
+"""Tolerant reads. Damaged documents are left out, and a missing index only makes reads slow.
 
-The doctor reports both faults. Each is logged once per hour and process.
+The doctor reports both faults. Each of them is logged once per hour and process.
 """
 
 import logging
@@ -16,11 +16,12 @@ from pymongo.errors import OperationFailure, PyMongoError
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Seconds until a damaged document or a missing index is logged again, and how many faults are remembered until then.
+# Seconds until the same damaged document or missing index is logged again, and how many faults are remembered until
+# then.
 LOG_INTERVAL_SECONDS, MAX_LOGGED = 3600, 1_000
-# Raised by code that reads a document without one of its fields, or with a value of another type.
+# Exceptions of code that reads a document without one of its fields, or with a value of another type.
 MALFORMED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
-# src/mongo/base/error_codes.yml; a wrong hint is only one of many bad values, so the message decides.
+# src/mongo/base/error_codes.yml. A wrong hint is only one of many bad values, so the message decides.
 BAD_VALUE = 2
 BAD_HINT_MESSAGE = "hint provided does not correspond"
 NO_TEXT_INDEX_MESSAGE = "text index"
@@ -31,7 +32,7 @@ class Malformed(ValueError):
 
 
 def read_documents(collection: str, documents: Iterable[Any], read: Callable[[Any], T]) -> Iterator[T]:
-    """Yield `read(document)` of each stored document; leave out and log the ones that it can't read."""
+    """Yield `read(document)` for each stored document. Documents that it can't read are left out and logged."""
     for document in documents:
         try:
             value = read(document)
@@ -43,17 +44,20 @@ def read_documents(collection: str, documents: Iterable[Any], read: Callable[[An
 
 
 def read_document(collection: str, document: Any, read: Callable[[Any], T]) -> T | None:
-    """Return `read(document)`; None for no document, and for one that it can't read, which is logged."""
+    """Return `read(document)`, or None for no document and for a document that it can't read, which is logged."""
     return next(read_documents(collection, [document], read), None) if document is not None else None
 
 
 def log_skipped(collection: str, key: Any, reason: str) -> None:
-    """Log that readers don't get a stored document because it is damaged."""
+    """Log that a damaged stored document is hidden from readers."""
     _log(f"The document {key} of {collection} can't be read and is left out: {reason}", _period())
 
 
 def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
-    """Return an iterator over the results of `read(hint=keys)`. If the index is missing or hidden, read without a hint."""
+    """Return an iterator over the results of `read(hint=keys)`.
+
+    If the index is missing or hidden, read without a hint.
+    """
     try:
         cursor = iter(read(hint=keys))
         first = next(cursor, None)
@@ -66,7 +70,7 @@ def read_with_hint(keys: Any, read: Callable[..., Iterable[T]]) -> Iterator[T]:
 
 
 def lacks_text_index(error: PyMongoError) -> bool:
-    """Return whether a search failed because the server has no text index, or a hidden one; log it if so."""
+    """Return whether a search failed because the text index is missing or hidden. Log it in this case."""
     if not isinstance(error, OperationFailure) or NO_TEXT_INDEX_MESSAGE not in str(error):
         return False
     _log("A text index is missing, so searches find nothing. Run manage.py setup_indexes.", _period())
@@ -74,7 +78,7 @@ def lacks_text_index(error: PyMongoError) -> bool:
 
 
 def aggregate_with_hint(collection: Collection[Any], pipeline: Sequence[Mapping[str, Any]], keys: Any) -> Iterator[Any]:
-    """Return an iterator over the results of a pipeline that uses the index `keys`, even if the server lacks it."""
+    """Return an iterator over the results of a pipeline that uses the index `keys`, or no index if it is missing."""
     return read_with_hint(keys, lambda hint: collection.aggregate(pipeline, **({"hint": hint} if hint else {})))
 
 

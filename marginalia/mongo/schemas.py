@@ -30,7 +30,7 @@ def either(*schemas: Schema) -> Schema:
 
 
 def optional(schema: Schema) -> Schema:
-    """Return a schema that also allows null."""
+    """Return `schema` extended to allow null."""
     if "enum" in schema:
         return {"enum": [*schema["enum"], None]}
     return either(schema, {"bsonType": "null"})
@@ -47,7 +47,7 @@ def array_of(items: Schema) -> Schema:
 
 
 def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -> Schema:
-    """Return the schema of a document with required `fields` and optional ones in `also`; others are allowed."""
+    """Return the schema of a document with the required `fields` and the optional fields `also`. Others are allowed."""
     known = {name: schema for name, schema in (fields | (also or {})).items() if schema}
     # The server refuses an empty list.
     required = {"required": list(fields)} if fields else {}
@@ -55,7 +55,7 @@ def document(fields: dict[str, Schema], also: dict[str, Schema] | None = None) -
 
 
 def several_types(schema: Schema, path: str) -> bool:
-    """Return whether a schema allows several types (except null) at a path such as "exif[].v"; False if unknown."""
+    """Return whether a schema allows several types (except null) at a path such as "exif[].v", or False if unknown."""
     found = _parts(schema)
     for name in path.replace("[]", ".[]").split("."):
         below = [part.get("items") if name == "[]" else part.get("properties", {}).get(name) for part in found]
@@ -64,7 +64,7 @@ def several_types(schema: Schema, path: str) -> bool:
     return len(kinds - {"null"} - _NUMBERS_BUT_INT) > 1
 
 
-# All numbers are one type in comparisons.
+# In comparisons, all numbers are one type.
 _NUMBERS_BUT_INT = {"long", "double", "decimal"}
 
 

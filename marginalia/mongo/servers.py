@@ -1,4 +1,4 @@
-"""Check MongoDB servers, and interpret their errors.
+"""Checks of MongoDB servers, and the meaning of their errors.
 
 A suitable server is a replica set or a mongos, has a supported version, and can be reached.
 """
@@ -34,12 +34,12 @@ OLDEST_VERSION = (6, 0)
 AUTHENTICATION_FAILED = 18
 # Codes of write concerns: UnknownReplWriteConcern, UnsatisfiableWriteConcern.
 UNMET_WRITE_CONCERN_CODES = frozenset({79, 100})
-# Seconds that a process that has just started looks for a primary before it reports an outage.
+# Seconds in which a process that has just started looks for a primary before it reports an outage.
 FIRST_SECONDS = 0.6
 
 
-# Errors of a server that stops, steps down or reaches too few members. It may have written before:
-# HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
+# Errors of a server that stops, steps down or reaches too few members. It may have written the document before the
+# error: HostUnreachable, HostNotFound, WriteConcernFailed, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown,
 # ExceededTimeLimit, SocketException, LegacyNotPrimary, NotWritablePrimary, InterruptedAtShutdown,
 # InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
 TRANSIENT_CODES = frozenset({6, 7, 64, 89, 91, 189, 262, 9001, 10058, 10107, 11600, 11602, 13435, 13436})
@@ -50,9 +50,14 @@ class UnsuitableServer(Exception):
 
 
 def check(uri: str, timeout: float = 5.0) -> str:
-    """Return the addresses in `uri` if a site can run there. Raises UnsuitableServer, whose message never has the password.
+    """Return the addresses in `uri` if a site can run there.
 
-    `timeout` limits the search for a server, in seconds.
+    Args:
+        uri: The URI of a replica set or a mongos.
+        timeout: Seconds to look for a server.
+
+    Raises:
+        UnsuitableServer: The server is unsuitable or unreachable. The message never contains the password.
     """
     try:
         parsed = parse_uri(uri, connect_timeout=timeout)
@@ -66,7 +71,7 @@ def check(uri: str, timeout: float = 5.0) -> str:
     except OperationFailure as error:
         refused = error.code in (UNAUTHORIZED, AUTHENTICATION_FAILED)
         reason = "refuses the user name or password of MONGODB_URI" if refused else f"answers: {first_clause(error)}"
-    except ConfigurationError as error:  # a wire protocol that the driver no longer speaks
+    except ConfigurationError as error:  # the server's wire protocol is too old for the driver
         reason = f"cannot be used: {first_clause(error)}"
     except PyMongoError as error:
         reason = f"does not work: {first_clause(error)}"
@@ -76,7 +81,8 @@ def check(uri: str, timeout: float = 5.0) -> str:
 
 
 def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
-    # If the URI names a replica set, the driver ignores standalone servers. So a single server is asked without that name.
+    # If the URI contains the name of a replica set, the driver ignores standalone servers. So a single server is
+    # contacted without the name.
     asked = re.sub(r"(?i)(?<=[?&])replicaSet=[^&]*&?", "", uri) if single else uri
     direct: dict[str, Any] = {"directConnection": True} if single else {}
     with MongoClient[dict[str, Any]](asked, serverSelectionTimeoutMS=milliseconds, **direct) as client:
@@ -88,7 +94,7 @@ def _unsuitable_reason(uri: str, milliseconds: int, *, single: bool) -> str:
 
 
 def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
-    """Return why a server is unsuitable, according to its responses to hello and buildInfo; "" if it is suitable."""
+    """Return why a server is unsuitable, according to its responses to hello and buildInfo, or "" if it is suitable."""
     if tuple(version[:2]) < OLDEST_VERSION:
         return f"is version {'.'.join(map(str, version[:3]))}, and the site needs {'.'.join(map(str, OLDEST_VERSION))} or later"
     if hello.get("msg") != "isdbgrid" and "setName" not in hello:
@@ -97,9 +103,10 @@ def unsuitable(hello: dict[str, Any], version: list[int]) -> str:
 
 
 def unmet_write_concern(database: Mapping[str, Any]) -> str:
-    """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES, "" if it can or doesn't answer.
+    """Return a sentence if MongoDB can't meet the write concern of an entry of DATABASES.
 
-    Every write would fail, although it is stored. The check uses its own client, which is closed before processes fork.
+    Return "" if it can, or if it doesn't answer. If it can't, every write fails, although it is stored. The check uses
+    its own client, which is closed before processes fork.
     """
     w = database["OPTIONS"].get("w", "majority")
     if w == "majority":
@@ -118,8 +125,8 @@ def unmet_write_concern(database: Mapping[str, Any]) -> str:
 def is_outage(error: BaseException | None) -> bool:
     """Return whether an exception means that the database can't be used.
 
-    It is unreachable, refuses the login, can't meet the write concern, or doesn't answer in time. Causes are checked, too,
-    because the ORM wraps exceptions of the driver.
+    The database is unreachable, refuses the login, can't meet the write concern, or doesn't answer in time. Causes are
+    checked, too, because the ORM wraps exceptions of the driver.
     """
     while error is not None:
         if isinstance(error, ConnectionFailure) or getattr(error, "timeout", False) is True:
@@ -135,14 +142,16 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def first_clause(error: BaseException) -> str:
-    """Return the first clause of a driver's message, without the settings and topology that follow."""
+    """Return the first clause of a driver's message, without the settings and the topology that follow."""
     return str(error).split(", full error")[0].split(" (configured timeouts")[0].split(", Timeout:")[0]
 
 
 def describe_outage(error: BaseException, alias: str = DEFAULT_DB_ALIAS) -> str:
     """Return one sentence with the reason why MongoDB can't be used.
 
-    `error` is one that is_outage accepts. The driver's knowledge of the servers completes the sentence.
+    Args:
+        error: An exception for which `is_outage` is true.
+        alias: The alias of the connection. The state of its servers, as the driver knows it, completes the sentence.
     """
     while not isinstance(error, PyMongoError) and (cause := error.__cause__ or error.__context__):
         error = cause
@@ -186,9 +195,9 @@ def report_outage(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def is_cut_off() -> bool:
-    """Return whether MongoDB refuses the login, or no primary was found since this process started, after FIRST_SECONDS.
+    """Return whether MongoDB refuses the login, or no primary was found in the first FIRST_SECONDS of this process.
 
-    A process that has known a primary waits for the end of an election. One that never has might wait for hours.
+    A process that has known a primary waits for the end of an election. A process that never has might wait for hours.
     """
     known = client().topology_description
     if _refuses_log_in(known):
@@ -200,7 +209,10 @@ def is_cut_off() -> bool:
 
 
 def _refuses_log_in(known: TopologyDescription) -> bool:
-    """Return whether a server refused the login. The driver then forgets the server's type until the next heartbeat."""
+    """Return whether a server refused the login.
+
+    The driver forgets the type of such a server until the next heartbeat.
+    """
     return any(
         getattr(server.error, "code", None) == AUTHENTICATION_FAILED for server in known.server_descriptions().values()
     )
@@ -208,19 +220,19 @@ def _refuses_log_in(known: TopologyDescription) -> bool:
 
 @cache
 def _give_up_at() -> float:
-    """Return the monotonic time at which this process gives up its first search for a primary. The first call starts it."""
+    """Return the monotonic time at which this process ends its first search for a primary. The first call starts it."""
     return time.monotonic() + FIRST_SECONDS
 
 
 def knows_primary() -> bool:
-    """Return whether a server is known that accepts writes, without a command to any server."""
+    """Return whether the driver knows a server that accepts writes. This sends no command."""
     known = client().topology_description
-    # Every page calls this, and comparing the name takes half of the time.
+    # Every page calls this. Comparing the name takes half the time of the second check.
     return known.topology_type_name == "ReplicaSetWithPrimary" or known.has_writable_server()
 
 
 def knows_secondary() -> bool:
-    """Return whether a secondary is known, without a command to any server."""
+    """Return whether the driver knows a secondary. This sends no command."""
     return client().topology_description.has_readable_server(Secondary())
 
 
@@ -248,7 +260,11 @@ class Outage(Exception):
 
 @contextmanager
 def outage_after(seconds: float, alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Limit a block to `seconds`. Raises Outage if the database doesn't answer in time."""
+    """Limit a block to `seconds`.
+
+    Raises:
+        Outage: The database didn't answer in time.
+    """
     try:
         with time_limit(seconds, alias):
             yield

@@ -1,4 +1,8 @@
-"""Status of MongoDB's servers. Functions return None if the site's user lacks the permission or the server has no answer."""
+"""The status of MongoDB's servers.
+
+Functions return None if the site's user lacks the permission, or if the server has no such status. They raise
+PyMongoError if no server answers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +21,7 @@ from marginalia.mongo.servers import is_outage
 _PRIMARY = 1
 _SECONDARY = 2
 _ARBITER = 7
-# These sections make up most of the response of serverStatus, and nothing here reads them.
+# These sections are most of the response of serverStatus, and no function here uses them.
 _WITHOUT_SECTIONS = dict.fromkeys(
     ("metrics", "wiredTiger", "tcmalloc", "locks", "transactions", "opLatencies", "repl"), 0
 )
@@ -30,9 +34,12 @@ ABANDONED = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Members:
-    """A replica set: its term, the members that are down, and the lag of each secondary in seconds.
+    """A replica set.
 
-    `lag` is empty while there is no primary.
+    Attributes:
+        term: The term of the current primary.
+        down: The members that are down.
+        lag: The lag of each secondary in seconds. Empty while there is no primary.
     """
 
     term: int
@@ -42,7 +49,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Server:
-    """The primary: the number of open connections, and their maximum."""
+    """The primary, with the number of its open connections and their maximum."""
 
     connections: int
     max_connections: int
@@ -50,7 +57,12 @@ class Server:
 
 @dataclass(frozen=True)
 class Oplog:
-    """The oplog: how many seconds it reaches back, and the filled share of its size (0 to 1)."""
+    """The oplog.
+
+    Attributes:
+        seconds: How many seconds it reaches back.
+        filled: The filled share of its size, from 0 to 1.
+    """
 
     seconds: float
     filled: float
@@ -58,20 +70,20 @@ class Oplog:
 
 @dataclass(frozen=True)
 class Disk:
-    """The disk that contains the database: total and free bytes."""
+    """The disk that contains the database, with its total and free bytes."""
 
     total: int
     free: int
 
 
 def members(alias: str = DEFAULT_DB_ALIAS) -> Members | None:
-    """Return the state of the replica set. Like all functions here, it raises PyMongoError if no server answers."""
+    """Return the state of the replica set."""
     answer = _run_if_allowed(client(alias).admin, "replSetGetStatus")
     return parse_members(answer) if answer else None
 
 
 def parse_members(answer: Mapping[str, Any]) -> Members:
-    """Return the Members that a response to replSetGetStatus describes."""
+    """Return the Members that the `answer` to replSetGetStatus describes."""
     states = {member["name"]: member["state"] for member in answer["members"]}
     newest = next((member["optimeDate"] for member in answer["members"] if member["state"] == _PRIMARY), None)
     lag = {
@@ -93,7 +105,7 @@ def server(alias: str = DEFAULT_DB_ALIAS) -> Server | None:
 
 
 def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
-    """Return how far back the primary's oplog reaches; None for a mongos."""
+    """Return how far back the primary's oplog reaches, or None for a mongos."""
     answer = _run_if_allowed(client(alias).admin, "serverStatus", oplog=1, **_WITHOUT_SECTIONS)
     stored = _run_if_allowed(client(alias).local, "collStats", "oplog.rs")
     if not answer or "oplog" not in answer or not stored or not stored.get("maxSize"):
@@ -104,7 +116,7 @@ def oplog(alias: str = DEFAULT_DB_ALIAS) -> Oplog | None:
 
 
 def disk(alias: str = DEFAULT_DB_ALIAS) -> Disk | None:
-    """Return the total and free size of the disk with the primary's data."""
+    """Return the total and free bytes of the disk with the primary's data."""
     answer = _run_if_allowed(database(alias), "dbStats")
     if not answer or not answer.get("fsTotalSize"):
         return None
@@ -121,7 +133,7 @@ def _run_if_allowed(db: Database[Document], command: str, value: Any = 1, **argu
 
 
 def scratch_prefix(own: str) -> str:
-    """Return the name, without the id at its end, of databases that commands create alongside the site's database `own`."""
+    """Return the names, up to the id at their end, of the databases that commands create alongside the database `own`."""
     return f"{own[:_MAX_NAME_LENGTH]}{_SCRATCH}"
 
 

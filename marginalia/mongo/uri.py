@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from pymongo import MongoClient
 from pymongo.errors import ConfigurationError, InvalidURI
 
-# Options that the site relies on, in lower case, with the only allowed value and the reason.
+# Options that the site needs, in lower case, with the only allowed value and the reason.
 _REQUIRED_OPTIONS = {
     "readpreference": ("primary", "a secondary may not have yet what was acknowledged"),
     "retrywrites": ("true", "a write is sent again after a change of primary"),
@@ -19,15 +19,15 @@ _REQUIRED_OPTIONS = {
 
 
 def is_protected(uri: str) -> bool:
-    """Return whether a MongoDB URI contains credentials: a user, or a client certificate."""
+    """Return whether a MongoDB URI contains credentials: a user or a client certificate."""
     user = uri.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[0]
     return bool(user) or "authmechanism=mongodb-x509" in uri.lower()
 
 
 def problem(uri: str) -> str:
-    """Return why a MongoDB URI can't be used, as the rest of a sentence whose subject is the setting, or "" if it can be.
+    """Return why a MongoDB URI can't be used, as the rest of a sentence whose subject is the setting, or "" if it can.
 
-    The text never contains the password. No server is asked, but the files that the URI names are read.
+    The text never contains the password. No server is contacted, but the files that the URI refers to are read.
     """
     if not uri.startswith(("mongodb://", "mongodb+srv://")):
         return "must begin with mongodb:// or mongodb+srv://"
@@ -37,10 +37,11 @@ def problem(uri: str) -> str:
             return f"must set {option} to {wanted}, not {value!r}, because {reason}"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # the driver only warns of options that it doesn't know
+            warnings.simplefilter("error")  # the driver only warns about unknown options
             MongoClient[dict[str, Any]](uri, connect=False).close()
     except (InvalidURI, ValueError) as error:
-        # If / is not encoded, the driver takes part of the password for the name of the database, and repeats it.
+        # If / isn't encoded, the driver treats part of the password as the name of the database, and repeats it in its
+        # message.
         message = "" if "database name" in str(error) else f" The driver reports: {error}"
         return f"is no connection string. Percent-encode @ : / ? and % in user name and password.{message}".rstrip(".")
     except ssl.SSLError as error:

@@ -1,6 +1,6 @@
-"""A back end of Django's Tasks on MongoDB: `TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}`.
+"""A back end for Django's Tasks on MongoDB: `TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}`.
 
-docs/how-to/use-the-task-queue.md explains it.
+See docs/how-to/use-the-task-queue.md.
 """
 
 from marginalia.tasks.backend import RETRIES_FOR_A_DAY, URGENT, MongoDBBackend, Task, task

@@ -1,4 +1,4 @@
-"""MongoDBBackend, and a Task with what it adds to Django's: `key`, `retries` and `stored_as`."""
+"""MongoDBBackend, and a Task with additional fields: `key`, `retries` and `stored_as`."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -16,9 +16,9 @@ from marginalia.tasks import queue
 from marginalia.tasks.compat import InvalidTask, normalize_json, signals, tasks
 from marginalia.tasks.queue import Job
 
-# Default number of retries. Eight tries end after an hour.
+# Default number of retries. The last of eight tries is after about an hour.
 RETRIES = 7
-# Retries of emails. They end after a day, so no email is lost if the mail server fails overnight.
+# Retries of emails. They go on for a day, so that no email is lost if the mail server is down overnight.
 RETRIES_FOR_A_DAY = 30
 MAX_RETRIES = 100
 # The priority of tasks that people wait for. Each worker has a second thread for priorities above 0.
@@ -31,17 +31,19 @@ STATUSES = {
     queue.FAILED: tasks.TaskResultStatus.FAILED,
 }
 
-# Names that tasks chose by `stored_as`, and where these tasks are now.
+# Names that tasks chose with `stored_as`, and the current import paths of these tasks.
 _paths: dict[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(tasks.base.Task):
-    """Django's Task, with three fields that only MongoDBBackend uses.
+    """Django's Task with three fields that only MongoDBBackend uses.
 
-    `key` names the work: while a job with this key is stored, enqueue() adds no other. `retries`: how often a task that failed,
-    or whose worker died, is tried again. `stored_as`: the name under which jobs are stored, so that the function can move;
-    if empty, its import path.
+    Attributes:
+        key: A name of the work. While a job with this key is stored, enqueue() adds no other.
+        retries: How often a task that failed, or whose worker died, is tried again.
+        stored_as: The name under which jobs are stored, so that the function can move. If empty, its import path is
+            used.
     """
 
     key: str = ""
@@ -49,20 +51,20 @@ class Task(tasks.base.Task):
     stored_as: str = ""
 
     def __post_init__(self) -> None:
-        # An app may define a task before the project has a back end for it. Then enqueue() validates the task.
+        # An app can define a task before the project configures the back end for it. Then enqueue() validates the task.
         if self.backend in tasks.task_backends.settings:
             super().__post_init__()
         if self.stored_as and _paths.setdefault(self.stored_as, self.module_path) != self.module_path:
             raise InvalidTask(f"{self.module_path} and {_paths[self.stored_as]} are both stored as {self.stored_as!r}.")
 
     def using(self, *, key: str | None = None, **changes: Any) -> Any:
-        """Return a Task with other values, as Django's does; `key` names the work."""
+        """Return a copy of the Task with other values, as in Django. `key` is a name of the work."""
         changed = super().using(**changes)
         return changed if key is None else replace(changed, key=key)
 
 
 def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
-    """Turn a function into a Task, as Django's decorator does.
+    """Turn a function into a Task, like Django's decorator.
 
     An app can set the fields of Task without knowing the project's back end. Other back ends ignore them.
     """
@@ -74,7 +76,7 @@ def task(function: Callable[..., Any] | None = None, **fields: Any) -> Any:
 
 
 class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
-    """Django's Tasks in a collection of MongoDB. OPTIONS["DATABASE"] is the alias of the connection."""
+    """A back end for Django's Tasks in a MongoDB collection. OPTIONS["DATABASE"] is the alias of the connection."""
 
     task_class = Task
     supports_defer = True
@@ -87,7 +89,11 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         self.database = str(self.options.get("DATABASE", DEFAULT_DB_ALIAS))
 
     def validate_task(self, task: Any) -> None:
-        """Check that this back end can run a task. Raises InvalidTask."""
+        """Check that this back end can run `task`.
+
+        Raises:
+            InvalidTask: It can't.
+        """
         super().validate_task(task)
         retries = _retries(task)
         if not isinstance(retries, int) or not 0 <= retries <= MAX_RETRIES:
@@ -115,7 +121,11 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         return result
 
     def get_result(self, result_id: str) -> Any:
-        """Return the result with this id. Raises TaskResultDoesNotExist, also 30 days after the job ended."""
+        """Return the result with the id `result_id`.
+
+        Raises:
+            TaskResultDoesNotExist: There is no such result. Results are deleted 30 days after the job ended.
+        """
         try:
             job = queue.get(ObjectId(result_id), self.database)
         except InvalidId:
@@ -125,7 +135,7 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
         return self.result_of(job, task_of(job))
 
     def result_of(self, job: Job, task: Any) -> Any:
-        """Return the TaskResult of a job of this task."""
+        """Return the TaskResult of a job that runs `task`."""
         fields = {"priority": job.priority, "queue_name": job.queue, "run_after": job.after, "backend": self.alias}
         if isinstance(task, Task):
             fields["key"] = "" if job.key == str(job.id) else job.key
@@ -166,7 +176,11 @@ class MongoDBBackend(tasks.backends.base.BaseTaskBackend):
 
 
 def task_of(job: Job) -> Any:
-    """Return the task that a job runs. Raises InvalidTask."""
+    """Return the task that `job` runs.
+
+    Raises:
+        InvalidTask: The function no longer exists, or is not a task.
+    """
     path = _paths.get(job.name, job.name)
     try:
         task = import_string(path)
@@ -178,37 +192,42 @@ def task_of(job: Job) -> Any:
 
 
 def tries_of(task: Any) -> int:
-    """Return how many times a task is tried at most."""
+    """Return how many times `task` is tried at most."""
     return 1 + _retries(task)
 
 
 def backends() -> list[MongoDBBackend]:
-    """Return the back ends in TASKS that keep their queue in MongoDB."""
+    """Return the back ends in TASKS that store their queue in MongoDB."""
     return [backend for backend in tasks.task_backends.all() if isinstance(backend, MongoDBBackend)]
 
 
 def backend_on(database: str) -> MongoDBBackend:
-    """Return the first back end in TASKS whose queue is behind this connection."""
+    """Return the first back end in TASKS that uses the connection `database`."""
     return next(backend for backend in backends() if backend.database == database)
 
 
 def databases() -> list[str]:
-    """Return the aliases of the connections behind which queues are."""
+    """Return the aliases of the connections with queues."""
     return list(dict.fromkeys(backend.database for backend in backends()))
 
 
 def as_json(value: Any) -> Any:
-    """Return a value after a round trip through JSON. Raises TypeError and ValueError if JSON can't express it."""
+    """Return `value` after a round trip through JSON.
+
+    Raises:
+        TypeError: JSON can't express the value.
+        ValueError: JSON can't express the value.
+    """
     return json.loads(json.dumps(normalize_json(value)))
 
 
 def _retries(task: Any) -> Any:
-    # A task that was made for another back end has none.
+    # A task of another back end has no retries.
     return getattr(task, "retries", RETRIES)
 
 
 def _errors(job: Job) -> list[Any]:
-    """Return the errors of all tries. The queue keeps the text of the last one only."""
+    """Return the errors of all tries. The queue only stores the text of the last one."""
     texts = [*([""] * len(job.errors))[1:], job.error]
     return [
         tasks.base.TaskError(exception_class_path=path, traceback=text)

@@ -7,5 +7,5 @@ COLLECTIONS = queue.COLLECTIONS
 
 
 def database_aliases() -> list[str]:
-    """Return the aliases of the connections that these collections live behind."""
+    """Return the aliases of the connections with these collections."""
     return databases()

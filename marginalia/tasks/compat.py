@@ -1,4 +1,7 @@
-"""Django's Tasks: `django.tasks` on Django 6, the package `django-tasks` on Django 5.2. All code imports them from here."""
+"""Django's Tasks: `django.tasks` on Django 6, or the package `django-tasks` on Django 5.2.
+
+All code imports them from here.
+"""
 
 try:
     from django import tasks
@@ -13,5 +16,5 @@ except ImportError:
     from django_tasks.exceptions import InvalidTaskError as InvalidTask
     from django_tasks.utils import normalize_json
 
-# To import checks and signals registers them: "django_tasks" doesn't have to be in INSTALLED_APPS.
+# Importing checks and signals registers them, so "django_tasks" doesn't have to be in INSTALLED_APPS.
 __all__ = ["ImmediateBackend", "InvalidTask", "checks", "normalize_json", "signals", "tasks"]

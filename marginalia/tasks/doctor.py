@@ -1,4 +1,4 @@
-"""Checks of the worker and the job queue."""
+"""Doctor checks of the worker and the job queue."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,11 +7,11 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.doctor import WARNING, Examination, Finding, HotQuery, check
 from marginalia.tasks import queue
 
-# How long a job can be due before its worker counts as dead.
+# If a job has been due for this long, the workers count as dead.
 OVERDUE = timedelta(minutes=10)
-# Fewer failed tries may only mean that the mail server restarts.
+# Fewer failed tries can mean that the mail server restarts.
 MIN_TRIES = 5
-# Failed jobs that are counted, and from which the names are listed.
+# Maximum failed jobs to count, and to list the names of.
 MAX_COUNTED = 1_000
 
 

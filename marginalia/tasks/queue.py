@@ -1,9 +1,10 @@
-"""The stored jobs: a job is a task that was enqueued. A worker takes each job with one findAndModify.
+"""The stored jobs. A job is a task that was enqueued. A worker claims each job with one findAndModify.
 
-A worker leases the job that it takes. If the worker dies, another one takes the job after the lease. A failed job is tried
-again, after twice the wait each time, one hour at most. After its last try it stays failed, for an operator. Done and failed
-jobs are deleted after 30 days. The arguments of a job are deleted when it is done, because they may name a person. A `key`
-names the work: while a job with a key is stored, no other job with it is added.
+A worker leases the job that it claims. If the worker dies, another worker claims the job after the lease has expired. A
+failed job is tried again. The wait doubles with each try, up to one hour. After its last try, the job stays failed
+until an operator acts. Done jobs and failed jobs are deleted after 30 days. The arguments of a job are deleted when it
+is done, because they can identify a person. While a job with a `key` is stored, no other job with the same key is
+added.
 """
 
 import logging
@@ -46,7 +47,7 @@ COLLECTIONS = (
         validator=document(
             {
                 "_id": ID,
-                # The name of the task, and its keyword arguments: so they were called before jobs ran tasks.
+                # The name and the keyword arguments of the task. The field names are older than tasks.
                 "kind": TEXT,
                 "payload": document({}),
                 "key": TEXT,
@@ -85,7 +86,8 @@ LEASE = timedelta(minutes=5)
 SILENT = timedelta(minutes=3)
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
-# Characters of an error that are kept with the job, without email addresses: a message must not keep what an erasure removes.
+# Characters of an error that are stored with the job. Email addresses are removed, so that an error doesn't contain
+# data that was erased.
 LONGEST_ERROR = 500
 _ADDRESS = re.compile(r"[^\s@<>\"'(]+@[^\s@<>\"')]+")
 
@@ -124,7 +126,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers of jobs: `waiting` for their first try, `retrying` after one that failed, and `failed` permanently."""
+    """The number of jobs that are `waiting` for their first try, `retrying` after a failed one, and `failed` permanently."""
 
     waiting: int
     retrying: int
@@ -142,9 +144,19 @@ def put(
     after: datetime | None = None,
     alias: str = DEFAULT_DB_ALIAS,
 ) -> tuple[Job, bool]:
-    """Store a job, and return it and whether it is new.
+    """Store a job. Return the job, and whether it is new.
 
-    If a job with this key exists, return that job. If that job failed permanently, try it again.
+    If a job with this key exists, that job is returned. If it failed permanently, it is tried again.
+
+    Args:
+        name: The name of the task.
+        args: The positional arguments of the task.
+        kwargs: The keyword arguments of the task.
+        key: A name of the work, or "" for a job without one.
+        priority: The priority. Workers claim jobs with higher priorities first.
+        queue: The name of the queue.
+        after: The earliest time to run the job.
+        alias: The alias of the connection.
     """
     job_id = ObjectId()
     moment = now()
@@ -176,7 +188,7 @@ def put(
 
 
 def get(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> Job | None:
-    """Return a job, None if there is none."""
+    """Return the job `job_id`, or None if there is none."""
     stored = _jobs(alias).find_one({"_id": job_id})
     return _job(stored, alias) if stored else None
 
@@ -184,8 +196,12 @@ def get(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> Job | None:
 def take(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
     """Claim the next due job, or return None if no job is due.
 
-    Jobs whose lease has expired come first, then the job with the highest priority, then the one that is due first.
-    `queues` limits the choice to these queues, and `urgent_only` to jobs with a priority above 0.
+    Jobs whose lease has expired come first. Then the priority decides, and then the time when the job was due.
+
+    Args:
+        alias: The alias of the connection.
+        queues: The queues to claim jobs from. If empty, all queues.
+        urgent_only: Whether to claim only jobs with a priority above 0.
     """
     moment = now()
     lapsed: Document = {"state": RUNNING, "due": {"$lte": moment}}
@@ -220,7 +236,10 @@ def _claim(query: Document, moment: datetime, alias: str) -> Job | None:
 
 
 def renew(job: Job) -> bool:
-    """Renew the lease of a long job, and report that its worker runs; return whether the worker still owned it."""
+    """Renew the lease of a long job, and report that its worker runs.
+
+    Return whether the worker still owned the lease.
+    """
     report(job.alias)
     changed = _jobs(job.alias).update_one(_leased(job), {"$set": {"due": now() + LEASE}})
     return bool(changed.matched_count)
@@ -248,10 +267,16 @@ def done(job: Job, returned: Any = None) -> Job | None:
 
 
 def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
-    """Schedule another try of `job`, or mark it as failed after its last try.
+    """Schedule another try of `job`, or mark it as failed after its last try. The wait doubles with each try.
 
-    The wait doubles with each try. `path` is the class of the error. Return the stored job, or None if the worker no
-    longer owned its lease.
+    Args:
+        job: The job that failed.
+        error: The message. Email addresses are removed from it.
+        path: The class of the error.
+        is_final: Whether this was the last try.
+
+    Returns:
+        The stored job, or None if the worker no longer owned its lease.
     """
     moment = now()
     wait = min(FIRST_WAIT * 2 ** (job.tries - 1), LONGEST_WAIT)
@@ -282,24 +307,24 @@ def failed(job: Job, error: str, *, path: str, is_final: bool) -> Job | None:
 
 
 def adopt(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Give waiting jobs of releases that knew no queues and priorities those by which `take` looks for them."""
+    """Add a queue and a priority to waiting jobs of older releases, so that `take` finds them."""
     former = {"state": WAITING, "queue": None}
     _jobs(alias).update_many(former, {"$set": {"queue": DEFAULT_QUEUE, "priority": 0}})
 
 
 def once(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> bool:
-    """Return True to the first worker that asks for a job: for work that must not be done twice, even if that worker dies."""
+    """Return True only for the first call for a job, so that work isn't done twice, even if its worker dies."""
     query = {"_id": job_id, "once": {"$exists": False}}
     return bool(_jobs(alias).update_one(query, {"$set": {"once": now()}}).modified_count)
 
 
 def once_more(job_id: ObjectId, alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Undo `once`: the work was certainly not done."""
+    """Undo `once`, because the work was certainly not done."""
     _jobs(alias).update_one({"_id": job_id}, {"$unset": {"once": 1}})
 
 
 def failures(limit: int = 0, alias: str = DEFAULT_DB_ALIAS) -> list[Job]:
-    """Return the jobs that failed permanently, the oldest first: `limit` of them, or all."""
+    """Return the jobs that failed permanently, oldest first, up to `limit`. 0 means all."""
     return [_job(document, alias) for document in _jobs(alias).find({"state": FAILED}).sort("due", 1).limit(limit)]
 
 
@@ -309,7 +334,7 @@ def failed_count(most: int, alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
-    """Return the numbers of jobs, each counted among the first `most`."""
+    """Return the numbers of jobs. At most `most` jobs are counted."""
     first: list[Document] = [{"$match": {"state": WAITING}}, {"$sort": {"due": 1, "_id": 1}}, {"$limit": most}]
     is_retry = {"$cond": [{"$gt": ["$tries", 0]}, 1, 0]}
     counted = [*first, {"$group": {"_id": None, "all": {"$sum": 1}, "retrying": {"$sum": is_retry}}}]
@@ -318,12 +343,12 @@ def numbers(most: int, alias: str = DEFAULT_DB_ALIAS) -> Numbers:
 
 
 def retry_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Let all failed jobs be tried again; return how many."""
+    """Schedule all failed jobs for another try. Return their number."""
     return _retry({}, alias)
 
 
 def delete_failures(alias: str = DEFAULT_DB_ALIAS) -> int:
-    """Delete the jobs that failed permanently; return how many."""
+    """Delete the jobs that failed permanently. Return their number."""
     return int(_jobs(alias).delete_many({"state": FAILED}).deleted_count)
 
 
@@ -340,12 +365,12 @@ def report(alias: str = DEFAULT_DB_ALIAS) -> None:
 
 
 def leave(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Remove the report of this worker, which ends: it isn't missed."""
+    """Remove the report of this worker, which is about to end, so that the doctor doesn't miss it."""
     database(alias)[WORKERS].delete_one({"_id": _worker_id()})
 
 
 def last_tended(alias: str = DEFAULT_DB_ALIAS) -> datetime | None:
-    """Return when a worker last reported that it runs, None if none did in the last day."""
+    """Return when a worker last reported that it runs, or None if none did in the last day."""
     last = database(alias)[WORKERS].find_one({}, sort=[("at", -1)])
     return last["at"] if last else None
 
@@ -361,7 +386,7 @@ def running(alias: str = DEFAULT_DB_ALIAS) -> int:
 
 
 def silent_hosts(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
-    """Return the machines whose workers all ended within the last day without `leave`, as killed ones do."""
+    """Return the machines on which all workers ended within the last day without calling `leave`, as killed ones do."""
     last: dict[str, datetime] = {}
     for worker in database(alias)[WORKERS].find({"host": {"$exists": True}}):
         last[worker["host"]] = max(worker["at"], last.get(worker["host"], worker["at"]))
@@ -377,7 +402,7 @@ def _leased(job: Job) -> Document:
 
 
 def _job(stored: Document, alias: str) -> Job:
-    """Return the Job of a document. Those of former releases have fewer fields, and ids that are no text."""
+    """Return the Job of a document. Documents of older releases have fewer fields, and their ids aren't text."""
     return Job(
         id=stored["_id"],
         name=stored["kind"],

@@ -12,7 +12,7 @@ from marginalia.tasks.compat import tasks
 
 
 class Postponed(Exception):
-    """Raised by a task that can't run now and is to be tried again. The job keeps the message, so it must name no person."""
+    """A task can't run now and has to be tried again. The job stores the message, so it must not identify a person."""
 
 
 @contextmanager
@@ -32,9 +32,9 @@ def needing(server: str) -> Iterator[None]:
 
 
 def once(context: Any) -> bool:
-    """Return True only for the first call of a job, so that its work isn't done twice even if its worker dies.
+    """Return True only for the first call in a job, so that its work isn't done twice, even if its worker dies.
 
-    Other back ends can't know, so it is always True there.
+    Other back ends don't know earlier calls, so the result is always True for them.
     """
     backend = tasks.task_backends[context.task_result.backend]
     return not isinstance(backend, MongoDBBackend) or queue.once(ObjectId(context.task_result.id), backend.database)

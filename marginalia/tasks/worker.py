@@ -1,4 +1,4 @@
-"""The worker (`manage.py work`): runs jobs one by one, and does regular work of the apps between them."""
+"""The worker (`manage.py work`), which runs jobs one by one and does regular work of the apps between them."""
 
 import logging
 import threading
@@ -20,9 +20,9 @@ from marginalia.tasks.running import Postponed
 # Seconds between two rounds of regular work, and of frequent work.
 ROUND = 60
 PAUSE = 2
-# Seconds between two renewals of the lease of a job that runs.
+# Seconds between two renewals of the lease of a running job.
 RENEWAL = queue.LEASE.total_seconds() / 5
-# Raised for a return value that JSON or MongoDB can't express, or that is too large.
+# Exceptions for a return value that JSON or MongoDB can't express, or that is too large.
 NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, BSONError, DocumentTooLarge)
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,15 @@ _beside: list[Callable[[threading.Event], object]] = []
 
 
 def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_only: bool = False) -> Job | None:
-    """Take one job and run its task. Return the job, or None if no job was due. The job stores an error of its task."""
+    """Claim one job and run its task. Return the job, or None if no job was due.
+
+    An error of the task is stored with the job.
+
+    Args:
+        alias: The alias of the connection.
+        queues: The queues to claim jobs from. If empty, all queues.
+        urgent_only: Whether to claim only jobs with a priority above 0.
+    """
     job = queue.take(alias, queues=queues, urgent_only=urgent_only)
     if job is None:
         return None
@@ -40,12 +48,12 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
     try:
         result = backend.result_of(job, task_of(job))
     except InvalidTask as error:
-        # Perhaps another worker has newer code.
+        # Another worker may have newer code.
         _fail(job, error, str(error), is_final=job.tries > RETRIES)
         return job
     most = tries_of(result.task)
     if job.tries > most:
-        # Every worker that took it died, perhaps because of this job.
+        # Every worker that claimed the job died, perhaps because of the job.
         ended = _fail(job, RuntimeError(), job.error or "no worker survived it", is_final=True)
     else:
         signals.task_started.send_robust(type(backend), task_result=result)
@@ -56,14 +64,14 @@ def work(alias: str = DEFAULT_DB_ALIAS, *, queues: Sequence[str] = (), urgent_on
 
 
 def _run(job: Job, result: Any, *, is_last: bool) -> Job | None:
-    """Run the task of a job; return the job as it is stored then, None if another worker has it."""
+    """Run the task of a job. Return the stored job, or None if another worker owns its lease."""
     context = (tasks.TaskContext(task_result=result),) if result.task.takes_context else ()
     try:
         with _renewed(job):
             answer = result.task.call(*context, *result.args, **result.kwargs)
     except Postponed as error:
         return _fail(job, error, str(error), is_final=is_last)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one job that fails must not keep the others from being done
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a job that fails must not prevent other jobs
         trace = "".join(traceback.format_tb(error.__traceback__))
         logger.error("Job %s (%s) failed: %s\n%s", job.id, job.name, type(error).__name__, trace)
         return _fail(job, error, f"{type(error).__name__}: {error}", is_final=is_last)
@@ -124,15 +132,20 @@ def beside(work: Callable[[threading.Event], object]) -> Callable[[threading.Eve
 
 
 def begin_beside(stopping: threading.Event) -> None:
-    """Start the continuous work in threads. A worker that ends does not wait for them."""
+    """Start the continuous work in threads. The worker doesn't wait for them when it ends."""
     for work in _beside:
         threading.Thread(target=work, args=(stopping,), daemon=True).start()
 
 
 def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
-    """Report that a worker runs, and do the regular work. A failure is logged, and that work is repeated in the next round.
+    """Report that a worker runs, and do the regular work. A failure is logged, and the work is repeated in the next round.
 
-    Raises PyMongoError if the report can't be written. The worker could take no job either, so it ends, to be started again.
+    Args:
+        aliases: The aliases of the connections with queues.
+
+    Raises:
+        PyMongoError: The report can't be written. The worker couldn't claim jobs either, so it ends and is started
+            again.
     """
     for alias in aliases:
         queue.report(alias)
@@ -141,7 +154,7 @@ def tend(aliases: Iterable[str] = (DEFAULT_DB_ALIAS,)) -> None:
 
 
 def follow() -> None:
-    """Do the frequent work. A failure is logged, and that work is repeated in the next round."""
+    """Do the frequent work. A failure is logged, and the work is repeated in the next round."""
     _do(_frequent)
 
 

@@ -1,4 +1,4 @@
-"""Alignment of two versions: rows of corresponding paragraphs, or items of lists."""
+"""Alignment of two versions in rows of corresponding paragraphs or list items."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -9,15 +9,15 @@ from marginalia.markup.comparing import diff
 from marginalia.markup.comparing.diff import Change
 from marginalia.markup.comparing.sequences import Budget, Region, regions
 
-# "left" and "came" are the old and new place of a moved paragraph.
+# "left" is the old place of a moved paragraph, and "came" is its new place.
 Kind = Literal["same", "changed", "removed", "added", "left", "came"]
 
-# Paragraphs of a text with rows of their own. The rest of the text is one row.
+# Maximum paragraphs of a text in rows of their own. The rest of the text is one row.
 MAX_PARAGRAPHS: Final = 6_000
 
 
 class Pair(NamedTuple):
-    """The indexes of an old part and the corresponding new one; None if there is no such part."""
+    """The indexes of an old part and the corresponding new part. None means that there is no such part."""
 
     old: int | None
     new: int | None
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row: the pieces of the old version and of the new version; empty for a side without a part."""
+    """A row with the pieces of the old and the new version. A side without a part is empty."""
 
     kind: Kind
     pair: Pair
@@ -37,7 +37,10 @@ class Row:
 def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None = None) -> list[Row]:
     """Return two lists of texts as rows, with the changed words marked.
 
-    Text that the `budget` doesn't reach counts as changed.
+    Args:
+        olds: The items of the old version.
+        news: The items of the new version.
+        budget: The steps for comparisons. Text beyond the budget counts as changed.
     """
     budget = budget or Budget()
     matched = []
@@ -52,7 +55,7 @@ def align_items(olds: Sequence[str], news: Sequence[str], budget: Budget | None 
 
 
 def whole_change(before: str, after: str) -> list[Change]:
-    """Return the pieces of a text that is marked as a whole, because it is short or on only one side."""
+    """Return the pieces of a text that is marked as a whole, because it is short or exists on only one side."""
     if before == after:
         return [Change("equal", after)]
     pieces = (Change("delete", before), Change("insert", after))
@@ -60,7 +63,7 @@ def whole_change(before: str, after: str) -> list[Change]:
 
 
 def make_row(pair: Pair, pieces: Sequence[Change]) -> Row:
-    """Return the row of a pair from the pieces of both sides."""
+    """Return the row of `pair` from the pieces of both sides."""
     kind: Kind
     if pair.new is None:
         kind = "left" if pair.is_moved else "removed"
@@ -78,10 +81,16 @@ def align(
     budget: Budget,
     match: Callable[[Sequence[str], Sequence[str], Budget], list[tuple[int, int]]] | None = None,
 ) -> Iterator[Pair]:
-    """Yield the pairs of two sequences in the order of rows: equal parts, and between them those that `match` pairs.
+    """Yield the pairs of two sequences in the order of rows: equal parts, and between them the pairs from `match`.
 
-    A part that equals one elsewhere has moved and is not paired. `match` gets the other parts between equal ones and
-    returns pairs of corresponding indexes, in order. Without `match` they aren't paired.
+    A part that equals another part elsewhere was moved, so it isn't paired.
+
+    Args:
+        olds: The parts of the old version.
+        news: The parts of the new version.
+        budget: The steps for comparisons.
+        match: A function that gets the remaining parts between equal ones, and returns pairs of corresponding indexes
+            in order. Without it, these parts aren't paired.
     """
     matched = list(regions(olds, news, budget))
     unequal = [region for region, equal in matched if not equal]
@@ -105,7 +114,7 @@ def align(
 
 
 def _take_moved(moved: Counter[Hashable], part: Hashable) -> bool:
-    """Count one place of `part` as moved if any is left; return whether it was."""
+    """Count one place of `part` as moved if any is left. Return whether one was left."""
     if not moved[part]:
         return False
     moved[part] -= 1

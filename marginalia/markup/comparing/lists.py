@@ -1,4 +1,7 @@
-"""Three-way merge of lists by item. Changes of one side are accepted; items that both add at one place are all kept."""
+"""Three-way merge of lists by item. Changes of one side are accepted.
+
+Items that both sides add at one place are all kept.
+"""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +14,10 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class MergedList(Generic[T]):
-    """The merged list in the versions of both sides, which differ only in items that both changed differently."""
+    """The merged list as each side sees it.
+
+    The two versions differ only in items that both sides changed in different ways.
+    """
 
     mine: tuple[T, ...]
     theirs: tuple[T, ...]
@@ -23,7 +29,7 @@ class MergedList(Generic[T]):
 
 
 class _Edit(NamedTuple):
-    """An edit that replaces the base's items from `start` to `end` by `items`."""
+    """An edit that replaces the items from `start` to `end` of the base with `items`."""
 
     start: int
     end: int
@@ -56,7 +62,7 @@ def _edits(base: Sequence[T], side: Sequence[T], is_mine: bool) -> Iterator[_Edi
         if equal:
             continue
         if end - start == last - first:
-            # With the same number of items, each is replaced by the one at its place.
+            # If the number of items stays the same, each item replaces the one at its place.
             for number in range(end - start):
                 yield _Edit(start + number, start + number + 1, is_mine, (side[first + number],))
         else:
@@ -79,7 +85,7 @@ def _clusters(edits: Sequence[_Edit]) -> Iterator[tuple[int, int, list[_Edit]]]:
 
 
 def _side(base: Sequence[T], start: int, end: int, edits: Sequence[_Edit]) -> list[Hashable] | None:
-    """Return one side's version of the items from `start` to `end`; None if it didn't change them."""
+    """Return one side's version of the items from `start` to `end`, or None if that side didn't change them."""
     if not edits:
         return None
     made: list[Hashable] = []

@@ -1,12 +1,13 @@
 """Three-way merge of texts by paragraph.
 
-The idea is diff3's (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007): both versions
-are compared with their common base; what one side changed is taken from it, what both changed is a conflict. It
-differs in four points. Changes conflict only where they touch the same paragraph, not also where no unchanged
-paragraph lies between them. Paragraphs are compared without the empty lines around them, which are merged on their
-own and never conflict. And where several paragraphs in a row changed, they are matched by their words first, so that
-a conflict is as small as possible. Finally, a container (`marginalia.markup.directives`) with its contents is one
-paragraph, which no merge splits.
+The idea is diff3's (S. Khanna, K. Kunal, B. Pierce, "A formal investigation of diff3", FSTTCS 2007). Both versions are
+compared with their common base. A change of one side is accepted. If both sides changed the same text in different
+ways, that is a conflict. This merge differs from diff3 in four points:
+
+- Changes conflict only if they touch the same paragraph. Two neighbouring paragraphs can be changed independently.
+- Paragraphs are compared without the empty lines around them. Empty lines are merged separately and never conflict.
+- If several paragraphs in a row changed, they are matched by their words first, so that conflicts are small.
+- A container (`marginalia.markup.directives`) with its contents is one paragraph, so no merge splits it.
 """
 
 import re
@@ -26,17 +27,20 @@ Side = Literal["base", "mine", "theirs", "both"]
 _GAP: Final = re.compile(r"(\n(?:[ \t]*\n)+)")
 _LEAD: Final = re.compile(r"(?:[ \t]*\n)*")
 _USUAL_GAP: Final = "\n\n"
-# For comparing one side with the base. Only texts of some ten thousand very different paragraphs use it up.
+# Steps for comparing one side with the base. Only texts with about 10,000 very different paragraphs use them up.
 STEPS: Final = 120_000
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Paragraphs that are merged together. `base`, `mine` and `theirs` are their text in each version, "" if it has none.
+    """Paragraphs that are merged together.
 
-    "stable": neither side changed them; "mine", "theirs": one side did; "both": both did the same; "conflict": each did
-    something else. `text` is what goes into the result (None for a conflict), `gap` the empty line after it, if
-    anything follows.
+    Attributes:
+        kind: "stable" if neither side changed them, "mine" or "theirs" if one side did, "both" if both sides made the
+            same change, and "conflict" if they made different changes.
+        base: The text in the base, or "" if it has none. The same applies to `mine` and `theirs`.
+        text: The merged text, or None for a conflict.
+        gap: The empty lines after the chunk, if anything follows.
     """
 
     kind: Kind
@@ -49,7 +53,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge: chunks in order, the white space before and after them, and the steps of the comparisons."""
+    """The result of a merge: chunks in order, the white space before and after them, and the steps that comparisons took."""
 
     chunks: tuple[Chunk, ...]
     lead: str = ""
@@ -63,16 +67,16 @@ class Merged:
 
     @property
     def text(self) -> str | None:
-        """Return the merged text; None if there are conflicts."""
+        """Return the merged text, or None if there are conflicts."""
         return None if self.conflicts else resolve(self, ())
 
 
 def merge(base: str, mine: str, theirs: str) -> Merged:
     """Return `mine` and `theirs`, both made from `base`, merged by paragraph. Line ends become newlines.
 
-    The merge is symmetric: exchanging `mine` and `theirs` only exchanges the sides of the result. Every paragraph of either
-    side that isn't in `base` is in a chunk of the result. Comparisons are bounded. Text that they don't reach counts as
-    changed, and is one conflict if both sides changed it.
+    If `mine` and `theirs` are exchanged, only the sides of the result are exchanged. Each paragraph of either side that
+    isn't in `base` is in a chunk of the result. Comparisons take a limited number of steps. Text beyond that limit
+    counts as changed, and is one conflict if both sides changed it.
     """
     texts = [_Text.of(text) for text in (base, mine, theirs)]
     budgets = Budget(STEPS), Budget(STEPS)
@@ -83,9 +87,14 @@ def merge(base: str, mine: str, theirs: str) -> Merged:
 
 
 def resolve(merged: Merged, picks: Sequence[Side]) -> str:
-    """Return the merged text with the conflicts resolved by `picks` in order.
+    """Return the merged text with its conflicts resolved by `picks` in order.
 
-    A pick is a side, or "both" for mine and then theirs. Raises ValueError unless there are as many picks as conflicts.
+    Args:
+        merged: The result of `merge`.
+        picks: A side for each conflict, or "both" for mine followed by theirs.
+
+    Raises:
+        ValueError: The number of picks isn't the number of conflicts.
     """
     if len(picks) != merged.conflicts:
         raise ValueError(f"{merged.conflicts} conflicts, but {len(picks)} picks")
@@ -107,7 +116,7 @@ def _pick_side(chunk: Chunk, pick: Side) -> str:
 
 
 class _Text(NamedTuple):
-    """A text cut into paragraphs; `gaps` has what follows each but the last, None after that."""
+    """A text split into paragraphs. `gaps` contains the text after each paragraph except the last, then None."""
 
     lead: str
     paragraphs: list[str]
@@ -127,7 +136,10 @@ class _Text(NamedTuple):
 
 
 def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Return paragraphs and gaps, with those inside each of `spans` (character positions) joined into one paragraph."""
+    """Return paragraphs and gaps.
+
+    The parts inside each of `spans` (character positions) are joined into one paragraph.
+    """
     joined: list[str] = []
     waiting = iter(spans)
     start, end = next(waiting)
@@ -144,7 +156,7 @@ def _join_spans(parts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[
 
 
 class _Edit(NamedTuple):
-    """An edit: a side's paragraphs `first` to `last` replace the base's `start` to `end`."""
+    """An edit that replaces the paragraphs `start` to `end` of the base with the paragraphs `first` to `last` of a side."""
 
     start: int
     end: int
@@ -162,7 +174,7 @@ class _Cluster(NamedTuple):
 
 
 def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator[_Edit]:
-    """Yield the edits of `side` in order, as small as matching paragraphs allows."""
+    """Yield the edits of `side` in order. They are as small as the matching of paragraphs allows."""
     for (start, end, first, last), equal in regions(base, side, budget):
         if equal:
             continue
@@ -180,7 +192,7 @@ def _edits(base: Sequence[str], side: Sequence[str], budget: Budget) -> Iterator
 
 
 def _edits_conflict(one: _Edit, other: _Edit) -> bool:
-    """Return whether two edits, one of each side, can't both be applied in an obvious order."""
+    """Return whether an edit of each side can't both be applied in an obvious order."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start
     if one.start == one.end or other.start == other.end:
@@ -209,9 +221,9 @@ def _clusters(mine: Iterable[_Edit], theirs: Iterable[_Edit]) -> Iterator[_Clust
 
 
 def _within_reach(edit: _Edit, others: Sequence[_Edit]) -> Iterator[_Edit]:
-    """Yield the few edits in `others`, which all begin no later than `edit`, that end at its start or later.
+    """Yield the edits in `others` that end at the start of `edit` or later. All of `others` begin no later than `edit`.
 
-    The edits of a side are in order and share no paragraph.
+    The edits of a side are in order and share no paragraph, so there are few.
     """
     for other in reversed(others):
         if other.end < edit.start:

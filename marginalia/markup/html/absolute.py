@@ -1,17 +1,17 @@
-"""Absolute URLs in clean HTML, for feed readers, which show the text on another site."""
+"""Absolute URLs in clean HTML, because feed readers show the text on another site."""
 
 import re
 from html import escape, unescape
 from urllib.parse import urljoin
 
-# Tags as a serializer writes them: attribute values are in double quotes and may contain ">".
+# Tags as a serializer writes them. Attribute values are in double quotes and can contain ">".
 _TAG = re.compile(r'<[a-z][^\s<>"]*+(?:\s++[^\s=<>"]++(?:="[^"]*+")?+)++\s*+/?>')
 _ATTRIBUTE = re.compile(r'(?<=\s)(href|src|srcset|cite|poster)="([^"]*+)"')
 _CANDIDATE = re.compile(r"(?:^|,)\s*(\S+?)((?:\s+[^,\s]+)?)\s*(?=,\s|$)")
 
 
 def make_absolute(html: str, page: str) -> str:
-    """Return the clean `html` of the page at the absolute URL `page` with all URLs made absolute."""
+    """Return the clean `html` with absolute URLs. `page` is the absolute URL of its page."""
 
     def attribute(match: re.Match[str]) -> str:
         name = match[1]

@@ -11,14 +11,14 @@ from marginalia.markup.html import links
 from marginalia.markup.tags import attributes, quote
 from marginalia.markup.text import html_to_text, slugify
 
-# Every id of a text begins with this: none can shadow a variable of a script ("DOM clobbering") or an id of the page
-# around it.
+# All ids of a text have this prefix, so that none can shadow a variable of a script ("DOM clobbering") or an id of the
+# page around the text.
 ID_PREFIX: Final = "s-"
 
-# The sanitizer's own output: names in lower case, all values in double quotes, no "<" or ">" inside them.
+# The output of the sanitizer has names in lower case, all values in double quotes, and no "<" or ">" inside them.
 _WITH_ID: Final = re.compile(r'<(h[1-6](?=[ >])|[a-z][a-z0-9]*(?= [^<>]*\bid="))([^<>]*)>')
 _LINK: Final = re.compile(r"<a( [^<>]*)>")
-# Preceding attributes are matched as a whole, because a value may look like an attribute.
+# Earlier attributes are matched as a whole, because a value can look like an attribute.
 _BEFORE: Final = r'(?: [a-z-]+="[^"]*")*?'
 _ID: Final = re.compile(rf'({_BEFORE})( id="[^"]*")')
 _HREF: Final = re.compile(rf'({_BEFORE})( href="[^"]*")')
@@ -27,13 +27,13 @@ _MAX_ID_LENGTH: Final = 100
 _MAX_HEADING_LENGTH: Final = 2_000  # characters of HTML that are examined
 
 
-MAX_HEADINGS: Final = 200  # of a table of contents, and with a link to themselves
+MAX_HEADINGS: Final = 200  # in a table of contents, and with a link to themselves
 _HEADING: Final = re.compile(rf'<h([1-6]){_BEFORE} id="([^"]*)"[^<>]*>')
 _LINK_OR_HEADING: Final = re.compile(rf'<(/?)a(?=[ >])|<h([2-4]){_BEFORE} id="([^"]*)"[^<>]*>')
 
 
 class Heading(NamedTuple):
-    """A heading of a text: its level (1 to 6), its unescaped id, and its words as text, not HTML."""
+    """A heading of a text: its level (1 to 6), its unescaped id, and its words as text."""
 
     level: int
     id: str
@@ -41,7 +41,7 @@ class Heading(NamedTuple):
 
 
 def find_headings(html: str) -> list[Heading]:
-    """Return the first headings of clean `html` that have words."""
+    """Return the first headings with words in the clean `html`, at most MAX_HEADINGS."""
     found: list[Heading] = []
     for match in islice(_HEADING.finditer(html), MAX_HEADINGS):
         end = html.find(f"</h{match[1]}>", match.end(), match.end() + _MAX_HEADING_LENGTH)
@@ -51,9 +51,10 @@ def find_headings(html: str) -> list[Heading]:
 
 
 def link_headings(html: str, name: str) -> str:
-    """Return clean `html` whose first headings of levels 2 to 4 end with a link to themselves, labelled `name`.
+    """Return the clean `html` with a link to itself, labelled `name`, at the end of each heading of levels 2 to 4.
 
-    The link has no text, so that the words of the heading don't change. Headings inside another link get none.
+    Only the first MAX_HEADINGS headings get a link. The link has no text, so the words of the heading don't change.
+    Headings inside another link get none.
     """
     pieces = list[str]()
     position = 0
@@ -74,10 +75,10 @@ def link_headings(html: str, name: str) -> str:
 
 
 def add_anchors(html: str) -> str:
-    """Return sanitized `html` with prefixed, unique ids, one on every heading, and rel="noopener" on external links.
+    """Return sanitized `html` with prefixed, unique ids, an id on every heading, and rel="noopener" on external links.
 
-    A link to "#name" leads to the prefixed id if the text has it. Otherwise it is unchanged, because it may refer to the
-    page around the text.
+    A link to "#name" leads to the prefixed id if the text has it. Otherwise the link stays unchanged, because it may
+    refer to the page around the text.
     """
     used: dict[str, int] = {}
     html = _WITH_ID.sub(lambda found: _with_prefixed_id(found, used), html)
@@ -87,7 +88,7 @@ def add_anchors(html: str) -> str:
 def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
     """Return a start tag with a prefixed id. A heading without an id gets one.
 
-    If an id is already used, a heading's gets a number, and others are dropped.
+    If an id is already used, a heading gets it with a number, and other elements lose it.
     """
     name = found[1]
     text = found[2]
@@ -108,7 +109,7 @@ def _with_prefixed_id(found: re.Match[str], used: dict[str, int]) -> str:
 
 
 def _unique_id(wanted: str, used: dict[str, int]) -> str:
-    """Return `wanted`, or the first of wanted-2, wanted-3, ... that is unused."""
+    """Return `wanted`, or the first unused id of wanted-2, wanted-3 and so on."""
     candidate = wanted
     while candidate in used:
         used[wanted] += 1
@@ -117,7 +118,7 @@ def _unique_id(wanted: str, used: dict[str, int]) -> str:
 
 
 def prefix_id(identifier: str) -> str:
-    """Return `identifier` with the prefix and without invalid characters; "" if nothing is left."""
+    """Return `identifier` with the prefix and without invalid characters, or "" if nothing is left."""
     valid = _NOT_IN_IDS.sub("-", identifier.removeprefix(ID_PREFIX)).strip("-")
     return ID_PREFIX + truncate(valid, _MAX_ID_LENGTH) if valid else ""
 

@@ -1,9 +1,9 @@
-"""Balanced HTML from any HTML, which the sanitizer can parse in linear time and leaves unchanged.
+"""Conversion of any HTML to balanced HTML, which the sanitizer parses in linear time and doesn't change.
 
-An HTML parser repairs bad nesting by rules that can multiply it: 1 MB of unclosed tags costs minutes or gigabytes.
-So tags are closed here in the order in which they were opened, at most MAX_DEPTH deep. Unknown tags are dropped, but their
-text stays. Obsolete tags get their current name. This alone is no protection: afterwards, the sanitizer decides what is
-allowed.
+An HTML parser repairs bad nesting by rules that can multiply it, so 1 MB of unclosed tags can cost minutes or
+gigabytes. To avoid this, tags are closed here in the order in which they were opened, at most MAX_DEPTH deep. Unknown
+tags are dropped, but their text stays. Obsolete tags get their current name. Balancing doesn't make HTML safe. The
+sanitizer decides afterwards what is allowed.
 """
 
 import re
@@ -15,23 +15,23 @@ from marginalia.markup import tags
 from marginalia.markup.html import links
 
 MAX_DEPTH: Final = 100
-# Start tags of a text, including those added here. After that, only text is kept.
+# Maximum start tags of a text, including those added here. Only the text after them is kept.
 MAX_TAGS: Final = 100_000
-MAX_ATTRIBUTES: Final = 200  # characters of attributes of one tag above which they are counted
+MAX_ATTRIBUTES: Final = 200  # characters of the attributes of a tag above which they are counted
 
 _CELLS: Final = frozenset({"td", "th", "caption"})
 _SECTIONS: Final = frozenset({"thead", "tbody", "tfoot"})
-# Elements that can't contain text, only rows, cells and the like.
+# Elements that can't contain text, but only rows, cells and similar elements.
 _TABLE_FRAMES: Final = _SECTIONS | {"table", "tr", "colgroup"}
 _TABLE_PARTS: Final = _TABLE_FRAMES | _CELLS | {"col"}
 _LISTS: Final = frozenset({"ul", "ol"})
 _TABLE_WALLS: Final = _CELLS | {"table"}
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# A start tag of these ends an open paragraph (HTML standard §13.2.6.4.7).
+# Start tags that end an open paragraph (HTML standard §13.2.6.4.7).
 _BLOCKS: Final = _HEADINGS | tags.tag_set(
     "blockquote details div dl dd dt figcaption figure hr li ol p pre summary table ul"
 )
-# A start tag of the key ends the nearest open tag of the first set, unless one of the second set is between them.
+# A start tag of the key ends the nearest open tag of the first set, unless a tag of the second set is between them.
 _ENDS: Final = {
     "li": (frozenset({"li"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
     "dt": (frozenset({"dt", "dd"}), _TABLE_WALLS | _LISTS | {"blockquote", "dl", "figure", "details"}),
@@ -50,12 +50,15 @@ _BARRIERS: Final = {
 
 
 class Balancer:
-    """Writes the tags of one text, each closed once and in order."""
+    """A writer of the tags of one text, which closes each tag once and in order."""
 
     def __init__(self, allowed: frozenset[str], renamed: Mapping[str, tuple[str, ...]], *, images: bool) -> None:
-        """Allow the tags `allowed`. `renamed` maps a tag to its replacements, outermost first.
+        """Create a balancer.
 
-        Without `images`, an image becomes a link to it.
+        Args:
+            allowed: The names of the tags to keep.
+            renamed: Tags with their replacements, outermost first.
+            images: Whether to keep images. Otherwise, each becomes a link to it.
         """
         self._allowed = allowed
         self._renamed = renamed
@@ -66,7 +69,8 @@ class Balancer:
         self.steps = 0
         self._started = 0
         self._dropped: Counter[str] = Counter()
-        # Tags that _close_nearest didn't find since a tag was last opened or closed, so that it doesn't search again.
+        # Tags that _close_nearest didn't find since a tag was last opened or closed, so that it doesn't search for them
+        # again.
         self._missing: set[tuple[frozenset[str], frozenset[str]]] = set()
         self._written: list[str] = []
 
@@ -135,7 +139,7 @@ class Balancer:
             self._missing.clear()
 
     def _enter_frame(self, name: str) -> bool:
-        """Prepare for a part of a table: close open tags as needed, and open the row or section that it needs.
+        """Prepare for a part of a table by closing open tags and opening the row or section that the part needs.
 
         Returns False if there is no table.
         """
@@ -162,7 +166,7 @@ class Balancer:
         return next(index for index in range(len(self._open) - 1, -1, -1) if self._open[index] in names)
 
     def _end(self, name: str) -> None:
-        if name == "br":  # "</br>" is a line break to every browser
+        if name == "br":  # browsers treat "</br>" as a line break
             self._start("br", "")
             return
         self._close_nearest(_HEADINGS if name in _HEADINGS else frozenset({name}), _BARRIERS.get(name, _TABLE_WALLS))

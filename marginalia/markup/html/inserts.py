@@ -1,7 +1,7 @@
 """Inserts in clean HTML: directives of Markdown, stored as <div data-insert="…"> and rendered when the text is shown.
 
-The element contains the directive and is parsed by the same rules. Written by hand, it has the same effect. So texts in HTML
-can have inserts, too, and forging one gains nothing.
+The element contains the directive, which is parsed by the same rules as in Markdown. An author can also type the
+element in HTML, with the same effect. So a forged element gives no advantage.
 """
 
 import re
@@ -15,7 +15,7 @@ Fault = Literal["", "closes nothing", "not closed", "too deep"]
 
 END_TAG: Final = "</div>"
 FAULTS: Final = frozenset(get_args(Fault))
-# Levels of nested inserts. Deeper ones show only their content.
+# Levels of nested inserts. Deeper inserts show only their content.
 MAX_DEPTH: Final = 8
 
 _DIVISION: Final = re.compile(r"<div((?: [^<>]*)?)>|</div>")
@@ -24,9 +24,12 @@ _MARK: Final = ' data-insert="'
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder of an insert: the directive for `directives.parse`, its line in the text or 0, and a fault of its place.
+    """A placeholder of an insert. The author typed all fields.
 
-    All fields are typed by the author.
+    Attributes:
+        source: The directive for `directives.parse`.
+        line: The line of the directive in the text, or 0 if unknown.
+        fault: The fault of its place, or "".
     """
 
     source: str
@@ -44,19 +47,19 @@ Resolver = Callable[[Placeholder, str], str]
 
 
 def has_inserts(html: str) -> bool:
-    """Return whether clean `html` may contain inserts."""
+    """Return whether the clean `html` may contain inserts."""
     return _MARK in html
 
 
 def resolve_inserts(html: str, resolver: Resolver) -> str:
-    """Return clean `html` with each insert replaced by the result of `resolver(placeholder, content)`, innermost first.
+    """Return the clean `html` with each insert replaced by the result of `resolver(placeholder, content)`, innermost first.
 
-    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The result of `resolver` is
-    inserted unescaped, so it must be trusted HTML.
+    Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. The result of `resolver`
+    is inserted unescaped, so it must be trusted HTML.
     """
     if not has_inserts(html):
         return html
-    # The placeholder and written parts of each open insert. Other divisions write into the insert around them.
+    # The placeholder and the written parts of each open insert. Other <div> elements write into the insert around them.
     open_inserts: list[tuple[Placeholder, list[str]]] = []
     divisions: list[bool] = []
     written: list[str] = []

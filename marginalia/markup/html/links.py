@@ -4,20 +4,20 @@ import re
 from typing import Final
 
 LINK_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-# Texts of editors also link to pages and photos of the site by id.
+# Texts of editors can also link to pages and photos of the site by id.
 ARTICLE_SCHEMES: Final = LINK_SCHEMES | {"node", "photo"}
 COMMENT_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 IMAGE_SCHEMES: Final = frozenset({"http", "https", "photo"})
 
-# Browsers drop tabs and line ends anywhere in an address, and controls and spaces at its start, before they look for
-# the scheme.
+# Browsers ignore tabs and line ends anywhere in a URL, and controls and spaces at its start, before they parse the
+# scheme.
 _IGNORED = re.compile("[\t\n\r]")
 _LEADING: Final = "".join(map(chr, range(0x21))) + "\x7f\u00a0\u00ad\u200b\u200c\u200d\u2028\u2029\u2060\ufeff"
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 
 
 def scheme(url: str) -> str | None:
-    """Return the scheme of `url` as a browser would read it, in lower case; None for a relative URL.
+    """Return the scheme of `url` as a browser would parse it, in lower case, or None for a relative URL.
 
     An invalid scheme before a colon ("java script:") is returned as "?", because nobody would type it as a path.
     """
@@ -40,5 +40,5 @@ def is_external(url: str) -> bool:
     found = scheme(url)
     if found is not None:
         return found in {"http", "https"}
-    # Browsers read a backslash as a slash, so "/\host" leaves the site too.
+    # Browsers treat a backslash as a slash, so "/\host" leads to another site.
     return _IGNORED.sub("", url).lstrip(_LEADING)[:2].replace("\\", "/") == "//"

@@ -1,7 +1,6 @@
 """References of a text to its own site: shown photos (`photo:`), and links to nodes and photos (`node:`, `photo:`).
 
-The sanitizer keeps these URLs. So a text is cleaned when it is saved, and references are looked up then or when it is
-shown.
+The sanitizer keeps these URLs. So a text can be cleaned when it is saved, and its references can be resolved later.
 """
 
 import re
@@ -15,7 +14,8 @@ from marginalia.markup.tags import attributes, quote
 
 NODE: Final = "node"
 PHOTO: Final = "photo"
-# In the sanitizer's output, no value contains "<" or ">". A photo alone in its paragraph replaces the paragraph.
+# In the sanitizer's output, no value contains "<" or ">". A photo that is alone in its paragraph replaces the
+# paragraph.
 _TOKEN: Final = re.compile(
     r'(<p>)?<img((?: [^<>]*)? src="(?i:photo):[^<>]*)>(?(1)</p>)'
     r'|<a((?: [^<>]*)?) href="((?i:node|photo):[^<>"]*)"([^<>]*)>'
@@ -25,18 +25,18 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class ImageRef:
-    """A photo shown by a text. The author typed all fields, so escape them."""
+    """A photo that a text shows. The author typed all fields, so escape them."""
 
     slug: str
     alt: str
     title: str
-    block: bool  # it is alone in its paragraph, so a <figure> can replace it; otherwise it is inline
-    linked: bool = False  # it is inside a link, so it can't be a link itself
+    block: bool  # whether it is alone in its paragraph, so that a <figure> can replace the paragraph
+    linked: bool = False  # whether it is inside a link, so that it can't be a link itself
 
 
 @dataclass(frozen=True)
 class LinkRef:
-    """The target of a link in a text. `scheme` is NODE or PHOTO; the author typed `name` and `anchor`."""
+    """The target of a link in a text. `scheme` is NODE or PHOTO. The author typed `name` and `anchor`."""
 
     scheme: str
     name: str
@@ -45,25 +45,26 @@ class LinkRef:
     _after: str = ""
 
     def to(self, address: str) -> tuple[str, str]:
-        """Return the start and end tag of this link, leading to the anchor at `address`."""
+        """Return the start and end tag of this link to the anchor at the URL `address`."""
         href = f"{address}#{self.anchor}" if self.anchor else address
         return f'<a{self._before} href="{quote(href)}"{self._after}>', "</a>"
 
 
-# Returns trusted HTML that replaces the photo; None leaves its alternative text.
+# A function that returns trusted HTML to replace the photo, or None to show only its alternative text.
 ImageResolver = Callable[[ImageRef], str | None]
-# Returns trusted HTML to put before and after the link's words; two empty strings leave only the words.
+# A function that returns trusted HTML to put before and after the link's words, or two empty strings for only the
+# words.
 LinkResolver = Callable[[LinkRef], tuple[str, str]]
 NO_TAGS: Final = ("", "")
 
 
 @dataclass(frozen=True)
 class ReferencedNames:
-    """Names of photos (shown or linked) and ids of nodes in a text, as typed, without duplicates, in order."""
+    """Names of photos (shown or linked) and ids of nodes in a text, as typed, in order and without duplicates."""
 
     photos: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    # The photos that it shows, a subset of `photos`.
+    # The photos that the text shows, a subset of `photos`.
     shown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -72,7 +73,7 @@ class ReferencedNames:
 
 @dataclass(frozen=True)
 class Mention:
-    """A reference in a text with its words: those of a link, or the alternative text of a photo."""
+    """A reference in a text with its words, which are those of a link or the alternative text of a photo."""
 
     scheme: str
     name: str
@@ -80,7 +81,7 @@ class Mention:
 
 
 def find_names(html: str, limit: int) -> ReferencedNames:
-    """Return the names in clean `html`: at most the first `limit` of nodes and of photos."""
+    """Return the names in the clean `html`, at most the first `limit` of nodes and of photos."""
     photos: dict[str, bool] = {}
     nodes: dict[str, None] = {}
     for match in _TOKEN.finditer(html):
@@ -97,7 +98,7 @@ def find_names(html: str, limit: int) -> ReferencedNames:
 
 
 def find_mentions(html: str) -> Iterator[Mention]:
-    """Yield each reference in clean `html`."""
+    """Yield each reference in the clean `html`."""
     open_links: list[tuple[LinkRef | None, int]] = []
     for match in _TOKEN.finditer(html):
         if match[2] is not None:
@@ -112,7 +113,7 @@ def find_mentions(html: str) -> Iterator[Mention]:
 
 
 def resolve_references(html: str, image: ImageResolver, link: LinkResolver) -> str:
-    """Return clean `html` with references replaced by the results of `image` and `link`.
+    """Return the clean `html` with references replaced by the results of `image` and `link`.
 
     Only pass HTML from `marginalia.markup.html.clean` or `marginalia.markup.markdown.render`. Results are inserted
     unescaped, so they must be trusted HTML in which the fields of ImageRef and LinkRef are escaped.

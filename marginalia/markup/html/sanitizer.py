@@ -1,4 +1,4 @@
-"""The sanitizer: HTML reduced to what a profile allows."""
+"""The sanitizer, which reduces HTML to the elements and attributes that a profile allows."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -32,14 +32,15 @@ _RENAMED: Final[_Renamed] = {
         tags.tag_set("address article aside center dir fieldset footer header hgroup main menu nav section"), ("div",)
     ),
 }
-# A comment has no outline of its own: its headings are bold paragraphs, and elements that only divide a text are paragraphs.
+# A comment has no outline of its own. Its headings become bold paragraphs, and elements that only divide a text become
+# paragraphs.
 _RENAMED_IN_COMMENTS: Final[_Renamed] = {
     **dict.fromkeys(_RENAMED, ("p",)),
     **dict.fromkeys(tags.tag_set("caption dd details div dl dt figcaption figure summary"), ("p",)),
     **dict.fromkeys(tags.tag_set("h1 h2 h3 h4 h5 h6"), ("p", "strong")),
     **_OUTDATED,
 }
-# The page's title is its h1. So if an article has an h1, all its headings are lowered one level.
+# The title of the page is its h1. So if an article contains an h1, all its headings are lowered by one level.
 _LOWERED: Final = {f"h{level}": (f"h{min(level + 1, 6)}",) for level in range(1, 7)}
 _FIRST_HEADING: Final = re.compile(r"<h1[\t\n\f\r />]", re.IGNORECASE)
 
@@ -65,7 +66,7 @@ _VALUES: Final = {
     "lang": re.compile(r"[A-Za-z0-9-]{1,35}"),
     "loading": re.compile("lazy|eager"),
     "open": _ANY,
-    "rel": _ANY,  # not from the text: nh3 passes its link_rel through here
+    "rel": _ANY,  # not from the text, because nh3 passes its own link_rel through here
     "reversed": _ANY,
     "rowspan": re.compile(r"\d{1,3}"),
     "scope": re.compile("row|col|rowgroup|colgroup"),
@@ -170,19 +171,25 @@ _RULES: Final[dict[str, _Rules]] = {
 
 
 def clean(html: str, profile: Profile = "comment") -> str:
-    """Return `html` reduced to what `profile` allows.
+    """Return `html` with only the elements and attributes that `profile` allows.
 
-    "article" is for editors: tables, figures, images, details; ids get a prefix, headings an id, external links
-    rel="noopener"; an h1 pushes all headings down one level. "comment" is for readers: no ids, no images (they become
-    links), headings become bold paragraphs, links carry rel="ugc nofollow noopener". Neither knows styles, scripts,
-    forms, frames or embedded objects. Never raises, and clean(clean(x)) == clean(x): another parser
-    reads the result as this one did, which leaves mutation XSS nothing to work with.
+    "article" is for editors. It allows tables, figures, images and details. Ids get a prefix, headings get an id, and
+    external links get rel="noopener". If there is an h1, all headings are lowered by one level.
+
+    "comment" is for readers. It allows no ids. Images become links, headings become bold paragraphs, and links get
+    rel="ugc nofollow noopener".
+
+    Neither profile allows styles, scripts, forms, frames or embedded objects. The function never raises, and
+    clean(clean(x)) == clean(x). Every parser reads the result in the same way, which prevents mutation XSS.
     """
     return repeat_until_stable(html, lambda before: clean_once(before, profile))
 
 
 def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
-    """Apply `step` to `html` until nothing changes, and return the result; if it keeps changing, return `html` as text."""
+    """Apply `step` to `html` until nothing changes, and return the result.
+
+    If it keeps changing, return `html` as escaped text.
+    """
     before = html
     for _ in range(_MAX_ROUNDS):
         after = step(before)
@@ -193,13 +200,13 @@ def repeat_until_stable(html: str, step: Callable[[str], str]) -> str:
 
 
 def clean_once(html: str, profile: Profile) -> str:
-    """Return `html` after one round of cleaning; another round may still change it."""
+    """Return `html` after one round of cleaning. A second round may change it again."""
     html = scrub(html)
     rules = _RULES[profile]
     renamed = rules.renamed
     if profile == "article" and _FIRST_HEADING.search(html):
         renamed = {**renamed, **_LOWERED}
     html = rules.cleaner.clean(Balancer(rules.tags, renamed, images=rules.images).balance(html)).strip()
-    # A parser drops one line end after <pre>. If the text begins with a line end, two must be written.
+    # A parser drops one line end after <pre>. If the text begins with a line end, two have to be written.
     html = _LINE_AFTER_PRE.sub("\\1\n\n", html)
     return anchors.add_anchors(html) if profile == "article" else html

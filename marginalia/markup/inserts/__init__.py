@@ -1,7 +1,7 @@
-"""Inserts: elements that editors put into a text by a directive, such as `::gallery{section=node:…}`.
+"""Inserts: elements that editors put into a text with a directive, such as `::gallery{section=node:…}`.
 
-An insert is a class with attributes (Django form fields) and a template. `base` has the registry, `shipped` the inserts of
-this site, and `reading` finds the inserts of a text.
+An insert is a class with attributes (Django form fields) and a template. The module `base` contains the registry,
+`shipped` the built-in inserts, and `reading` finds the inserts of a text.
 """
 
 from marginalia.markup.inserts import shipped  # noqa: F401 - registers them

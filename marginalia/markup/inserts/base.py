@@ -20,26 +20,30 @@ _REGISTRY: dict[str, type["Insert"]] = {}
 
 
 class Site(Protocol):
-    """Data that an insert can read while it is rendered. Only data that readers can see is available."""
+    """The data that an insert can read while it is rendered. It only contains what readers can see."""
 
     def photo(self, photo_id: ObjectId) -> Any:
-        """Return one of the photos in `references`; None if it isn't available."""
+        """Return one of the photos in `references`, or None if readers can't see it."""
 
     def node(self, node_id: ObjectId) -> Any:
-        """Return a node with all its fields; None if it isn't available. Each call reads the database."""
+        """Return a node with all its fields, or None if readers can't see it. Each call queries the database."""
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return the newest photos of a gallery."""
+        """Return the newest photos of a gallery, at most `most`."""
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return the newest pages, posts and photos with `tag`; the newest posts if it is empty."""
+        """Return the newest pages, posts and photos with `tag`, or the newest posts if `tag` is empty."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The context of an insert: `html` is the whole clean text, `content` the rendered text inside the insert.
+    """The context in which an insert is rendered.
 
-    `is_feed` is set for feed readers, which have neither scripts nor styles.
+    Attributes:
+        site: The data that the insert can read.
+        html: The whole clean text.
+        content: The rendered text inside the insert.
+        is_feed: Whether the text is for feed readers, which have neither scripts nor styles.
     """
 
     site: Site
@@ -68,11 +72,11 @@ class Insert(forms.Form):
     A subclass sets `label` and `help` for the editor's menu, `template`, and the fields.
     """
 
-    name: ClassVar[str] = ""  # the name of the directive, set by the registry
+    name: ClassVar[str] = ""  # the name of the directive, which the registry sets
     label: ClassVar[str | Promise] = ""
     help: ClassVar[str | Promise] = ""
     template: ClassVar[str] = ""
-    # Attributes that an example must show, with values: for fields that don't accept just any value, and for fields that are
+    # Attributes with values that an example must show: for fields that only accept some values, and for fields that are
     # needed without being required.
     examples: ClassVar[Mapping[str, str]] = {}
     # Whether it contains text, between `:::name` and `:::`.
@@ -99,7 +103,7 @@ class Insert(forms.Form):
         return References(frozenset(nodes), frozenset(photos))
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        """Return the template's context in addition to the attributes; None if there is nothing to show."""
+        """Return the context of the template in addition to the attributes, or None if there is nothing to show."""
         return {}
 
     def as_html(self, context: Context) -> str:
@@ -111,18 +115,19 @@ class Insert(forms.Form):
         return render_to_string(self.template, template_context).strip()
 
     def iframe_origins(self) -> frozenset[str]:
-        """Return the origins whose pages the insert may show in an iframe, such as "https://player.example.org"."""
+        """Return the origins that the insert can show in an iframe, such as "https://player.example.org"."""
         return frozenset()
 
     def plain(self) -> str:
-        """Return the words of its attributes, for search and excerpts, without the text inside it."""
+        """Return the words of the attributes, for search and excerpts, without the text inside the insert."""
         return ""
 
 
 def insert(name: str) -> Callable[[type[Insert]], type[Insert]]:
-    """Register a subclass of Insert for the directive `::name{…}`.
+    """Register a subclass of Insert for the directive `::name{…}`. Use it as a decorator.
 
-    Raises ImproperlyConfigured if the name is in use, or if the name or an attribute is invalid in a directive.
+    Raises:
+        ImproperlyConfigured: The name is in use, or the name or an attribute is invalid in a directive.
     """
     if not _NAME.fullmatch(name):
         raise ImproperlyConfigured(f"An insert cannot be called {name!r}: a-z, 0-9 and hyphens, at most 40.")
@@ -152,7 +157,7 @@ def registered_inserts() -> tuple[type[Insert], ...]:
 
 
 def find_insert(name: str) -> type[Insert] | None:
-    """Return the insert called `name`; None if there is none."""
+    """Return the insert called `name`, or None if there is none."""
     return _REGISTRY.get(name)
 
 
@@ -168,7 +173,7 @@ def example_directive(insert_class: type[Insert]) -> str:
 
 
 def bind_insert(insert_class: type[Insert], attributes: dict[str, str]) -> Insert:
-    """Return an insert with `attributes`, and initial values for the others."""
+    """Return an insert with `attributes`. The other attributes have their initial values."""
     initial_values = {
         name: field.initial for name, field in insert_class.base_fields.items() if field.initial is not None
     }

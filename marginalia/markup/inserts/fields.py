@@ -14,7 +14,7 @@ _NODE = re.compile(r"node:([0-9a-f]{24})")
 
 
 class NodeIdField(forms.CharField):
-    """The id of a node, written `node:ID`. `types` limits the nodes that the editor's menu offers."""
+    """The id of a node, written as `node:ID`. `types` limits the nodes that the editor's menu offers."""
 
     prefix: ClassVar[str] = "node:"
 
@@ -30,13 +30,13 @@ class NodeIdField(forms.CharField):
 
 
 class PhotoIdField(NodeIdField):
-    """The id of a photo, written `photo:ID`."""
+    """The id of a photo, written as `photo:ID`."""
 
     prefix = "photo:"
 
 
 class PhotoIdsField(forms.CharField):
-    """The ids of several photos, `photo:ID,photo:ID`, at most `most`."""
+    """The ids of photos, written as `photo:ID,photo:ID`, at most `most`."""
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         self.most = most
@@ -64,6 +64,6 @@ class AddressField(forms.CharField):
 
     @staticmethod
     def node(address: str) -> ObjectId | None:
-        """Return the id in a `node:ID` address; None for other addresses."""
+        """Return the id in an address `node:ID`, or None for other addresses."""
         found = _NODE.fullmatch(address)
         return ObjectId(found[1]) if found else None

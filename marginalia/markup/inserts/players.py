@@ -12,14 +12,21 @@ _END: Final = r"(?:[/?#&].*)?"
 
 @dataclass(frozen=True)
 class Player:
-    """A page for an iframe: `src` is its URL, `origin` what the site's policy must allow, `site` the name of the other site."""
+    """A page that shows a video or post in an iframe.
+
+    Attributes:
+        src: The URL of the page.
+        origin: The origin that the Content-Security-Policy has to allow.
+        site: The name of the other site.
+    """
 
     site: str
     origin: str
     src: str
 
 
-# URL pattern → name of the site, origin, and path of the page for an iframe, both formatted with the pattern's groups.
+# URL patterns, each with the name of the site, the origin, and the path of the page. The pattern's groups are inserted
+# into both.
 _SITES: Final[Mapping[str, tuple[str, str, str]]] = {
     rf"https?://(?:www\.|m\.)?youtube\.com/(?:watch\?(?:[^#]{{0,300}}&)?v=|shorts/|live/|embed/){_ID}{_END}": (
         "YouTube",
@@ -43,7 +50,7 @@ _PATTERNS: Final = [(re.compile(pattern, re.ASCII | re.DOTALL), site) for patter
 
 
 def find_player(url: str) -> Player | None:
-    """Return the player for the video or post at `url`; None if the site isn't known."""
+    """Return the player for the video or post at `url`, or None if the site isn't known."""
     for pattern, (site, origin, path) in _PATTERNS:
         if found := pattern.fullmatch(url):
             made = origin.format(*found.groups())

@@ -16,13 +16,13 @@ from marginalia.markup.html.inserts import Placeholder
 from marginalia.markup.inserts import base
 from marginalia.markup.inserts.base import Context, Insert, References, Site
 
-# The maximum per text, including faulty ones. Rendering one takes about 0.2 ms.
+# Maximum inserts per text, including faulty ones. Rendering one takes about 0.2 ms.
 MAX_INSERTS = 200
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of an insert, for editors. `line` is its line in the text, 0 if unknown."""
+    """A fault of an insert, for editors. `line` is its line in the text, or 0 if unknown."""
 
     line: int
     text: str
@@ -33,13 +33,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class UnknownInsert(Fault):
-    """An insert with an unregistered name. The text isn't refused, because the app with the insert may be installed again."""
+    """An insert with an unregistered name.
+
+    The text isn't refused, because the app with the insert may be installed again.
+    """
 
     name: str = ""
 
 
 def may_have_inserts(text: str) -> bool:
-    """Return whether a text, as typed, may have inserts. Other texts don't have to be rendered to find them."""
+    """Return whether `text`, as typed, may contain inserts. If not, it doesn't have to be rendered to find them."""
     return "::" in text or "data-insert" in text
 
 
@@ -63,7 +66,10 @@ class TextInserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """Return the faults in the order of the text, including unknown names. The last tells if there are too many inserts."""
+        """Return the faults in the order of the text, including unknown names.
+
+        If there are too many inserts, the last fault says so.
+        """
         faults = sorted((entry for entry in self._entries if isinstance(entry, Fault)), key=lambda fault: fault.line)
         return faults[: MAX_INSERTS + 1]
 
@@ -90,7 +96,7 @@ class TextInserts:
         return [entry for entry in self._entries if isinstance(entry, Insert)]
 
     def render(self, site: Site, *, is_feed: bool = False, faults: bool = False) -> str:
-        """Return the text with its inserts as readers see them; with `faults`, faults are shown in their place, too."""
+        """Return the text with its inserts as readers see them. With `faults`, faults are shown in their place."""
         context = Context(site, self.html, is_feed=is_feed)
         entries = iter(self._entries)
         left = MAX_INSERTS + 1 if faults else 0

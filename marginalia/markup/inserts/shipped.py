@@ -1,4 +1,4 @@
-"""The inserts of this site."""
+"""The built-in inserts."""
 
 from typing import Any
 
@@ -143,7 +143,7 @@ class Contents(Insert):
     levels = forms.IntegerField(label=_("Levels of headings"), min_value=1, max_value=3, initial=2)
 
     def context(self, context: Context) -> dict[str, Any] | None:
-        # Feed readers may show several texts on one page and remove their ids, so there is no table of contents.
+        # Feed readers can show several texts on one page and remove their ids, so there is no table of contents.
         all_headings = [] if context.is_feed else anchors.find_headings(context.html)
         top = min((heading.level for heading in all_headings), default=0)
         levels = [(heading, heading.level - top + 1) for heading in all_headings]

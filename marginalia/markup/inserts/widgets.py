@@ -1,4 +1,4 @@
-"""Widgets with which editors choose the target of an insert or a field by title."""
+"""Widgets with which editors choose the target of an insert or a field by its title."""
 
 from typing import Any
 

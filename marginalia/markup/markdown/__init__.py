@@ -1,4 +1,4 @@
-"""Markdown to clean HTML, in time that grows with the text alone."""
+"""Conversion of Markdown to clean HTML, in time linear in the length of the text."""
 
 from marginalia.markup.markdown.rendering import render
 

@@ -8,11 +8,11 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MAX_ABBREVIATIONS: Final = 100  # of a text
-# Places of a text that are marked: each makes an element, with the words again.
+MAX_ABBREVIATIONS: Final = 100  # definitions in one text
+# Maximum marked places in one text. Each of them becomes an element that repeats the meaning.
 MAX_MARKED: Final = 200
 _DEFINITION: Final = re.compile(r"\*\[([^\]\\]{1,60})\]:[ \t]+(\S.{0,199})")
-# What can be looked up as a whole, so that a text is gone through once, however many there are.
+# Words that can be defined. Each word is looked up as a whole, so that one pass suffices for any number of definitions.
 _WORD: Final = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*")
 
 
@@ -56,7 +56,7 @@ def _mark(state: StateCore) -> None:
 
 
 def _mark_words(token: Token, known: dict[str, str], most: int) -> list[Token]:
-    """Return a piece of text with up to `most` abbreviations in it as elements: four tokens each, and the rest."""
+    """Return the pieces of a text token, with up to `most` abbreviations as elements of four tokens each."""
     pieces: list[Token] = []
     position = 0
     for found in _WORD.finditer(token.content):

@@ -1,7 +1,7 @@
-"""Addresses in running text become links, like GFM's extended autolinks: http://, https://, www., in articles e-mail.
+"""Links for bare URLs in running text, as in GFM: http://, https:// and www. In articles, also email addresses.
 
-Own code, as linkify-it-py's search is quadratic: 80 KB of "http://(" took it 16 s, and it takes "README.md" for a
-host. Every pattern here looks at a bounded stretch.
+linkify-it-py isn't used, because its search takes quadratic time (16 s for 80 KB of "http://("), and it treats
+"README.md" as a host. Each pattern here examines a limited number of characters.
 """
 
 import re
@@ -15,8 +15,8 @@ from markdown_it.token import Token
 from marginalia.markup.html import links
 
 _MAX_LENGTH: Final = 2_000
-# White space, delimiters of Markdown and HTML, quotation marks, and the punctuation of scripts that put no space
-# after an address.
+# White space, delimiters of Markdown and HTML, quotation marks, and the punctuation of scripts that put no space after
+# a URL.
 _STOP: Final = (
     '\\s<>"`|\\[\\]{}\\\\^\u00ab\u00bb\u2018-\u201f\u2026\u2039\u203a\u3000-\u3003\u3008-\u3011\u3014-\u301f'
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -30,9 +30,12 @@ _TRAILING: Final = re.compile(r"(?:[?!.,:;*_~'\"]|&[a-zA-Z0-9]+;)\Z")
 
 
 def autolink(lines: MarkdownIt, texts: MarkdownIt, *, mail: bool) -> None:
-    """Link addresses in running text; with `mail`, e-mail addresses too.
+    """Link bare URLs in running text.
 
-    `lines` is the parser for what stands in a line, `texts` the one for whole texts.
+    Args:
+        lines: The parser for inline content.
+        texts: The parser for whole texts.
+        mail: Whether to link email addresses, too.
     """
     lines.inline.ruler.before("linkify", "http", _link_http)
     bare = re.compile(f"{_WWW}|{_MAIL}" if mail else _WWW, re.IGNORECASE)
@@ -40,7 +43,7 @@ def autolink(lines: MarkdownIt, texts: MarkdownIt, *, mail: bool) -> None:
 
 
 def _link_http(state: StateInline, silent: bool) -> bool:
-    """Link "http://..." at the colon, before emphasis can take the address apart."""
+    """Link "http://…" when the parser reaches the colon, before emphasis can split the URL."""
     if state.linkLevel or not state.src.startswith("://", state.pos):
         return False
     scheme = _SCHEME.search(state.src, max(state.pos - 6, 0), state.pos)
@@ -50,7 +53,7 @@ def _link_http(state: StateInline, silent: bool) -> bool:
     rest = _trim_punctuation(found[0])
     if len(rest) <= 2 or len(rest) > _MAX_LENGTH:
         return False
-    # Text in a line has no references decoded yet; in an address there is one that people write.
+    # Character references aren't decoded yet in inline text. In URLs, only `&amp;` is common.
     url = f"{scheme[0]}:{rest.replace('&amp;', '&')}"
     if not silent:
         state.pending = state.pending[: -len(scheme[0])]
@@ -107,7 +110,10 @@ def _link_text(token: Token, pattern: re.Pattern[str], md: MarkdownIt) -> list[T
 
 
 def _trim_punctuation(url: str) -> str:
-    """Return `url` without the punctuation of the sentence around it: of "(see http://a.example/b_(c).)" up to "c)"."""
+    """Return `url` without the punctuation of the sentence around it.
+
+    For example, "http://a.example/b_(c).)" becomes "http://a.example/b_(c)".
+    """
     url = _ANGLE.split(url, maxsplit=1)[0]
     surplus = url.count(")") - url.count("(")
     while True:

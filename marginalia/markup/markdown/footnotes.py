@@ -1,7 +1,7 @@
-"""Footnotes: `[^name]` in a text, and `[^name]: …` for what it says, which stands in a list at the end.
+"""Footnotes: `[^name]` in a text, and `[^name]: …` for the note. The notes become a list at the end of the text.
 
-In clean HTML a note is the list item that the link of its reference leads to, with links back, so that notes can be
-shown elsewhere. Ids are made of names, so that they stay when another note is put before.
+In clean HTML, a reference is a link to its list item, and the item has links back. So notes can also be shown
+elsewhere. Ids are made from names, so they stay the same when another note is added.
 """
 
 import re
@@ -16,14 +16,14 @@ from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def, footnote_ref
 
-_MAX_NAME_LENGTH: Final = 60  # characters; the plugin would look through the rest of the text for the end of one
+_MAX_NAME_LENGTH: Final = 60  # characters; the plugin would search the rest of the text for the end of a name
 _PLAIN: Final = re.compile(r"[\w-]+")
-_BACK: Final = "\u21a9\ufe0e"  # as text: some devices would show an emoji
+_BACK: Final = "\u21a9\ufe0e"  # displayed as text, because some devices would show an emoji
 
 
 def install(lines: MarkdownIt, blocks: MarkdownIt) -> None:
     """Add footnotes to the parser `blocks`, whose inline content `lines` parses."""
-    # Notes within a line, `^[…]`, are parsed by recursion: there are none.
+    # Inline notes, `^[…]`, are disabled, because the plugin parses them recursively.
     for md in (lines, blocks):
         footnote_plugin(md, inline=False)
     lines.inline.ruler.at("footnote_ref", _reference)
@@ -41,14 +41,14 @@ def _reference(state: StateInline, silent: bool) -> bool:
 
 
 def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    # A note within a note, a list or a quotation would be taken apart; the next one ends it.
+    # The plugin would break up a note inside a note, a list or a quotation. The next note ends the note before it.
     is_next = silent and state.sCount[start] < state.blkIndent
     is_at_top = (state.level == 0 or is_next) and _has_name(state.src, state.bMarks[start] + state.tShift[start])
     return is_at_top and footnote_def(state, start, end, silent)
 
 
 def _id(token: Token) -> str:
-    """Return the name of a note as part of an id: what stands after ":" or "." is no id of a heading."""
+    """Return the name of a note as part of an id. The ":" or "." before it distinguishes it from ids of headings."""
     label = token.meta["label"]
     return f":{label}" if _PLAIN.fullmatch(label) else f".{token.meta['id'] + 1}"
 

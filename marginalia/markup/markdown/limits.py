@@ -1,7 +1,7 @@
 """Limits that keep a Markdown parser linear on hostile texts.
 
-Parsing and cleaning together take about 10 µs a mark. What makes several elements counts for several marks. Four things could
-still multiply the work or the result; each has its limit here.
+Parsing and cleaning together take about 10 µs per mark. A construct that makes several elements counts as several
+marks. Four constructs could still multiply the work or the result. Each of them has a limit here.
 """
 
 import re
@@ -15,20 +15,20 @@ from markdown_it.rules_block.table import table
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.image import image
 
-MAX_DEPTH: Final = 60  # levels of quotations and lists (a list takes two a level)
+MAX_DEPTH: Final = 60  # levels of quotations and lists; a list takes two of them
 MAX_MARKS: Final = 150_000
 _MAX_NESTED_IMAGES: Final = 3
-_MAX_PADDING: Final = 2_000  # cells of all tables of a text that their rows leave out
-# Where a link may begin without brackets: it takes as long as so many marks.
+_MAX_PADDING: Final = 2_000  # table cells that rows leave out, in all tables of a text
+# A place where a link may begin without brackets takes as long as this many marks.
 LINK_MARKS: Final = 5
-# An item, or a definition, that begins a list of its own; a cell with its part of the row, and one before or behind it
-# without a bar.
+# The cost in marks of an item or definition that begins a list of its own, and of a table cell with its part of the row
+# and a cell before or after it that has no bar.
 _ITEM_MARKS: Final = 6
 _CELL_MARKS: Final = 6
-# A reference to a footnote, with its link back.
+# The cost in marks of a reference to a footnote with its link back.
 _NOTE_MARKS: Final = 6
 _MARKS: Final = re.compile(r"[&!\]\\:]")
-# Lines, and what makes an element where there are two: emphasis, code, tags, headings, maths.
+# Line ends, and signs that come in pairs to make an element, as in emphasis, code, tags, headings and maths.
 _DOUBLE: Final = re.compile(r"[\n*_~`<#^$]|==")
 _QUOTES: Final = re.compile(r"(?<![^\s>])>")
 _ITEMS: Final = re.compile(r"(?<![^\s>])(?:[-+*:~]|\d{1,9}[.)])(?=\s)")
@@ -36,7 +36,10 @@ _LINKS: Final = re.compile(r"@|://|www\.", re.IGNORECASE)
 
 
 def count_marks(source: str) -> int:
-    """Return about how many steps, of some 10 µs each, it takes to render `source`: about the tokens of its HTML."""
+    """Return the approximate cost of rendering `source`, in marks of about 10 µs.
+
+    This is about the number of HTML tokens.
+    """
     return (
         len(_MARKS.findall(source))
         + 2 * len(_DOUBLE.findall(source))
@@ -49,18 +52,18 @@ def count_marks(source: str) -> int:
 
 
 def is_excessive(source: str) -> bool:
-    """Return whether `source` has so many marks that parsing it would take more than about two seconds.
+    """Return whether parsing `source` would take more than about two seconds.
 
-    No text written by hand has so many.
+    No text written by hand has so many marks.
     """
-    # No character counts for more than an item and an asterisk, the two of a footnote included.
+    # No character costs more than an item with an asterisk, including the two characters of a footnote.
     return len(source) > MAX_MARKS // (_ITEM_MARKS + 2) and count_marks(source) > MAX_MARKS
 
 
 class LimitedReferences(dict[str, Any]):
-    """The link definitions of one text, which stop to resolve when what they gave exceeds `budget` characters.
+    """The link definitions of one text. Once the resolved links exceed `budget` characters, they no longer resolve.
 
-    One long address named 100,000 times would else make gigabytes (cmark has the same limit).
+    Otherwise, one long URL with 100,000 references to it would make gigabytes. cmark has the same limit.
     """
 
     def __init__(self, budget: int) -> None:
@@ -77,14 +80,17 @@ class LimitedReferences(dict[str, Any]):
 
 
 def install_limits(md: MarkdownIt) -> None:
-    """Install the limits on nesting, on tables and on images within images in `md`."""
+    """Install the limits on nesting, on tables and on nested images in `md`."""
     md.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
     md.block.ruler.before("table", "deep", _flatten_deep_block)
     md.inline.ruler.at("image", _limit_nesting(image))
 
 
 def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Take what is nested too deep as one paragraph. The parser would leave it out: nothing typed may vanish."""
+    """Parse blocks that are nested too deeply as one paragraph.
+
+    The parser would drop them, but typed text must not disappear.
+    """
     if silent or state.level < MAX_DEPTH:
         return False
     state.push("paragraph_open", "p", 1)
@@ -97,9 +103,9 @@ def _flatten_deep_block(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Refuse a table when the tables of the text have many more cells than bars: marks count the bars.
+    """Refuse a table if the tables of the text have many more cells than bars, because marks only count the bars.
 
-    18 KB of "|" and short lines made 6 MB of empty cells.
+    For example, 18 KB of "|" and short lines made 6 MB of empty cells.
     """
     if start + 2 > end:
         return False
@@ -114,9 +120,9 @@ def _limited_table(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 
 def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
-    """Return for each line the number of the next empty one, and how many bars are before it.
+    """Return, for each line, the number of the next empty line, and the number of bars before the line.
 
-    Computed once a text: a table is looked for at every line.
+    The result is computed once per text, because the parser looks for a table at every line.
     """
     known = state.env.get("lines")
     if known is None:
@@ -131,7 +137,7 @@ def _lines(state: StateBlock) -> tuple[list[int], list[int]]:
 
 
 def _limit_nesting(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """Return `rule`, but not for an image in the description of an image in ...: each would be parsed by recursion."""
+    """Return `rule` with a limit on images inside descriptions of images, because the parser parses these recursively."""
 
     def limited(state: StateInline, silent: bool) -> bool:
         depth = state.env.get("images", 0)

@@ -1,9 +1,11 @@
-"""Directives of a text become elements that the sanitizer keeps (`markup.html.inserts`), to be resolved when it is shown.
+"""Conversion of directives to elements that the sanitizer keeps.
 
-A quotation that begins with `[!NOTE]` is a note in another spelling (an "alert" elsewhere).
+The elements are resolved when the text is shown (`markup.html.inserts`).
 
-A container's two lines are tokens of their own and are paired once the text is parsed: what lies in between is parsed as
-everywhere, however deep, and no line is looked at twice.
+A quotation that begins with `[!NOTE]` (an "alert" in GitHub's Markdown) is converted to the insert `note`.
+
+The first and the last line of a container become separate tokens, which are paired after the text is parsed. So the
+content is parsed like any other text, at any depth, and no line is parsed twice.
 """
 
 import re
@@ -18,7 +20,7 @@ from markdown_it.token import Token
 from marginalia.markup import directives
 from marginalia.markup.html import inserts
 
-MAX_DEPTH: Final = 4  # containers in another
+MAX_DEPTH: Final = 4  # nested containers
 _CALLOUT: Final = re.compile(
     r"\[!(note|tip|important|warning|caution)\](?:[ \t]+([^\n]{1,200}))?[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
@@ -28,7 +30,7 @@ _INTERRUPTS: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockq
 
 
 def install(md: MarkdownIt) -> None:
-    """Have `md` turn directives into placeholders."""
+    """Install the rules that convert directives to placeholders in `md`."""
     md.block.ruler.before("fence", "directive", _directive, _INTERRUPTS)
     md.core.ruler.after("block", "containers", _pair_containers)
     md.core.ruler.after("containers", "callouts", _callouts)
@@ -54,7 +56,10 @@ def _directive(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _pair_containers(state: StateCore) -> None:
-    """Write the containers: those that begin and end in the same block are elements, of the others each line is a fault."""
+    """Pair the first and last lines of containers.
+
+    A container becomes an element if both lines are in the same block. Otherwise, each line is a fault.
+    """
     frames: list[list[Token]] = [[]]
     for token in state.tokens:
         if token.nesting > 0:
@@ -92,7 +97,7 @@ def _line_number(token: Token) -> int:
 
 
 def _callouts(state: StateCore) -> None:
-    """Make notes of the quotations that begin with one of the five words, which stands alone or before a title."""
+    """Convert quotations to notes if they begin with one of the five words, alone on its line or before a title."""
     opened: list[Token | None] = []
     for at, token in enumerate(state.tokens):
         if token.type == "blockquote_open":

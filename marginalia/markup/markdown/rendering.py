@@ -1,4 +1,4 @@
-"""Markdown to clean HTML."""
+"""The renderer from Markdown to clean HTML."""
 
 import re
 from html import escape
@@ -19,7 +19,7 @@ _EMPTY_LINES: Final = re.compile(r"\n[ \t]*\n\s*")
 
 
 class _Markdown(MarkdownIt):
-    """CommonMark with tables and strikethrough, whose links have known schemes only."""
+    """CommonMark with tables and strikethrough. Links are limited to known schemes."""
 
     def __init__(self, *, html: bool, breaks: bool, nesting: int) -> None:
         super().__init__("commonmark", {"html": html, "breaks": breaks, "maxNesting": nesting, "xhtmlOut": False})
@@ -27,14 +27,14 @@ class _Markdown(MarkdownIt):
         limits.install_limits(self)
 
     def validateLink(self, url: str) -> bool:
-        """Return whether `url` may become a link. Otherwise it is shown as typed."""
+        """Return whether `url` can become a link. If not, it is shown as typed."""
         return links.is_allowed(url, _SCHEMES)
 
 
 def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
-    """Return a parser that nests blocks deep, but what stands in a line only 20 levels.
+    """Return a parser that nests blocks deeply, but inline content only 20 levels.
 
-    The time for "[[[[..." grows with these.
+    The time for "[[[[…" grows with the levels of inline content.
     """
     blocks = _Markdown(html=html, breaks=breaks, nesting=2 * limits.MAX_DEPTH)
     lines = _Markdown(html=html, breaks=breaks, nesting=20)
@@ -57,14 +57,14 @@ def _parser(*, html: bool, breaks: bool, article: bool) -> MarkdownIt:
 
 
 def _align(state: StateCore) -> None:
-    """Write the alignment of a table's columns as attributes: style attributes are not allowed."""
+    """Write the alignment of table columns as attributes, because style attributes are not allowed."""
     for token in state.tokens:
         if token.type in {"th_open", "td_open"} and (found := _ALIGNMENT.fullmatch(str(token.attrGet("style")))):
             token.attrs = {"align": found[1]}
 
 
-# Editors may mix HTML in (texts from WordPress are little else); a comment shows it as its
-# author typed it, line ends included.
+# Editors can use HTML in Markdown, as most texts from WordPress do. Comments show HTML as it was typed, including line
+# ends.
 _PARSERS: Final[dict[str, MarkdownIt]] = {
     "article": _parser(html=True, breaks=False, article=True),
     "comment": _parser(html=False, breaks=True, article=False),
@@ -72,15 +72,17 @@ _PARSERS: Final[dict[str, MarkdownIt]] = {
 
 
 def render(source: str, profile: Profile = "comment") -> str:
-    """Return Markdown `source` as HTML that `markup.html.clean` has cleaned for `profile`.
+    """Return the Markdown `source` as HTML that `markup.html.clean` has cleaned for `profile`.
 
-    Never raises. Takes about 10 µs a mark, and gives less than 30 characters for one of `source` (and 50,000), at
-    worst.
+    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, and `[words](node:id)` becomes <a
+    href="node:id">. A directive (`markup.directives`) becomes <div data-insert="…">. All of these are resolved when the
+    text is shown (`markup.html.references`, `markup.html.inserts`). Maths becomes code of the language "math".
 
-    In an article, `![alt](photo:slug)` becomes <img src="photo:slug">, `[words](node:id)` <a href="node:id">, and a
-    directive (`markup.directives`) <div data-insert="…">, to be resolved when it is shown (`markup.html.references`,
-    `markup.html.inserts`); maths is code of the language "math". A comment has none of these, nor footnotes, definitions,
-    abbreviations and marks: their ids would be those of other comments.
+    A comment has none of these, and no footnotes, definition lists, abbreviations and marks, because ids in several
+    comments of a page would be the same.
+
+    The function never raises. It takes about 10 µs per mark. In the worst case, the result has 30 characters per
+    character of `source`, plus 50,000.
     """
     return clean(_html(normalize_newlines(scrub(source)), profile), profile)
 
@@ -92,7 +94,7 @@ def _html(source: str, profile: Profile) -> str:
     try:
         return str(_PARSERS[profile].render(source, env))
     except RecursionError:
-        # Nesting is bounded, but not how deep the caller's own stack was.
+        # Nesting is limited, but the caller's own stack can be deep.
         return _as_typed(source)
 
 

@@ -1,7 +1,8 @@
-"""Signs in a line: ==marked==, H~2~O, x^2^, `$maths$`, and boxes of task lists. Maths also as a block between lines of `$$`.
+"""Inline signs: ==marked==, H~2~O, x^2^, `$maths$`, and boxes of task lists. Blocks of maths between lines of `$$`.
 
-Maths is kept as code of the language "math", TeX as it was typed: the site makes formulas of it when it shows the text. Own
-rules, each of which looks at a bounded stretch: those of mdit-py-plugins take seconds for runs of backslashes or dollars.
+Maths is stored as code of the language "math" with its TeX as typed. The site converts it to formulas when it shows the
+text. The rules of mdit-py-plugins aren't used, because they take seconds for runs of backslashes or dollars. Each rule
+here examines a limited number of characters.
 """
 
 import re
@@ -13,12 +14,13 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
 MAX_MATHS_LENGTH: Final = 2_000  # characters
-_MAX_LINES: Final = 50  # of a block of maths
-# No white space in it but escaped, and no other markup.
+_MAX_LINES: Final = 50  # lines of a block of maths
+# A script contains no white space, unless it is escaped, and no other markup.
 _SCRIPT: Final = re.compile(r"\^((?:\\.|[^\s\\^]){1,100}+)\^|~((?:\\.|[^\s\\~]){1,100}+)~(?!~)")
 _SCRIPTS: Final = {"^": "sup", "~": "sub"}
 _ESCAPED: Final = re.compile(r"\\([ \\!\"#$%&'()*+,./:;<=>?@[\]^_`{|}~-])")
-# No space inside the signs, no letter or digit outside, no words after a number: "from $5 to $10", "$10, US$" are prices.
+# Prices such as "from $5 to $10" and "$10, US$" aren't maths. So there must be no space inside the signs, no letter or
+# digit outside, and no words after a number.
 _PRICE: Final = r"\d[^$]{0,200}?\s[a-zA-Z]{2}"
 _MATHS: Final = re.compile(rf"\$(?![\s$]|{_PRICE})((?:[^$\\\n]|\\.){{1,{MAX_MATHS_LENGTH}}}+)(?<!\s)\$(?![\w$])")
 _TASK: Final = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
@@ -81,7 +83,7 @@ def _maths(state: StateInline, silent: bool) -> bool:
 
 
 def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Take lines from one that begins with `$$` to one that ends so, without an empty one in between."""
+    """Parse the lines from one that begins with `$$` to one that ends with `$$`, without an empty line between them."""
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("$$", begin) or state.is_code_block(start):
         return False
@@ -107,7 +109,7 @@ def _maths_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _tasks(state: StateCore) -> None:
-    """Write the boxes of a task list as characters: they are read aloud, and stay in feeds and excerpts."""
+    """Write the boxes of task lists as characters, so that they are read aloud and stay in feeds and excerpts."""
     for item, paragraph, words in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open" or words.type != "inline":
             continue

@@ -1,4 +1,4 @@
-"""Checks of capacity: lag of secondaries, the oplog, the disk, connections."""
+"""Checks of capacity: the lag of secondaries, the oplog, the disk, and connections."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,9 @@ from marginalia.mongo.doctor.findings import WARNING, Examination, Finding, chec
 
 MAX_LAG_SECONDS = 60.0  # seconds
 MIN_OPLOG_SECONDS = 24 * 60 * 60.0  # seconds
-# A less filled oplog has lost nothing yet, so its age doesn't matter.
+# The age of an oplog only matters if it is nearly full, because otherwise it hasn't lost anything yet.
 FULL_OPLOG = 0.9
-# Free space of the disk: a tenth, or ENOUGH_FREE_BYTES if a tenth is more.
+# The disk needs a tenth of its size as free space, or ENOUGH_FREE_BYTES if a tenth is more.
 MIN_FREE_SHARE = 0.1
 ENOUGH_FREE_BYTES = 20 * 1024**3
 MIN_FREE_CONNECTIONS_SHARE = 0.2  # of the server's maximum
@@ -18,7 +18,7 @@ MIN_FREE_CONNECTIONS_SHARE = 0.2  # of the server's maximum
 
 @check
 def replication(examination: Examination) -> Iterator[Finding]:
-    """Check that every secondary keeps up and can be down for a day."""
+    """Check that every secondary keeps up, and that the oplog covers a day of downtime."""
     members = status.members(examination.alias)
     oplog = status.oplog(examination.alias)
     for name, seconds in (members.lag if members else {}).items():
@@ -26,7 +26,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
             message = f"This member is {seconds:,.0f} s behind: majority writes may wait for it, and an election takes longer."
             fix = "See its disk, its load and the network to it."
             yield Finding(WARNING, "replication-lag", name, message, fix)
-    # In a set without secondaries, no member can be down and catch up.
+    # In a set without secondaries, no member can be down and catch up later.
     if members and members.lag and oplog and oplog.filled > FULL_OPLOG and oplog.seconds < MIN_OPLOG_SECONDS:
         hours = oplog.seconds / 3600
         message = f"The oplog reaches {hours:,.1f} hours back: a member that is away for longer has to copy everything."
@@ -36,7 +36,7 @@ def replication(examination: Examination) -> Iterator[Finding]:
 
 @check
 def disk_space(examination: Examination) -> Iterator[Finding]:
-    """Check that the database has room to grow."""
+    """Check that the disk has room for the database to grow."""
     disk = status.disk(examination.alias)
     if disk and disk.free < min(MIN_FREE_SHARE * disk.total, ENOUGH_FREE_BYTES):
         message = f"{disk.free / 1024**3:,.1f} GiB of {disk.total / 1024**3:,.0f} are free where the database lies."
@@ -46,7 +46,7 @@ def disk_space(examination: Examination) -> Iterator[Finding]:
 
 @check
 def scratch_databases(examination: Examination) -> Iterator[Finding]:
-    """Check that no stopped command left its scratch database behind."""
+    """Check that no interrupted command left its scratch database behind."""
     for name in status.abandoned_scratch_databases(examination.alias):
         message = "import_site --verify made this database, and was stopped before it deleted it."
         fix = f'As a user who may, in mongosh: db.getSiblingDB("{name}").dropDatabase().'

@@ -9,13 +9,13 @@ from marginalia.mongo import sharding
 from marginalia.mongo.connection import Document, client
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 
-# Jumbo chunks that are counted at most.
+# Maximum jumbo chunks to count.
 MAX_JUMBO_CHUNKS = 1_000
 
 
 @check
 def shards(examination: Examination) -> Iterator[Finding]:
-    """Check on a mongos that the balancer runs, no chunk is too large to be moved, and every shard has a reachable primary."""
+    """Check on a mongos that the balancer runs, no chunk is too large to move, and every shard has a reachable primary."""
     if not sharding.is_mongos(examination.alias):
         return
     server = client(examination.alias)
@@ -33,13 +33,13 @@ def shards(examination: Examination) -> Iterator[Finding]:
 
 
 def is_balancing(config: Database[Document]) -> bool:
-    """Return whether the balancer is on, according to the `config` database of a cluster."""
+    """Return whether the balancer is on, according to the database `config` of a cluster."""
     settings = config["settings"].find_one({"_id": "balancer"}) or {}
     return not settings.get("stopped") and settings.get("mode", "full") != "off"
 
 
 def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
-    """Return the number of jumbo chunks per namespace, according to the `config` database of a cluster."""
+    """Return the number of jumbo chunks per namespace, according to the database `config` of a cluster."""
     counts: dict[Any, int] = {}
     for chunk in config["chunks"].find({"jumbo": True}, {"uuid": 1}).limit(MAX_JUMBO_CHUNKS):
         counts[chunk["uuid"]] = counts.get(chunk["uuid"], 0) + 1
@@ -53,7 +53,9 @@ def jumbo_chunks(config: Database[Document]) -> dict[str, int]:
 def unreachable_shards(config: Database[Document], pools: Mapping[str, Any]) -> list[str]:
     """Return the shards of a cluster without a reachable primary.
 
-    `pools` is a response to connPoolStats. Shards to which no connection was ever opened are left out.
+    Args:
+        config: The database `config` of the cluster.
+        pools: The response to connPoolStats. Shards to which no connection was ever opened are left out.
     """
     sets = pools.get("replicaSets", {})
     return [

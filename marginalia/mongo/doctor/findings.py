@@ -1,7 +1,7 @@
-"""Findings of checks, and how checks are registered and run.
+"""Findings of checks, and the registration and running of checks.
 
-Every check has a time limit, so that the doctor ends in time on a collection of any size. A check that was interrupted is
-reported. Checks of collections that grow without bound use a random sample.
+Every check has a time limit, so that the doctor finishes on collections of any size. An interrupted check is reported.
+Checks of collections that grow without limit use a random sample.
 """
 
 import logging
@@ -26,13 +26,21 @@ ERROR = "error"
 WARNING = "warning"
 ADVICE = "advice"
 _SEVERITY = {ERROR: 0, WARNING: 1, ADVICE: 2}
-# Time limit of a check, which covers the whole database or one collection.
+# Seconds that a check of the whole database or of one collection can take.
 CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem. `name` is stable ("index-missing"), `where` is a collection or setting, `fix` tells what to do."""
+    """A problem that a check found.
+
+    Attributes:
+        level: How bad the problem is.
+        name: A stable name, such as "index-missing".
+        where: The collection or the setting with the problem.
+        message: A description of the problem.
+        fix: What the operator should do.
+    """
 
     level: str
     name: str
@@ -43,13 +51,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """The subject of the checks: one database, the collections declared for it, and whether it is in production."""
+    """The subject of the checks: one database, the collections declared for it, and whether the site is in production."""
 
     alias: str
     db: Database[Document]
     collections: tuple[Collection, ...]
     production: bool
-    # Documents sampled from a collection too large to be read completely.
+    # The number of documents sampled from a collection that is too large to be read completely.
     sample: int = 1_000
     existing: frozenset[str] = field(default_factory=frozenset)
 
@@ -59,7 +67,7 @@ class Examination:
         return ERROR if self.production else ADVICE
 
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:
-        """Return the first stages of a pipeline over a collection: a random sample if it is large, else none."""
+        """Return the first stages of a pipeline over a collection: a random sample if it is large, else an empty list."""
         return sample_stages(self.db[name], sample or self.sample)
 
     def declared(self, *names: str) -> list[str]:
@@ -95,9 +103,12 @@ def examine(
     progress: Callable[[str], None] = lambda name: None,
     checks: Sequence[Check] | None = None,
 ) -> list[Finding]:
-    """Run every check on every MongoDB database with declared collections; return the findings, errors first.
+    """Run every check on every MongoDB database with declared collections. Return the findings, errors first.
 
-    `checks` replaces the registered checks of a database, not those of its collections.
+    Args:
+        production: Whether the site is in production, so that risks are errors.
+        progress: A function that is called with the name of each check.
+        checks: The checks to run on a database instead of the registered ones. Checks of collections are not affected.
     """
     _discover()
     findings: list[Finding] = []
@@ -146,7 +157,7 @@ def _check_name(function: Callable[..., Any]) -> str:
 
 
 def _run_in_time(name: str, where: str, work: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return the findings of a check. An exceeded time limit, a missing permission or a failure is a finding, too."""
+    """Return the findings of a check. An exceeded time limit, a missing permission or a failure is also a finding."""
     findings: list[Finding] = []
     try:
         with pymongo.timeout(CHECK_SECONDS):

@@ -1,4 +1,4 @@
-"""Checks of indexes: missing, undeclared, unused, or in the way of sharding."""
+"""Checks of indexes that are missing, undeclared, unused, or prevent sharding."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from marginalia.mongo import indexes, sharding
 from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.indexes import status
 
-# A server that started recently hasn't seen enough queries to call an index unused.
+# A server that started recently hasn't seen enough queries to show that an index is unused.
 MIN_OBSERVATION = timedelta(days=7)
 
 
@@ -39,7 +39,7 @@ def declared_indexes(examination: Examination) -> Iterator[Finding]:
 
 @check
 def unused_indexes(examination: Examination) -> Iterator[Finding]:
-    """Check for indexes unused for a week, because they slow each write."""
+    """Check for indexes that were unused for a week, because every index slows down writes."""
     for row in status.indexes(alias=examination.alias):
         if row.name == "_id_" or row.enforces or row.uses or row.since is None:
             continue

@@ -1,4 +1,4 @@
-"""Hot queries, declared as data and explained by the real server."""
+"""Hot queries, declared as data and explained by the server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,24 @@ from marginalia.mongo.doctor.findings import ADVICE, ERROR, WARNING, Examination
 from marginalia.mongo.reading import read_documents
 from marginalia.mongo.sharding.targeting import is_targeted
 
-# Documents that a query may read per returned document.
+# Maximum documents that a query can read per returned document.
 READS_PER_RESULT = 2
 # With fewer documents read, the ratio means nothing.
 _MIN_READS = 20
-# Documents from which building a query is tried.
+# Maximum documents from which to build a query, until one succeeds.
 _MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class HotQuery:
-    """A find that every page or post needs. `query` builds {filter, sort, limit…} from a stored document of `collection`.
+    """A find that every page or post needs.
 
-    `example` is the filter of documents to build it from. `broadcast_because` is the reason if it may go to every shard.
+    Attributes:
+        name: The name in findings.
+        collection: The collection that the query reads.
+        query: A function that builds {filter, sort, limit…} from a stored document of `collection`.
+        example: The filter of documents to build the query from.
+        broadcast_because: The reason why the query can go to every shard, or "" if it must not.
     """
 
     name: str
@@ -36,10 +41,10 @@ class HotQuery:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The execution of a query: the stages of its plan, documents read, documents returned.
+    """The execution of a query: the stages of its plan, the documents read, and the documents returned.
 
-    `sorts`: every plan that the server considered sorts in memory. With few documents all plans cost the same, so the
-    chosen plan alone means nothing.
+    `sorts` is True if every plan that the server considered sorts in memory. With few documents, all plans cost the
+    same, so the chosen plan alone means nothing.
     """
 
     stages: frozenset[str]
@@ -49,12 +54,12 @@ class Explanation:
 
 
 def hot_queries() -> list[HotQuery]:
-    """Return the hot queries that the installed apps declare in HOT_QUERIES of their `doctor` modules."""
+    """Return the hot queries that the installed apps declare as HOT_QUERIES in their modules `doctor`."""
     return [query for module in app_modules("doctor") for query in getattr(module, "HOT_QUERIES", ())]
 
 
 def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Explanation:
-    """Run `find` ({filter, sort, limit, projection}) under explain and return its plan and cost."""
+    """Run `find` ({filter, sort, limit, projection}) under explain. Return its plan and cost."""
     answer = db.command("explain", {"find": collection, **find}, verbosity="executionStats")
     figures = answer["executionStats"]
     planner = answer["queryPlanner"]
@@ -69,7 +74,7 @@ def explain(db: Database[Document], collection: str, find: dict[str, Any]) -> Ex
 
 @check
 def explained_queries(examination: Examination) -> Iterator[Finding]:
-    """Check that every hot query uses an index, reads little more than it returns, and doesn't sort in memory."""
+    """Check that every hot query uses an index, reads few documents beyond its result, and doesn't sort in memory."""
     for query, collection, find in build_queries(examination.db, examination.collections):
         yield from judge(query, find, explain(examination.db, query.collection, find))
         if asks_every_shard(find, collection) and not query.broadcast_because:
@@ -85,7 +90,7 @@ def explained_queries(examination: Examination) -> Iterator[Finding]:
 def build_queries(
     db: Database[Document], collections: Iterable[Collection]
 ) -> Iterator[tuple[HotQuery, Collection, dict[str, Any]]]:
-    """Yield the hot queries of `collections` as finds, if a valid document exists to build them from."""
+    """Yield the hot queries of `collections` as finds, if there is a valid document to build them from."""
     known = {collection.name: collection for collection in collections}
     for query in hot_queries():
         collection = known.get(query.collection)
@@ -96,7 +101,7 @@ def build_queries(
 
 
 def asks_every_shard(find: Mapping[str, Any], collection: Collection) -> bool:
-    """Return whether mongos would send a find to every shard with data of a collection."""
+    """Return whether mongos would send a find to every shard with data of `collection`."""
     key = collection.shard_key
     return key is not None and not is_targeted(find.get("filter", {}), key.keys)
 

@@ -25,12 +25,12 @@ def pending_migrations(examination: Examination) -> Iterator[Finding]:
 
 @check
 def promises(examination: Examination) -> Iterator[Finding]:
-    """Check that the driver's options ensure that acknowledged writes survive the loss of a server."""
+    """Check that acknowledged writes survive the loss of a server, with the options of the driver."""
     options = client(examination.alias).options
     asked = options.write_concern.document
     fix = "Leave w=majority, journal=true and retryWrites=true in the URI and the options of the connection."
     members = asked.get("w", "majority")
-    # A number or a tag may require more than a majority.
+    # A number or a tag can require more than a majority.
     if members in (0, 1) or asked.get("j") is False:
         message = f"Writes are acknowledged under {asked}: what a reader was told is stored may be lost."
         yield Finding(ERROR, "weak-writes", examination.alias, message, fix)

@@ -1,4 +1,4 @@
-"""The shape of stored documents: the anti-patterns that make a MongoDB system slow or unshardable."""
+"""The shapes of stored documents, checked for patterns that make a MongoDB system slow or prevent sharding."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,11 +16,11 @@ from marginalia.mongo.schemas import several_types
 MAX_DOCUMENT_BYTES = 100 * 1024
 MAX_DEPTH = 4
 MAX_ARRAY_LENGTH = 1_000
-# Elements of an array that are examined at most.
+# Maximum elements of an array to examine.
 _MAX_ELEMENTS = 20
-# So many collections with names of the same pattern look like one collection per user.
+# This many collections whose names have the same pattern look like one collection per user.
 MAX_ALIKE_COLLECTIONS = 20
-# Documents of a large collection whose size or validity the server checks.
+# Number of documents of a large collection whose size or validity the server checks.
 MAX_SAMPLED = 5_000
 _MAX_REPORTED = 3
 _NUMBERS = {"int", "Int64", "float", "Decimal128"}
@@ -67,7 +67,7 @@ def shapes(examination: Examination, collection: Collection) -> Iterator[Finding
 
 @collection_check
 def big_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check for documents over 100 KB, whose size the server determines."""
+    """Check for documents of more than 100 KB, whose size the server determines."""
     name = collection.name
     too_big: list[Document] = [
         *examination.sample_stages(name, MAX_SAMPLED),
@@ -82,7 +82,7 @@ def big_documents(examination: Examination, collection: Collection) -> Iterator[
 
 @collection_check
 def valid_documents(examination: Examination, collection: Collection) -> Iterator[Finding]:
-    """Check that stored documents match their collection's validator."""
+    """Check that stored documents match the validator of their collection."""
     if collection.validator is None:
         return
     part = examination.sample_stages(collection.name, MAX_SAMPLED)
@@ -98,7 +98,7 @@ def valid_documents(examination: Examination, collection: Collection) -> Iterato
 
 @check
 def collections_by_user(examination: Examination) -> Iterator[Finding]:
-    """Check for many collections whose names differ only in a number or id."""
+    """Check for many collections whose names differ only in a number or an id."""
     patterns = Counter(re.sub(r"[0-9a-f]{24}|\d+", "#", name) for name in examination.existing)
     for pattern, count in patterns.items():
         if count >= MAX_ALIKE_COLLECTIONS:
@@ -150,7 +150,7 @@ def _type_of(value: Any) -> str:
 
 
 def _depth(value: Any) -> int:
-    """Return how many levels of documents are nested below the top one; arrays alone aren't levels."""
+    """Return how many levels of documents are nested below the top one. Arrays aren't levels."""
     if isinstance(value, dict):
         return max((_depth(inner) + isinstance(inner, dict | list) for inner in value.values()), default=0)
     if isinstance(value, list):

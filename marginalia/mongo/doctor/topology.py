@@ -10,7 +10,7 @@ from marginalia.mongo.connection import client
 from marginalia.mongo.doctor.findings import ERROR, WARNING, Examination, Finding, check
 from marginalia.mongo.servers import OLDEST_VERSION
 
-# MongoDB's published ends of life, by release series.
+# The ends of life that MongoDB has published, by release series.
 END_OF_LIFE = {(6, 0): datetime(2025, 7, 31, tzinfo=UTC), (7, 0): datetime(2027, 8, 31, tzinfo=UTC)}
 MIN_MEMBERS = 3
 MAX_SKEW_SECONDS = 5.0  # seconds
@@ -18,14 +18,14 @@ MAX_SKEW_SECONDS = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of MongoDB itself: its effect, and the first fixed version of each release series."""
+    """A fault of MongoDB: its effect, and the first fixed version of each release series."""
 
     name: str
     effect: str
     fixed_in: dict[tuple[int, int], int]
 
 
-# Faults that can affect a site. Release series that never had a fault are left out.
+# Faults that can affect a site. Release series that never had a fault aren't listed.
 FAULTS = (
     Fault(
         "CVE-2025-14847",
@@ -73,7 +73,7 @@ def server_faults(examination: Examination) -> Iterator[Finding]:
 
 
 def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
-    """Return the known faults of a version such as [6, 0, 5, 0], each with the first fixed version of the series."""
+    """Return the known faults of `version`, such as [6, 0, 5, 0], each with the first fixed version of its series."""
     series = (version[0], version[1])
     return [
         (fault, f"{series[0]}.{series[1]}.{fixed_version}")
@@ -84,7 +84,7 @@ def known_faults(version: list[int]) -> list[tuple[Fault, str]]:
 
 @check
 def server_topology(examination: Examination) -> Iterator[Finding]:
-    """Check for a mongos, or a replica set of three members, so that one can fail."""
+    """Check for a mongos, or for a replica set of three members, so that one can fail."""
     hello = client(examination.alias).admin.command("hello")
     if hello.get("msg") == "isdbgrid":
         return
@@ -115,7 +115,7 @@ def server_topology(examination: Examination) -> Iterator[Finding]:
 
 @check
 def clocks(examination: Examination) -> Iterator[Finding]:
-    """Check that the clocks of this machine and the primary agree."""
+    """Check that the clocks of this machine and of the primary agree."""
     started = now()
     server_time = client(examination.alias).admin.command("hello")["localTime"].replace(tzinfo=UTC)
     skew = max((started - server_time).total_seconds(), (server_time - now()).total_seconds())
@@ -127,9 +127,9 @@ def clocks(examination: Examination) -> Iterator[Finding]:
 
 @check
 def transport(examination: Examination) -> Iterator[Finding]:
-    """Check that the server authenticates its clients and the connection is encrypted."""
+    """Check that the server authenticates its clients and that the connection is encrypted."""
     options = client(examination.alias).options
-    # pymongo has no option for a user in the URI. The user becomes the credentials of the pool.
+    # pymongo has no option for the user in a URI. The user becomes the credentials of the connection pool.
     if options.pool_options._credentials is None:
         yield Finding(
             examination.for_production,

@@ -1,1 +1,1 @@
-"""The database engine of Django's settings: django-mongodb-backend extended by the features that this project needs."""
+"""The database engine for Django's settings: django-mongodb-backend with extensions for this project."""

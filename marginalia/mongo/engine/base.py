@@ -1,6 +1,6 @@
-"""ENGINE = "marginalia.mongo.engine": django-mongodb-backend, extended by the features that this project needs.
+"""ENGINE = "marginalia.mongo.engine": django-mongodb-backend with extensions for this project.
 
-Indexes serve ORDER BY (see compiler), `migrate` adopts existing collections, and text and hashed indexes can be
+Indexes serve ORDER BY (see `compiler`), `migrate` adopts existing collections, and text and hashed indexes can be
 introspected.
 """
 
@@ -15,15 +15,15 @@ from marginalia.mongo.engine import read_tracking, secondaries
 
 
 class DatabaseOperations(BaseOperations):
-    """Database operations that use this engine's compiler."""
+    """The database operations of django-mongodb-backend, with the compiler of this engine."""
 
     compiler_module = "marginalia.mongo.engine.compiler"
 
 
 class DatabaseIntrospection(BaseIntrospection):
-    """Introspection that also knows text, hashed and 2d indexes."""
+    """Introspection that also supports text, hashed and 2d indexes."""
 
-    # The table of django-mongodb-backend lacks these and fails with KeyError on a collection that has such an index.
+    # django-mongodb-backend lacks these kinds, so it fails with KeyError on a collection with such an index.
     ORDER_DIR = {**BaseIntrospection.ORDER_DIR, "text": "TEXT", "hashed": "HASHED", "2d": "2D"}
 
 
@@ -59,19 +59,19 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     def get_connection_params(self) -> Any:
         """Return the arguments of the client.
 
-        Times that Python can't represent are clamped, because a single one would fail the whole batch.
+        Times that Python can't represent are clamped, because one of them would fail the whole batch.
         """
         return {"datetime_conversion": "DATETIME_CLAMP", **super().get_connection_params()}
 
     def check_database_version_supported(self) -> None:
-        """Skip the check, because each process would wait for an unreachable server. See marginalia.mongo.servers.check."""
+        """Skip the check, because each process would wait for an unreachable server (see marginalia.mongo.servers.check)."""
 
     @property
     def database(self) -> Any:
-        """Return the pymongo database. Every read and write uses this property, so test runners can refuse each of them.
+        """Return the pymongo database. Every read and write uses this property, so test runners can refuse all of them.
 
-        pytest-django replaces ensure_connection(). Django's test cases replace cursor() as well, because a connection that an
-        earlier test opened stays open. django-mongodb-backend calls neither.
+        pytest-django replaces ensure_connection(). Django's test cases also replace cursor(), because a connection that
+        an earlier test opened stays open. django-mongodb-backend calls neither.
         """
         self.ensure_connection()
         self.cursor()
@@ -86,6 +86,6 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         del self._database
 
     def get_collection(self, name: str, **options: Any) -> Any:
-        """Return a collection for a queryset, and count this as a read."""
+        """Return a collection for a queryset, and record this as a read."""
         read_tracking.note_read()
         return super().get_collection(name, **{**secondaries.options(), **options})

@@ -1,7 +1,8 @@
-"""Query compilation that MongoDB's indexes can serve.
+"""Compilation of ORM queries so that MongoDB's indexes can serve them.
 
-django-mongodb-backend sorts through computed fields ($addFields before $sort), which no index serves: the newest 10 of
-50,000 documents cost 200 times the raw query. It also fetches whole documents where a model declares a few fields.
+django-mongodb-backend sorts by computed fields ($addFields before $sort), which no index serves. So the newest 10 of
+50,000 documents cost 200 times as much as with the raw query. It also reads whole documents for models that declare a
+few fields.
 """
 
 from collections.abc import Iterator
@@ -24,12 +25,12 @@ from pymongo import ASCENDING, DESCENDING
 from marginalia.mongo.reading import MALFORMED, Malformed, log_skipped
 
 _TEXT_FIELDS = (models.CharField, models.TextField)
-# Django looks up the compilers by name in this module.
+# Django looks up the compilers in this module by name.
 __all__ = ["SQLAggregateCompiler", "SQLCompiler", "SQLDeleteCompiler", "SQLInsertCompiler", "SQLUpdateCompiler"]
 
 
 def _class_of(field: models.Field) -> Any:
-    """Return the class that a field's values must have; None if any class is allowed."""
+    """Return the class that the values of `field` must have, or None if any class is allowed."""
     if isinstance(field, _TEXT_FIELDS):
         return str
     if isinstance(field, models.BooleanField):
@@ -38,7 +39,7 @@ def _class_of(field: models.Field) -> Any:
 
 
 class ProjectingQuery(MongoQuery):
-    """A query that ends by projecting the model's own columns, after the sort so that indexes still serve it."""
+    """A query that ends with a projection of the model's own columns, after the sort so that indexes still serve it."""
 
     model_columns: tuple[str, ...] = ()
 
@@ -50,7 +51,7 @@ class ProjectingQuery(MongoQuery):
 
 
 class SQLCompiler(stock.SQLCompiler):
-    """A compiler that reads only the fields a query needs."""
+    """A compiler that sorts by stored fields and reads only the fields of the model."""
 
     query_class = ProjectingQuery
 
@@ -66,7 +67,7 @@ class SQLCompiler(stock.SQLCompiler):
         return query
 
     def apply_converters(self, rows: Any, converters: Any) -> Iterator[Any]:
-        """Yield rows of field values; leave out and log rows of damaged documents.
+        """Yield rows of field values. Rows of damaged documents are left out and logged.
 
         A missing text becomes "", because the field may be newer than the document.
         """
@@ -85,7 +86,7 @@ class SQLCompiler(stock.SQLCompiler):
                 yield converted
 
     def _own_columns(self) -> list[tuple[int, models.Field]]:
-        """Return index and field of this model's own columns whose values must have a known class."""
+        """Return the index and the field of each own column of the model whose values must have a known class."""
         columns = [column for column, *_rest in self.select[: self.col_count]]
         return [
             (index, column.target)

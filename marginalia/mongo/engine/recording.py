@@ -1,4 +1,4 @@
-"""Records that a block starts and that code running in it can find and extend, per thread and task."""
+"""Records per thread and task. A block starts a record, and the code that runs in the block can find and extend it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,16 +9,21 @@ T = TypeVar("T")
 
 
 class Recorder(Generic[T]):
-    """Records of one kind. Nested blocks have records of their own."""
+    """Records of one kind. Each nested block has its own record."""
 
     def __init__(self, name: str, begin: Callable[[], T]) -> None:
-        """Use `begin` to create the record of each block."""
+        """Create a recorder.
+
+        Args:
+            name: The name of the context variable.
+            begin: A function that creates the record of a block.
+        """
         self._begin = begin
         self._current: ContextVar[T | None] = ContextVar(name, default=None)
 
     @property
     def current(self) -> T | None:
-        """Return the record of the running block; None outside of any."""
+        """Return the record of the running block, or None outside of any block."""
         return self._current.get()
 
     @contextmanager
@@ -33,7 +38,7 @@ class Recorder(Generic[T]):
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:
-        """Run the block, or the function that this decorates, without a record."""
+        """Run the block, or the decorated function, without a record."""
         token = self._current.set(None)
         try:
             yield

@@ -1,7 +1,7 @@
-"""Reading without a primary: data read from secondaries may be old and must never be cached.
+"""Reads without a primary. Data from secondaries can be old, so it must never be cached.
 
-Reads return majority-committed data, which no rollback undoes. A member that is further behind the newest one than
-MAX_STALENESS_SECONDS is never read. Two reads of a block may use two members and see two points in time.
+Reads return majority-committed data, which no rollback undoes. A member that is more than MAX_STALENESS_SECONDS behind
+the newest one is never read. Two reads of a block can use two members and see two points in time.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import PrimaryPreferred
 
-# The least value that the driver allows.
+# The minimum that the driver allows.
 MAX_STALENESS_SECONDS = 90
 
 _OPTIONS = {
@@ -24,7 +24,7 @@ _reading: ContextVar[bool] = ContextVar("secondaries", default=False)
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Let a block read from secondaries if there is no primary. Writes fail as they do elsewhere."""
+    """Let a block read from secondaries if there is no primary. Writes fail as usual."""
     token = _reading.set(True)
     try:
         yield
@@ -33,10 +33,10 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Return whether reads may return old data now."""
+    """Return whether reads can currently return old data."""
     return _reading.get()
 
 
 def options() -> dict[str, Any]:
-    """Return the options with which databases and collections must be opened now."""
+    """Return the options with which databases and collections have to be opened now."""
     return _OPTIONS if _reading.get() else {}

@@ -1,4 +1,4 @@
-"""Steps of a plan, the differences between a database and the declarations of the apps."""
+"""Steps of a plan. They are the differences between a database and the declarations of the apps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,17 @@ def no_obstacles(db: Database[Document]) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """A step of a plan. `sign` is + (create), ~ (change) or - (drop); `optional` steps are applied only on request.
+    """A step of a plan.
 
-    `obstacles` returns a message listing stored documents that would make the step fail. It may read the whole collection.
+    Attributes:
+        sign: "+" to create, "~" to change, or "-" to drop something.
+        alias: The alias of the connection.
+        collection: The name of the collection.
+        description: A description of the step.
+        apply: The function that applies the step.
+        obstacles: A function that returns a message with the stored documents that would make the step fail, or "". It
+            can read the whole collection.
+        optional: Whether the step is only applied on request.
     """
 
     sign: str

@@ -1,4 +1,4 @@
-"""Comparison of declared indexes with indexes that the server lists, and their descriptions."""
+"""Comparison of declared indexes with the indexes that the server lists, and their descriptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,21 +7,25 @@ from marginalia.mongo.collections import Index
 
 # Options that the server lists in addition to the requested ones.
 _SERVER_OPTIONS = {"v", "key", "name", "ns", "background"}
-# The server lists a text index with these options, each at its default unless declared.
+# The server lists text indexes with these options, which have default values unless declared.
 _TEXT_DEFAULTS = {"weights", "default_language", "language_override", "textIndexVersion"}
-# The server refuses two indexes that differ only in these options (error 85, tested on 6.0). Other differences are allowed.
+# The server refuses two indexes that only differ in these options (error 85, tested on 6.0). Other differences are
+# allowed.
 _NOT_DISTINGUISHING = {"expireAfterSeconds", "hidden"}
 
 
 def is_same(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether an index that the server lists has the keys and options of a declared one."""
+    """Return whether the server's `details` of an index match the keys and options of the declared `index`."""
     if _keys(index) != listed_keys(details):
         return False
     return _comparable(index.settings(), index) == _comparable(details, index)
 
 
 def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
-    """Return whether the server refuses both together: two text indexes of one collection, or two with too few differences."""
+    """Return whether the server refuses both indexes together.
+
+    It refuses a second text index of a collection, and an index that differs too little from another.
+    """
     if index.is_text:
         return ("_fts", "text") in _key_pairs(details)
     if _keys(index) != listed_keys(details):
@@ -34,17 +38,17 @@ def are_twins(index: Index, details: Mapping[str, Any]) -> bool:
 
 
 def enforces(details: Mapping[str, Any]) -> bool:
-    """Return whether a listed index has an effect beyond queries: it keeps values unique or lets documents expire."""
+    """Return whether an index has an effect beyond queries, because it keeps values unique or lets documents expire."""
     return "unique" in details or "expireAfterSeconds" in details
 
 
 def describe_index(index: Index) -> str:
-    """Return a readable description of an index: "unique index by_place (metadata.parent_id, metadata.slug)"."""
+    """Return a readable description of `index`, such as "unique index by_place (metadata.parent_id, metadata.slug)"."""
     return f"{'unique ' if index.unique else ''}index {index.name} {_format_keys(index)}"
 
 
 def describe_keys(index: Index) -> str:
-    """Return the keys and options of an index, without its name: "unique (metadata.parent_id, metadata.slug)"."""
+    """Return the keys and options of `index` without its name, such as "unique (metadata.parent_id, metadata.slug)"."""
     return f"{'unique ' if index.unique else ''}{_format_keys(index)}"
 
 
@@ -75,7 +79,7 @@ def _key_pairs(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def listed_keys(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the (path, kind) pairs of an index that the server lists; those of a text index are sorted."""
+    """Return the (path, kind) pairs of an index that the server lists. Those of a text index are sorted."""
     keys = _key_pairs(details)
     if ("_fts", "text") not in keys:
         return keys

@@ -1,9 +1,9 @@
-"""Plans of what to create, rebuild or change so that each collection matches its declaration.
+"""Plans of the steps that make each collection match its declaration.
 
-A plan is data, and applying it is idempotent. An index with other keys is built alongside the old one, because queries of
-the version that still runs may hint at the old one. An index with other options is built before the old one is dropped, if
-the server allows both. Undeclared indexes are dropped only on request. An index is identified by its keys and options, not
-by its name.
+A plan is data, and applying it twice has no further effect. An index with other keys is built alongside the old one,
+because queries of the running version may hint at the old one. An index with other options is built before the old one
+is dropped, if the server allows both. Undeclared indexes are dropped only on request. An index is identified by its
+keys and options, not by its name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ from marginalia.mongo.indexes.matching import (
     listed_keys,
 )
 
-# Offending keys that are listed if a unique index can't be built.
+# Maximum offending keys to list if a unique index can't be built.
 _MAX_OFFENDERS = 5
 _NAMESPACE_EXISTS = 48
 
@@ -36,17 +36,22 @@ class CannotBuild(Exception):
 
 
 class FormerFormat(CannotBuild):
-    """The stored documents were written by an older version of the code and can't be read. The message tells what to do."""
+    """The stored documents were written by an older release and can't be read. The message contains the solution."""
 
 
 def require_present_format(alias: str = "") -> None:
-    """Check that this code can read the documents of all databases, or of connection `alias`. Raises FormerFormat."""
+    """Check that this release can read the documents of all databases, or of the connection `alias`.
+
+    Raises:
+        FormerFormat: All documents of a collection have a former format.
+    """
     for item in mongodb_collections(alias):
         if not item.collection.former:
             continue
         db = database(item.alias)
         name = item.collection.name
-        # Among documents of the present format, one that looks like a former one is damaged. Other checks report it.
+        # A single document that looks like the former format, among documents of the present one, is damaged. Other
+        # checks report it.
         present = {"$nor": [item.collection.former]}
         if db[name].find_one(item.collection.former, {"_id": 1}) and not db[name].find_one(present, {"_id": 1}):
             raise FormerFormat(
@@ -56,9 +61,16 @@ def require_present_format(alias: str = "") -> None:
 
 
 def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
-    """Return the changes that make `collections`, or all, of connection `alias`, or all, match the declarations.
+    """Return the changes that make collections match their declarations.
 
-    Drops of undeclared indexes are `optional` changes. Raises FormerFormat.
+    Drops of undeclared indexes are `optional` changes.
+
+    Args:
+        collections: The names of the only collections to plan for. If empty, all are included.
+        alias: The alias of the only connection to plan for, or "" for all.
+
+    Raises:
+        FormerFormat: The stored documents were written by an older release and can't be read.
     """
     require_present_format(alias)
     return [
@@ -69,7 +81,15 @@ def plan(collections: Iterable[str] = (), alias: str = "") -> list[Change]:
 
 
 def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str = "") -> int:
-    """Apply the whole plan except optional changes; return the number of applied changes. Raises CannotBuild."""
+    """Apply the whole plan except optional changes. Return the number of applied changes.
+
+    Args:
+        report: A function that is called with each change.
+        alias: The alias of the only connection to change, or "" for all.
+
+    Raises:
+        CannotBuild: An index can't be built.
+    """
     done = 0
     for change in plan(alias=alias):
         if not change.optional:
@@ -80,7 +100,11 @@ def ensure(report: Callable[[Change], None] = lambda change: None, *, alias: str
 
 
 def apply_change(change: Change) -> None:
-    """Apply one change. Raises CannotBuild because of stored documents or missing permissions."""
+    """Apply one change.
+
+    Raises:
+        CannotBuild: Stored documents prevent it, or the user lacks a permission.
+    """
     try:
         change.apply(database(change.alias))
     except OperationFailure as error:
@@ -144,7 +168,7 @@ def _index_changes(
     obstacles = _find_obstacles(collection, index)
     if index.name not in existing:
         return [Change("+", alias, collection, describe_index(index), build, obstacles=obstacles)]
-    # An index of a former declaration has the name.
+    # An index of a former declaration has this name.
     number = 2
     while f"{index.name}_{number}" in existing:
         number += 1
@@ -168,7 +192,7 @@ def _index_changes(
 
 
 def _change_of_twin(alias: str, collection: str, index: Index, name: str, details: Mapping[str, Any]) -> Change:
-    """Return the change from an existing index to one that the server refuses alongside it."""
+    """Return the change from an existing index to `index`, which the server refuses alongside it."""
     before = describe_index(from_listing(name, details))
     wanted = index.settings()
     if not index.is_text and (index.expire_after_seconds is not None or "expireAfterSeconds" not in details):
@@ -193,7 +217,7 @@ def _create_collection(db: Database[Document], name: str) -> None:
     try:
         db.create_collection(name)
     except OperationFailure as error:
-        if error.code != _NAMESPACE_EXISTS:  # if so, a concurrent process created it
+        if error.code != _NAMESPACE_EXISTS:  # with this code, a concurrent process created it
             raise
 
 
@@ -234,7 +258,7 @@ def _cannot_build_message(collection: str, index: Index, offenders: str) -> str:
 
 
 def _find_offenders(db: Database[Document], collection: str, index: Index) -> str:
-    """Return the first documents that a unique index forbids, one line per key; "" if there are none."""
+    """Return the first documents that violate a unique index, one line per key, or "" if there are none."""
     paths = [path for path, _way in index.keys]
     key = {str(n): {"$ifNull": [f"${path}", None]} for n, path in enumerate(paths)}
     matches: list[Document] = [{"$match": index.partial}] if index.partial else []

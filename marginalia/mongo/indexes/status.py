@@ -1,4 +1,4 @@
-"""Indexes of the declared collections as the server reports them: size and use."""
+"""Size and use of the declared collections' indexes, as the server reports them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,12 @@ from marginalia.mongo.indexes.matching import enforces, is_same
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """An existing index: `size` in bytes, `uses` since the server started counting at `since`.
+    """An existing index.
 
-    `enforces`: the index is useful without queries, because it keeps values unique or lets documents expire.
+    Attributes:
+        size: The size in bytes.
+        uses: The number of uses since the server began to count at `since`.
+        enforces: Whether the index is useful without queries, because it keeps values unique or lets documents expire.
     """
 
     collection: str
@@ -28,7 +31,12 @@ class IndexStatus:
 
 
 def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatus]:
-    """Return the existing indexes of declared collections, limited to `collections` and connection `alias` if given."""
+    """Return the existing indexes of declared collections.
+
+    Args:
+        collections: The names of the only collections to include. If empty, all are included.
+        alias: The alias of the only connection to include, or "" for all.
+    """
     rows = []
     for item in mongodb_collections(alias, collections):
         db = database(item.alias)
@@ -49,7 +57,7 @@ def indexes(collections: Iterable[str] = (), alias: str = "") -> list[IndexStatu
 
 
 def build_progress(alias: str) -> int:
-    """Return the progress of the running index build in percent; 0 if there is none or the user may not see it."""
+    """Return the progress of the running index build in percent, or 0 if none runs or the user can't see it."""
     building: list[Document] = [
         {"$currentOp": {"allUsers": True}},
         {"$match": {"progress.total": {"$gt": 0}, "msg": {"$regex": "^Index Build"}}},

@@ -1,6 +1,6 @@
-"""Validators: the declared $jsonSchema compared with the server's and with stored documents.
+"""Validators: the declared $jsonSchema, compared with the validator on the server and with stored documents.
 
-Validators of this site have a title. One without it was created elsewhere, and is replaced only on request.
+Validators of this site have a title. A validator without one was created elsewhere, and is replaced only on request.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +14,11 @@ from marginalia.mongo.connection import Document, database, no_time_limit
 from marginalia.mongo.indexes.changes import Change
 
 TITLE = "declared by the application"
-# Moderate: documents that already violate the schema can still be changed, so that old faults don't stop the site.
+# "moderate" allows changes to documents that already violate the schema, so that old faults don't stop the site.
 SETTINGS: dict[str, Any] = {"validationLevel": "moderate", "validationAction": "error"}
 # The server's defaults, which it doesn't list.
 DEFAULTS: dict[str, Any] = {"validationLevel": "strict", "validationAction": "error"}
-# Differences of two schemas that are listed.
+# Maximum differences of two schemas to list.
 MAX_DIFFERENCES = 3
 
 
@@ -31,7 +31,7 @@ class Violation:
 
 
 def declared_validator(collection: Collection) -> Document:
-    """Return the validator of a collection for collMod; {} if none is declared."""
+    """Return the validator of `collection` for collMod, or {} if none is declared."""
     return {"$jsonSchema": {"title": TITLE, **collection.validator}} if collection.validator else {}
 
 
@@ -68,7 +68,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
 def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
-            # Keywords of JSON Schema mean nothing to an operator.
+            # Keywords of JSON Schema mean nothing to operators.
             below = (
                 path
                 if name in ("$jsonSchema", "properties", "items", "bsonType", "enum")
@@ -85,7 +85,7 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[str]:
 
 
 def violations(collections: Iterable[str] = ()) -> Iterator[Violation]:
-    """Yield stored documents that violate the declared validators. Scans each collection."""
+    """Yield stored documents that violate the declared validators. This scans every collection."""
     for item in mongodb_collections(names=collections):
         if item.collection.validator is None:
             continue

@@ -1,6 +1,6 @@
-"""Base classes of management commands: exit codes, one sentence if MongoDB is unreachable, findings as JSON.
+"""Base classes of management commands: exit codes, one sentence if MongoDB is unreachable, and findings as JSON.
 
-Every command exits with code 0 if all is well, 1 if it found or left problems, 2 if it could not do its work.
+Every command exits with code 0 if all is well, 1 if it found or left problems, and 2 if it could not do its work.
 """
 
 import json
@@ -18,17 +18,21 @@ FOUND_PROBLEMS, COULD_NOT_RUN = 1, 2
 
 
 def problems_error(message: str) -> CommandError:
-    """Return the error for a command that did its work but found or left problems: exit code 1."""
+    """Return the error for a command that did its work, but found or left problems. The exit code is 1."""
     error = CommandError(message, returncode=FOUND_PROBLEMS)
     error.is_finding = True
     return error
 
 
 class MongoCommand(BaseCommand):
-    """A command whose errors end it with one sentence: exit code 2, or 1 for problems_error."""
+    """A command whose errors end it with one sentence. The exit code is 2, or 1 for `problems_error`."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Run the command. Raises CommandError with the exit code; errors other than outages keep their traceback."""
+        """Run the command. Errors other than outages keep their traceback.
+
+        Raises:
+            CommandError: The command failed. It contains the exit code.
+        """
         try:
             return super().execute(*args, **options)
         except CommandError as error:
@@ -43,7 +47,10 @@ class MongoCommand(BaseCommand):
 
 
 class AuditCommand(MongoCommand):
-    """A command that looks for problems. Anything that prevents it is exit code 2, never a finding."""
+    """A command that looks for problems.
+
+    If anything prevents it, the exit code is 2, and nothing is reported as a problem.
+    """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print the findings as one JSON document")

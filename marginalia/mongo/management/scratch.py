@@ -16,7 +16,8 @@ from marginalia.mongo.connection import UNAUTHORIZED, client, no_time_limit
 def scratch_database() -> Iterator[None]:
     """Switch all connections of this process to new databases with indexes and validators, and delete them at the end.
 
-    Raises CommandError if the user can't create databases.
+    Raises:
+        CommandError: The user can't create databases.
     """
     own = {alias: connections[alias].database for alias in connections}
     id = ObjectId()

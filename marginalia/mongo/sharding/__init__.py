@@ -1,4 +1,4 @@
-"""Shard keys: declared ones compared with those of mongos, and which commands mongos can send to few shards."""
+"""Shard keys: declared keys compared with those of mongos, and the commands that mongos can send to few shards."""
 
 from marginalia.mongo.sharding.keys import (
     CannotShard,

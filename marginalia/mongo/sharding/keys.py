@@ -25,12 +25,12 @@ from marginalia.mongo.connection import Document, client, database, no_time_limi
 
 
 class CannotShard(Exception):
-    """A collection can't be sharded as planned. The message has its name and the server's error."""
+    """A collection can't be sharded as planned. The message contains its name and the server's error."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A command for mongos: `command` goes to the admin database, and `index` must exist before."""
+    """A command for mongos. `command` goes to the admin database, and `index` has to exist before."""
 
     alias: str
     collection: str
@@ -67,7 +67,7 @@ class Distribution:
 
 
 def shard_key_problems(collection: Collection) -> list[str]:
-    """Return why the collection can't be sharded by its key: unique indexes that don't begin with the key.
+    """Return why `collection` can't be sharded by its key: unique indexes that don't begin with the key.
 
     A shard can only enforce uniqueness within its own documents, so the server refuses other unique indexes.
     """
@@ -88,7 +88,8 @@ def shard_key_problems(collection: Collection) -> list[str]:
 def plan() -> list[Statement]:
     """Return the commands for collections that aren't sharded yet, in order.
 
-    Raises CannotShard if a declared key is impossible.
+    Raises:
+        CannotShard: A declared key is impossible.
     """
     statements: list[Statement] = []
     for alias in mongodb_aliases():
@@ -103,7 +104,11 @@ def plan() -> list[Statement]:
 
 
 def apply(statement: Statement) -> None:
-    """Apply one statement on mongos. Raises CannotShard with the server's error; then nothing has changed."""
+    """Apply one statement on mongos.
+
+    Raises:
+        CannotShard: The server refused it, and nothing has changed. The message contains the server's error.
+    """
     db = database(statement.alias)
     created_index = ""
     if statement.index is not None:
@@ -120,7 +125,11 @@ def apply(statement: Statement) -> None:
 
 
 def run_on_mongos(alias: str, command: dict[str, Any], subject: str) -> None:
-    """Run a command on the admin database of mongos. Raises CannotShard with `subject` and the server's error."""
+    """Run a command on the admin database of mongos.
+
+    Raises:
+        CannotShard: The server refused it. The message contains `subject` and the server's error.
+    """
     with _cannot_shard_if_refused(subject):
         client(alias).admin.command(command)
 
@@ -168,7 +177,7 @@ def chunks(alias: str, entry: Document) -> list[Document]:
 
 
 def shards(alias: str) -> tuple[str, ...]:
-    """Return the names of the shards; the connection must be to a mongos."""
+    """Return the names of the shards. The connection must be to a mongos."""
     return tuple(shard["_id"] for shard in client(alias).admin.command("listShards")["shards"])
 
 

@@ -1,7 +1,7 @@
-"""Presplitting: collections with evenly spread ids are split into ranges, and empty ranges are moved to the shards in turn.
+"""Presplitting of collections with evenly distributed ids: ranges are cut, and empty ones are moved to the shards in turn.
 
-The balancer itself moves ranges only after one shard has much more data than another. Until then all data is on the
-first shard.
+The balancer only moves ranges after one shard has much more data than another. Until then, all data is on the first
+shard.
 """
 
 import json
@@ -23,7 +23,7 @@ MAX_RANGES = 4_096
 
 @dataclass(frozen=True)
 class Step:
-    """A command for the admin database of mongos that cuts, moves or binds a range."""
+    """A command for the admin database of mongos that splits, moves or binds a range."""
 
     alias: str
     command: dict[str, Any]
@@ -35,21 +35,31 @@ class Step:
 
 @dataclass(frozen=True)
 class Presplit:
-    """A plan: the steps for mongos in order, and the number of ranges per collection whose data stays where it is."""
+    """A plan.
+
+    Attributes:
+        steps: The steps for mongos in order.
+        not_moved: The number of ranges per collection whose data stays where it is.
+    """
 
     steps: tuple[Step, ...]
     not_moved: Mapping[str, int]
 
 
 def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> Presplit:
-    """Return the steps that split collections with spread ids into `count` ranges of equal width and distribute them.
+    """Return the steps that split collections with evenly distributed ids into ranges and distribute these.
 
-    Empty ranges are moved so that the shards have them in turn. With `zones`, each shard becomes a zone of its own name,
-    and the balancer keeps or moves its ranges there, including those with data.
+    Steps that are already done are left out. Hashed collections that were empty when sharded are also left out, because
+    the server has distributed them.
 
-    Steps that are already done are left out. Hashed collections that were empty when sharded are left out, too, because the
-    server has distributed them. `shards` are the names of the shards. Without them they are read from mongos. Raises
-    CannotShard if there is no mongos to read them from.
+    Args:
+        count: The number of ranges, all of the same width.
+        zones: Whether each shard becomes a zone of its own name. The balancer then keeps or moves its ranges there,
+            including those with data. Otherwise, only empty ranges are moved, so that the shards have them in turn.
+        shards: The names of the shards. Without them, they are read from mongos.
+
+    Raises:
+        CannotShard: There is no mongos to read the shards from.
     """
     steps: list[Step] = []
     left: dict[str, int] = {}
@@ -84,7 +94,11 @@ def presplit(count: int, *, zones: bool = False, shards: Sequence[str] = ()) -> 
 
 
 def apply(step: Step) -> None:
-    """Apply one step on mongos. Raises CannotShard with the server's error."""
+    """Apply one step on mongos.
+
+    Raises:
+        CannotShard: The server refused it. The message contains the server's error.
+    """
     keys.run_on_mongos(step.alias, step.command, subject=next(iter(step.command.values())))
 
 
@@ -98,7 +112,7 @@ def _boundary_values(item: DeclaredCollection, count: int) -> Iterator[Any]:
 
 
 def _first_field(item: DeclaredCollection) -> tuple[str, Any]:
-    """Return the first field of a collection's key, and its function `least`; None if the values aren't spread."""
+    """Return the first field of a collection's key, and its function `least`, or None if values aren't evenly distributed."""
     key = item.collection.shard_key
     return (key.keys[0][0], key.least) if key else ("", None)
 
@@ -132,7 +146,7 @@ def _is_cut_by_server(
 ) -> bool:
     """Return whether the server has split a hashed collection, or will.
 
-    It splits empty hashed collections into two chunks per shard, from MongoDB 8.0 into one.
+    The server splits empty hashed collections into two chunks per shard, and since MongoDB 8.0 into one.
     """
     if entry is None:
         return database(item.alias)[item.collection.name].find_one({}, {"_id": 1}) is None

@@ -1,7 +1,7 @@
-"""Whether mongos can send a query to some shards or must send it to every shard.
+"""Targeting: whether mongos can send a query to some shards, or must send it to all.
 
-mongos uses the filter. If it gives a value or a range for the first field of the shard key, mongos sends the query only to
-shards with such values.
+mongos decides by the filter. If the filter gives a value or a range for the first field of the shard key, mongos only
+sends the query to shards with such values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,13 @@ from typing import Any
 
 from marginalia.mongo.collections import Keys, app_modules
 
-# Operators that don't limit a value to a range.
+# Operators that don't limit a field to a range.
 _SCATTERED = {"$ne", "$nin", "$not", "$exists", "$type", "$regex", "$mod", "$all", "$elemMatch", "$size"}
 
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Commands that go to every shard, identified by the fields of their filter, and one sentence why that is acceptable."""
+    """Commands that go to every shard, identified by the fields of their filter, and a sentence why that is acceptable."""
 
     collection: str
     paths: tuple[str, ...]
@@ -24,12 +24,12 @@ class Broadcast:
 
 
 def broadcasts() -> list[Broadcast]:
-    """Return the exceptions that the installed apps declare in BROADCASTS of their `doctor` modules."""
+    """Return the exceptions that the installed apps declare as BROADCASTS in their modules `doctor`."""
     return [broadcast for module in app_modules("doctor") for broadcast in getattr(module, "BROADCASTS", ())]
 
 
 def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (path, condition) for all conditions that must hold: those of the filter and of its $and clauses."""
+    """Yield (path, condition) for all conditions that must be true: those of the filter and of its $and clauses."""
     for path, condition in filter.items():
         if path == "$and":
             for part in condition:
@@ -39,7 +39,7 @@ def conditions(filter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_targeted(filter: Mapping[str, Any], key: Keys) -> bool:
-    """Return whether a filter limits the first field of a shard key. A hashed field needs a value instead of a range."""
+    """Return whether a filter limits the first field of a shard key. A hashed field needs a value, not a range."""
     (first, kind), *_rest = key
     limits = [condition for path, condition in conditions(filter) if path == first]
     if not limits and "$or" in filter:

@@ -1,4 +1,4 @@
-"""Create collections, indexes and validators as the apps declare them."""
+"""`manage.py setup_indexes`: create collections, indexes and validators as the apps declare them."""
 
 from argparse import ArgumentParser
 from threading import Thread
@@ -51,7 +51,7 @@ class Command(MongoCommand):
                 raise problems_error(f"{changed} changes are to be made.")
 
     def _build(self, only: list[str], *, pretend: bool, drop: bool) -> int:
-        """Apply the plan, or only show it; return the number of changes in it. Raises CommandError."""
+        """Apply the plan, or only show it. Return the number of changes in it. Raises CommandError."""
         try:
             changes = indexes.plan(only)
         except indexes.FormerFormat as error:
@@ -72,7 +72,7 @@ class Command(MongoCommand):
         return len(wanted)
 
     def _try(self, change: indexes.Change, pretend: bool) -> str:
-        """Apply one change, or check whether it is possible; return the reason if not, else ""."""
+        """Apply one change, or check whether it is possible. Return the reason if it isn't, else ""."""
         if pretend:
             return change.obstacles(database(change.alias))
         try:

@@ -1,4 +1,4 @@
-"""Shard the collections by the keys that the apps declare."""
+"""`manage.py setup_shards`: shard the collections by the keys that the apps declare."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -104,7 +104,7 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{len(steps)} cuts and moves made."))
 
     def _show_broadcasts(self, alias: str) -> None:
-        """Show the queries that go to every shard, with the declared reason or a note that none is given."""
+        """Show the queries that go to every shard, with the declared reason or a note that there is none."""
         collections = [item.collection for item in mongodb_collections(alias)]
         for query, collection, find in queries.build_queries(database(alias), collections):
             if queries.asks_every_shard(find, collection):

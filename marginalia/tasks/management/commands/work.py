@@ -1,4 +1,4 @@
-"""Run the jobs in the queue."""
+"""`manage.py work`: run the jobs in the queue."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ from marginalia.tasks.backend import databases
 
 class Command(MongoCommand):
     help = "Do jobs as they come, until interrupted; with --once those that are due now, for cron."
-    # The queues to take jobs from; all, if empty.
+    # The queues to take jobs from. If empty, all queues.
     queues: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -69,9 +69,9 @@ class Command(MongoCommand):
         self.stdout.write(self.style.SUCCESS(f"{number} jobs taken."))
 
     def run(self, aliases: list[str], stopping: threading.Event) -> int:
-        """Run jobs until `stopping` is set, urgent ones also in a separate thread; return the number of jobs.
+        """Run jobs until `stopping` is set, and urgent ones also in a separate thread. Return the number of jobs.
 
-        An exception in one of the two loops ends the other and is raised.
+        An exception in one of the two loops ends the other one, and is raised.
         """
         with ThreadPoolExecutor(1) as pool:
             urgent = pool.submit(self._urgent, aliases, stopping)
