@@ -1,4 +1,4 @@
-"""The headers that a CDN or reverse-proxy cache gets with a page, and purge requests to Varnish (docs/how-to/cdn.md)."""
+"""The cache headers that a page has for a CDN or reverse-proxy cache, and purge requests to Varnish (docs/how-to/cdn.md)."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -13,18 +13,24 @@ from marginalia.mongo.clock import now
 MAX_AGE = timedelta(seconds=60)
 # Seconds during which the CDN can serve an expired page while it fetches a new one.
 STALE_WHILE_REVALIDATE = 10
-# Maximum keys in one header, because headers have a maximum length. A page with more keys is not cached by the CDN, and a purge
-# of more keys is split into several requests.
+# Maximum keys in one header, because the length of headers is limited. A CDN doesn't cache a page with more keys, and
+# a purge of more keys is split into several requests.
 MAX_KEYS = 100
 # Seconds to wait for Varnish.
 TIMEOUT = 2.0
 
 
 def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime, disappears: datetime | None) -> None:
-    """Set the headers of a page, or of a 304, that let the CDN cache it until `expires` and purge it by `keys`.
+    """Set the headers with which the CDN caches a page or a 304 until `expires`, and purges it by `keys`.
 
-    If the site fails, the CDN can serve the page for another STALE_MINUTES, but not after `disappears`. At that time, something
-    on the page is due to disappear. Responses that the CDN must not cache are left unchanged.
+    Responses that the CDN must not cache are left unchanged. If the site fails, the CDN can serve the page for another
+    STALE_MINUTES, but not after `disappears`.
+
+    Args:
+        response: The response to change.
+        keys: The purge keys of the page.
+        expires: The time after which the CDN must ask the site again.
+        disappears: The time at which something on the page is due to disappear, or None.
     """
     moment = now()
     lifetime = int((expires - moment).total_seconds())
@@ -47,9 +53,15 @@ def set_headers(response: HttpResponse, keys: Collection[str], expires: datetime
 
 
 def varnish(cache: str, keys: Collection[str]) -> None:
-    """Purge the pages with any of these keys from Varnish (deploy/varnish.vcl). `cache` is its URL.
+    """Purge the pages with any of these keys from Varnish (deploy/varnish.vcl).
 
-    Raises OSError or HTTPException if the purge failed.
+    Args:
+        cache: The URL of the cache.
+        keys: The purge keys. They are split into several requests if there are many.
+
+    Raises:
+        OSError: The cache cannot be reached, or refused the purge.
+        HTTPException: The response of the cache is malformed.
     """
     sorted_keys = sorted(keys)
     for first in range(0, len(sorted_keys), MAX_KEYS):
@@ -58,5 +70,5 @@ def varnish(cache: str, keys: Collection[str]) -> None:
             response.read()
 
 
-# Without a proxy, also if the environment sets one.
+# Purges are sent without a proxy, even if the environment sets one.
 _opener = build_opener(ProxyHandler({}))

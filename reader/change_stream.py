@@ -1,4 +1,4 @@
-"""The change stream of MongoDB: read what has happened (the API's list of changes), or follow it (the purger of the CDN)."""
+"""The change stream of MongoDB. The API's list of changes reads it, and the worker that purges the CDN follows it."""
 
 import threading
 import time
@@ -40,14 +40,14 @@ PIPELINE: list[Document] = [
         }
     },
 ]
-# Error codes that mean that the stream cannot resume: InvalidResumeToken, ChangeStreamFatalError and ChangeStreamHistoryLost
-# (src/mongo/base/error_codes.yml).
+# Error codes with which the server reports that the stream cannot resume: InvalidResumeToken, ChangeStreamFatalError
+# and ChangeStreamHistoryLost (src/mongo/base/error_codes.yml).
 _CANNOT_RESUME = frozenset({260, 280, 286})
-# Timeout in seconds of one read by `follow`, in addition to the time for which it waits. A primary that is shutting down may
-# respond only when it has shut down, and one that hangs never responds.
+# Timeout in seconds of one read by `follow`, in addition to the time for which it waits. A primary that is shutting
+# down may respond only after it has shut down, and a primary that hangs never responds.
 READ_TIMEOUT = 0.4
 CLOSE_TIMEOUT = 0.1
-# How long `read` waits for an event, in milliseconds. Earlier events are returned without waiting.
+# Milliseconds for which `read` waits for an event. Earlier events are returned without waiting.
 _READ_AWAIT_MS = 1
 
 
@@ -64,9 +64,15 @@ class Batch:
 
 
 def read(position: Document | None, limit: int) -> Batch:
-    """Return at most `limit` changes that happened after a position. Without a position, return changes from now on.
+    """Return at most `limit` changes that happened after a position.
 
-    Raises HistoryLost and PyMongoError.
+    Args:
+        position: The position, from an earlier Batch. None means now.
+        limit: The maximum number of changes.
+
+    Raises:
+        HistoryLost: The server no longer has all changes after the position.
+        PyMongoError: The server failed.
     """
     events: list[Document] = []
     with _opened(position, _READ_AWAIT_MS, batch_size=limit) as stream:
@@ -76,10 +82,19 @@ def read(position: Document | None, limit: int) -> Batch:
 
 
 def follow(position: Document | None, stopping: threading.Event, batch_time: float) -> Generator[Batch, None, None]:
-    """Yield the changes after a position until the event is set. Without a position, yield changes from now on.
+    """Yield the changes after a position until `stopping` is set.
 
-    The first batch is empty. Each later one waits up to `batch_time` seconds for a change, and contains the changes that follow
-    within this time. Raises HistoryLost and PyMongoError.
+    The first batch is empty.
+
+    Args:
+        position: The position, from an earlier Batch. None means now.
+        stopping: Ends the generator.
+        batch_time: Maximum seconds to wait for the first change of a batch, and for the changes that follow in the
+            same batch.
+
+    Raises:
+        HistoryLost: The server no longer has all changes after the position.
+        PyMongoError: The server failed.
     """
     is_alive = True
     while is_alive and not stopping.is_set():
@@ -99,7 +114,7 @@ def follow(position: Document | None, stopping: threading.Event, batch_time: flo
 def _opened(
     position: Document | None, max_await_ms: int, batch_size: int | None = None
 ) -> Iterator[ChangeStream[Document]]:
-    """Open the change stream. Closing it waits only briefly for the server, because the server may be shutting down."""
+    """Open the change stream. Closing it waits only briefly for the server, which may be shutting down."""
     try:
         stream = database().watch(PIPELINE, start_after=position, max_await_time_ms=max_await_ms, batch_size=batch_size)
         try:

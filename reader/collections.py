@@ -1,4 +1,4 @@
-"""The collection that stores the last change that each CDN or reverse-proxy cache was notified of."""
+"""The collection with the last change that each CDN or reverse-proxy cache was notified of."""
 
 from marginalia.mongo.collections import Collection
 from marginalia.mongo.schemas import DATE, TEXT, document

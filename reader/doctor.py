@@ -10,13 +10,14 @@ from marginalia.mongo.doctor import ERROR, Examination, Finding, check
 from reader import purging
 from reader.collections import PURGES
 
-# The worker stores the position of each cache every few seconds, so an older position means that the cache gets no purges.
+# The worker stores the position of each cache every few seconds. An older position means that the cache gets no
+# purges.
 MAX_DELAY = timedelta(minutes=3)
 
 
 @check
 def caches_told(examination: Examination) -> Iterator[Finding]:
-    """Report caches in front of the site that get no purges."""
+    """Report CDN and reverse-proxy caches that get no purges."""
     if not examination.declared(PURGES):
         return
     for cache in settings.CDN_PURGE_URLS:

@@ -1,9 +1,9 @@
 """The worker's task that purges outdated pages from CDNs and reverse-proxy caches, by their keys.
 
-It follows the change stream and purges each cache twice. The first purge is sent at once. The second is sent when pages that
-were rendered before the change can no longer reach the cache (deploy/varnish.vcl stores no page that took longer). The
-position in the stream is stored after the second purge. So if a purge failed, or the worker died before it, the purge is sent
-again.
+The task follows the change stream and purges each cache twice. The first purge is sent at once. The second purge is
+sent when the cache can no longer receive pages that were rendered before the change (deploy/varnish.vcl stores no page
+that took longer). The position in the stream is stored after the second purge. If a purge failed, or the worker died
+before it, the purge is therefore sent again.
 """
 
 import logging
@@ -31,28 +31,28 @@ from reader import change_stream
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS, READ_TIMEOUT, HistoryLost
 from reader.collections import PURGES
 
-# Keys: LISTS belongs to every page, so it purges all pages. TAGS belongs to pages that show all tags of other nodes, and TEXTS
-# to pages that show texts of other nodes.
+# Purge keys. LISTS belongs to every page, so it purges all pages. TAGS belongs to pages that show all tags of other
+# nodes, and TEXTS to pages that show texts of other nodes.
 LISTS = "lists"
 TAGS = "tags"
 TEXTS = "texts"
-# All of these are in seconds. The cache doesn't store a page if its response took longer than this.
+# The following constants are in seconds. The cache doesn't store a page if its response took longer than this.
 MAX_RESPONSE_TIME = 0.6
-# Delay of the second purge.
+# Delay between the first and the second purge.
 REPEAT_AFTER = 0.75
 # Changes within this time are purged together.
 BATCH_TIME = 0.05
 RETRY_AFTER = 0.2
-# How long a cache can serve a page without asking the site (reader.cdn.MAX_AGE).
+# The time for which a cache can serve a page without asking the site (reader.cdn.MAX_AGE).
 MAX_PAGE_AGE = 60
-# Interval for storing the position. A new worker repeats the purges of at most this time.
+# Interval for storing the position. A new worker repeats the purges of at most this interval.
 STORE_INTERVAL = 5.0
 
 logger = logging.getLogger(__name__)
 
 
 def page_keys(nodes: Dependencies, discussions: Iterable[str]) -> list[str]:
-    """Return the keys of a page with these dependencies. Every change that outdates the page purges one of the keys."""
+    """Return the keys of a page with these dependencies. Every change that outdates the page purges at least one of them."""
     texts = [TEXTS] if nodes.texts else []
     tags = [TAGS] if nodes.slots == SLOTS else sorted(map(_slot_key, nodes.slots))
     own = [_node_key(nodes.own.id)] if nodes.own else []
@@ -75,7 +75,8 @@ def outdated_keys(event: Document) -> set[str]:
         is_outdated = is_whole or any(name == "metadata.nonce" or name.startswith("metadata.tags") for name in fields)
         return {_node_key(id)} if is_outdated else set()
     if collection == DISCUSSIONS:
-        # A claim outdates the page too, because a failing server may lose the version that is written after the claim.
+        # A claim also outdates the page, because a failing server may lose the version that is written after the
+        # claim.
         is_outdated = is_whole or any(name.partition(".")[0] in ("version", "claims") for name in fields)
         return {_discussion_key(id)} if is_outdated else set()
     return set()
@@ -94,14 +95,14 @@ def _discussion_key(id: str) -> str:
 
 
 def last_notified(cache: str) -> datetime | None:
-    """Return when the position of a cache in the change stream was last stored; None if it never was."""
+    """Return the time at which the position of a cache was last stored, or None if it never was."""
     stored = database()[PURGES].find_one({"_id": cache}, {"at": 1})
     return stored["at"] if stored else None
 
 
 @worker.beside
 def purge(stopping: threading.Event) -> None:
-    """Purge the caches of CDN_PURGE_URLS until the event is set.
+    """Purge the caches of CDN_PURGE_URLS until `stopping` is set.
 
     Each cache has its own thread, so that a cache that hangs doesn't delay the others.
     """
@@ -117,18 +118,18 @@ def purge(stopping: threading.Event) -> None:
 class Purger:
     """A follower of the change stream that purges one cache.
 
-    CDN_PURGER is the function that sends the purge. Its arguments are the URL of the cache and the keys. It can raise any
-    exception if the purge failed.
+    The function in CDN_PURGER sends the purge. Its arguments are the URL of the cache and the keys. It can raise any
+    exception to report that the purge failed.
     """
 
     def __init__(self, cache: str) -> None:
         self.cache = cache
         self.is_failing = False
-        # Whether the stream cannot resume from the stored position. All pages are purged then.
+        # Whether the stream cannot resume from the stored position, so that all pages must be purged.
         self.is_lost = False
 
     def run(self, stopping: threading.Event) -> None:
-        """Follow the stream until the event is set. After an error, resume from the stored position."""
+        """Follow the stream until `stopping` is set. After an error, resume from the stored position."""
         while not stopping.is_set():
             try:
                 self._follow(stopping)
@@ -138,14 +139,16 @@ class Purger:
             stopping.wait(RETRY_AFTER)
 
     def _follow(self, stopping: threading.Event) -> None:
-        # Older positions are ignored: no cache stores a page that long, and reading hours of changes would take too long.
+        # Older positions are ignored, because no cache stores a page that long, and reading hours of changes would
+        # take too long.
         recent = {"_id": self.cache, "at": {"$gt": now() - timedelta(seconds=MAX_PAGE_AGE)}}
         with time_limit(READ_TIMEOUT):
             stored = None if self.is_lost else database()[PURGES].find_one(recent)
         start = stored["resume"] if stored else None
-        # The second purge waits longer if PAGE_CACHE_TRUST_MS lets the site serve outdated pages for a while.
+        # If PAGE_CACHE_TRUST_MS lets the site serve outdated pages for a while, the second purge waits for that time,
+        # too.
         repeat_after = REPEAT_AFTER + settings.PAGE_CACHE_TRUST_MS / 1_000
-        # Purges sent once: when, which keys, and the position after them.
+        # Purges that were sent once: the time, the keys, and the position after them.
         purged: deque[tuple[float, set[str], Document]] = deque()
         keys = set() if stored else {LISTS}
         stored_at = time.monotonic()
@@ -177,8 +180,8 @@ class Purger:
 
     def _store(self, position: Document) -> None:
         values = {"resume": position, "at": now()}
-        # Purging must not wait for a majority of servers. If the write fails or is lost with a primary, the next one stores a
-        # position. Metrics report how old the position is.
+        # Purging must not wait for a majority of servers. If the write fails or is lost with a primary, a later write
+        # stores a newer position. Metrics report the age of the position.
         positions = database().get_collection(PURGES, write_concern=WriteConcern(w=1))
         with suppress(PyMongoError), time_limit(READ_TIMEOUT):
             positions.update_one({"_id": self.cache}, {"$set": values}, upsert=True)

@@ -22,7 +22,8 @@ urlpatterns = [
     path("media/find", pages.find_photos, name="find-photos"),
     path("media/look/<str:name>.css", look.stylesheet, name="look-sheet"),
     path("media/look/<objectid:content_id>/<str:icon>.png", look.icon, name="look-icon"),
-    # The gallery makes the lookup faster. A URL without the gallery, or of a photo that was moved, returns the same file.
+    # The gallery makes the lookup faster. A URL without the gallery, or for a photo that was moved, returns the same
+    # file.
     path("media/<objectid:photo_id>/<objectid:content_id>/<str:spec>", views.file, name="photo-file"),
     path(
         "media/<objectid:photo_id>/<objectid:content_id>/<objectid:gallery_id>/<str:spec>",

@@ -38,27 +38,27 @@ CACHED_ROUTES: Mapping[str, frozenset[str]] = {
     "api-reference": frozenset(),
     "api-schema": frozenset(),
 }
-# Number of parts (scheme, host, path) in the key of a URL without parameters on a host of the settings. Strangers can invent
-# any number of other keys.
+# Number of parts (scheme, host, path) in the key of a URL without parameters on a host from the settings. Strangers
+# can invent any number of other keys.
 PLAIN_KEY_PARTS = 3
-# Maximum length of path and query, in characters. Longer URLs are not worth a place in the cache.
+# Maximum length of path and query, in characters. Longer URLs are too rare to be cached.
 MAX_KEY_LENGTH = 2_000
 
 
 def is_personal(request: HttpRequest) -> bool:
-    """Return whether the response may depend on the visitor, which needs a session or messages."""
+    """Return whether the response may depend on the visitor, because the request has a session or messages."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "messages" in request.COOKIES
 
 
 def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     """Return the cache key of the request, or None if its response must not come from the cache.
 
-    A parameter that is neither a facet nor read by a cached route gives None. Otherwise, strangers could fill the cache with
-    copies of one page. A repeated parameter and a script prefix also give None.
+    Return None for a parameter that is neither a facet nor read by a cached route, because strangers could otherwise
+    fill the cache with copies of one page. Also return None for a repeated parameter or a script prefix.
     """
     if request.method not in ("GET", "HEAD") or is_personal(request) or "Authorization" in request.headers:
         return None
-    # A page rendered under a prefix has the prefix in every URL, but the key doesn't contain it.
+    # A page rendered under a prefix contains the prefix in every URL, but the key doesn't contain it.
     if request.META.get("SCRIPT_NAME"):
         return None
     query = request.META.get("QUERY_STRING", "")
@@ -66,15 +66,17 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
     if len(request.path_info) + len(query) > MAX_KEY_LENGTH or not query.isascii():
         return None
     parameters = sorted(parse_qsl(query, keep_blank_values=True)) if query else []
-    # Facets may repeat, because views read all values of a facet, in any order.
+    # Facets can be repeated, because views read all values of a facet, in any order.
     names = [name for name, _value in parameters if name not in registry.facet_names()]
-    # Other parameters must not repeat: a view reads the last value, and the sorted key has lost the order.
+    # Other parameters must not be repeated, because a view reads the last value, and the sorted key has lost the
+    # order.
     if not _ALL_PARAMETERS.issuperset(names) or len(set(names)) < len(names):
         return None
     host = request.get_host()
-    # A host in another spelling: with capitals, a dot at its end, or any port.
+    # The host has another spelling, for example with capitals, a dot at its end, or any port.
     other_spelling = () if _is_known_host(host) else ("spelt",)
-    # The key has no language, because the language is a setting of the site, and settings renew the site's version.
+    # The key contains no language, because the language is a setting of the site, and new settings set a new version
+    # of the site.
     return (
         request.scheme or "",
         host,
@@ -85,16 +87,16 @@ def cache_key(request: HttpRequest) -> tuple[str, ...] | None:
 
 
 def _is_known_host(host: str) -> bool:
-    """Return whether the settings contain `host` in this spelling. A local site, without SITE_URL, knows every host."""
+    """Return whether the settings contain `host` in this spelling. A local site, without SITE_URL, accepts every host."""
     return not settings.SITE_URL or host in settings.ALLOWED_HOSTS or settings.SITE_URL.endswith(f"//{host}")
 
 
 def is_shareable(request: HttpRequest, response: HttpResponse) -> bool:
-    """Return whether every reader without a session can get this response."""
+    """Return whether the response is the same for every reader without a session."""
     match = request.resolver_match
     if match is None or match.url_name not in CACHED_ROUTES:
         return False
-    # The view has stored on the request which facets filtered its list.
+    # The view has stored on the request the facets that filtered its list.
     if set(request.GET) - CACHED_ROUTES[match.url_name] - getattr(request, "facets_read", set()):
         return False
     return (

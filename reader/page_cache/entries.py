@@ -1,4 +1,4 @@
-"""A cached page, the versions that it was rendered from, and the comparison with the versions in the database."""
+"""Cached pages, the versions from which they were rendered, and the comparison with the versions in the database."""
 
 import gzip
 import hashlib
@@ -29,12 +29,13 @@ from nodes.models.stored_site import SLOTS, ExtraQuery, Site, Versions
 from nodes.selectors import stored_nodes
 from nodes.types import Expected
 
-# The part of a page that can be rendered by itself, and its delimiters. No text of an editor or reader contains HTML comments.
+# The part of a page that can be rendered separately, and its delimiters. No text of an editor or reader contains HTML
+# comments.
 DISCUSSION_TEMPLATE = "nodes/_discussion.html"
 DISCUSSION_START = b"<!-- discussion -->"
 DISCUSSION_END = b"<!-- end of discussion -->"
-# Every entry expires after this time, even if its versions are current. A writer may have died in the millisecond between its
-# change and the new version, and then the cached page would differ from pages rendered later.
+# Every entry expires after this time, even if its versions are current. A writer may have crashed in the millisecond
+# between its change and the new version. The cached page would then differ from pages rendered later.
 MAX_AGE = timedelta(minutes=10)
 # The zlib level. Level 6 takes twice as long to save another 5 %.
 COMPRESSION_LEVEL = 4
@@ -43,10 +44,12 @@ _NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)")
 
 @dataclass(frozen=True)
 class StoredState:
-    """The versions in the database now.
+    """The versions that are in the database now.
 
-    `discussions`: the version of each requested discussion; "" if it has not begun, None if it is being written to.
-    `node`: nonce and tags of the node, if it is still in the same place; else None.
+    Attributes:
+        site: The site, with its versions.
+        discussions: The version of each requested discussion. "" if it has not begun, None if it is being written to.
+        node: The nonce and tags of the node, or None if the node is no longer in the same place.
     """
 
     site: Site
@@ -56,10 +59,12 @@ class StoredState:
 
 @dataclass
 class Entry:
-    """A response as it was sent, compressed, with the versions that it was rendered from.
+    """A response as it was sent, compressed, with the versions from which it was rendered.
 
-    `expires`: when the page changes without a save, at the latest. `checked_at`: when it was last found current; before
-    `is_compared`, when it was rendered.
+    Attributes:
+        expires: The latest time until which the page cannot change without a save.
+        checked_at: The time at which the entry was last found current, or at which it was rendered if not
+            `is_compared`.
     """
 
     site_versions: Versions
@@ -69,11 +74,12 @@ class Entry:
     compressed: bytes
     etag: str
     headers: tuple[tuple[str, str], ...]
-    # Additions of the view to the site's Content-Security-Policy, which a middleware outside of the cache writes.
+    # The view's additions to the Content-Security-Policy of the site. A middleware outside of the cache writes this
+    # policy.
     policy: Mapping[str, Any] | None = None
-    # When something on the page next disappears or changes as scheduled.
+    # The next time at which something on the page disappears or changes as scheduled.
     next_disappearance: datetime | None = None
-    # How often rendering the page read a discussion.
+    # The number of times that rendering the page read a discussion.
     readings: int = 0
     checked_at: datetime = field(default_factory=now)
     is_compared: bool = False
@@ -91,12 +97,12 @@ class Entry:
         return gzip.decompress(self.compressed)
 
     def is_current(self, state: StoredState) -> bool:
-        """Return whether rendering the page again, at the versions in `state`, would give the same page."""
+        """Return whether the page would be the same if it were rendered again, at the versions in `state`."""
         same_discussions = (state.discussions.get(id) == version for id, version in self.discussions.items())
         return self.is_current_except_discussions(state) and all(same_discussions)
 
     def is_current_except_discussions(self, state: StoredState) -> bool:
-        """Return whether all of the page is current, except perhaps its discussions."""
+        """Return whether all of the page is current, apart from its discussions."""
         before = self.site_versions
         after = state.site.versions
         return (
@@ -110,15 +116,18 @@ class Entry:
         )
 
     def is_trusted(self, moment: datetime) -> bool:
-        """Return whether the last comparison is recent enough, by PAGE_CACHE_TRUST_MS, to serve the page without another."""
+        """Return whether PAGE_CACHE_TRUST_MS allows serving the page without comparing it again."""
         trusted = timedelta(milliseconds=settings.PAGE_CACHE_TRUST_MS)
         return self.is_compared and moment < min(self.checked_at + trusted, self.expires)
 
     def can_be_served_stale(self, site_version: ObjectId | None) -> bool:
-        """Return whether readers can get the page as stale while there is no database to compare it with.
+        """Return whether readers can get the page, marked as stale, while there is no database to compare it with.
 
-        They can for STALE_MINUTES, unless something on the page was due to disappear since. `site_version` is the site's
-        widest version as this process last read it. Another version may mean that the page was unpublished.
+        They can for STALE_MINUTES, unless something on the page was due to disappear meanwhile. Another version of the
+        site may mean that the page was unpublished.
+
+        Args:
+            site_version: The site's widest version, as this process last read it.
         """
         moment = now()
         return (
@@ -128,10 +137,11 @@ class Entry:
         )
 
     def with_current_discussion(self, request: HttpRequest) -> "Entry | None":
-        """Return the page with its discussion rendered again; the caller has checked that the rest is current.
+        """Return the page with its discussion rendered again. The caller has checked that the rest is current.
 
-        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, or if the discussion cannot be read.
-        Also return None if a theme overrides the template, because that may show anything that the view of the page has read.
+        Return None if the page also shows the discussion outside of DISCUSSION_TEMPLATE, or if the discussion cannot
+        be read. Also return None if a theme overrides the template, because the theme may show anything that the view
+        of the page has read.
         """
         content = self.content
         template = get_template(DISCUSSION_TEMPLATE)
@@ -143,7 +153,7 @@ class Entry:
             if node is None:
                 return None
             discussion = template.render({"node": node, "is_preview": False}, request).encode()
-        # The template can only have read the node of the page, at the same version.
+        # The template must not have read any node except the node of the page, at the same version.
         is_own = nodes in (Dependencies(), Dependencies(node=self.nodes.node, tags=self.nodes.tags))
         if reads.has_untracked or not seen.lasting or seen.writing or not is_own or seen.readings != self.readings:
             return None
@@ -160,9 +170,9 @@ class Entry:
         )
 
     def response(self, request: HttpRequest) -> HttpResponse:
-        """Return the page, compressed if the client accepts gzip, or a 304 if the client has the page already."""
-        # Only weak tags belong to both encodings. The strong tag of a node in the API belongs to one encoding, because the next
-        # write compares it exactly.
+        """Return the page, compressed if the client accepts gzip, or a 304 if the client already has the page."""
+        # Only weak tags are valid for both encodings. The API gives a node a strong tag, which is valid for one
+        # encoding, because the next write compares it exactly.
         is_compressible = self.etag.startswith("W/")
         accepted = request.headers.get("Accept-Encoding", "")
         is_compressed = is_compressible and "gzip" in accepted and not _NO_GZIP.search(accepted)
@@ -180,7 +190,7 @@ class Entry:
         return response
 
     def full_response(self, content: bytes) -> HttpResponse:
-        """Return a response with the headers of the page. `content`: the page, compressed or not."""
+        """Return a response with the headers of the page and `content`, which is the page, compressed or not."""
         response = HttpResponse(content)
         for name, value in self.headers:
             response[name] = value
@@ -196,17 +206,17 @@ def compress(content: bytes) -> bytes:
 
 
 def compute_etag(content: bytes) -> str:
-    """Return a weak entity tag from the uncompressed content. It is valid for both encodings."""
+    """Return a weak entity tag for the uncompressed content. It is valid for both encodings."""
     return "W/" + quote_etag(hashlib.blake2b(content, digest_size=16).hexdigest())
 
 
 def read_state(node: Expected | None, discussions: Collection[str]) -> StoredState:
-    """Read the site and the versions of this node and these discussions, with one command if all are in one database."""
+    """Read the site and the versions of a node and some discussions, with one command if all are in one database."""
     lookups = []
     in_same_database = conf.database_alias() == DEFAULT_DB_ALIAS
     if discussions and in_same_database:
         ids = list(discussions)
-        # `$in` with a single id costs the server a third more than equality.
+        # `$in` with a single id costs the server a third more than an equality match.
         lookups.append(ExtraQuery(VERSIONS[0], {"_id": ids[0] if len(ids) == 1 else {"$in": ids}}, VERSIONS[1]))
     if node:
         # The filter contains the place of the node, because the place is the shard key.

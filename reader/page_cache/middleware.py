@@ -21,9 +21,10 @@ from reader.page_cache.cacheable import cache_key, is_shareable
 from reader.page_cache.entries import MAX_AGE, Entry, compress, compute_etag, read_state
 from reader.page_cache.storage import cache
 
-# Maximum seconds for the comparison with the database. If the server hangs longer, readers get the cached page as stale.
+# Maximum seconds for the comparison with the database. If the server takes longer, readers get the cached page, marked
+# as stale.
 COMPARISON_TIMEOUT = 2.0
-# Maximum seconds to render a page that could also be served stale.
+# Maximum seconds for rendering a page, if the cache contains a version that could be served as stale instead.
 RENDERING_TIMEOUT = 5.0
 
 
@@ -47,16 +48,16 @@ class FetchFromPageCacheMiddleware:
                 state = read_state(entry.nodes.own, entry.discussions)
             cache.site_version = state.site.versions.site if state.site.versions else None
             if not entry.is_current(state):
-                # Another process may have rendered the page again.
+                # Another process may have rendered the page again meanwhile.
                 shared_entry = storage.shared.get(key)
                 if shared_entry is None or not shared_entry.is_current(state):
-                    request.site = state.site  # so that SiteMiddleware doesn't read the site again
+                    request.site = state.site  # prevents SiteMiddleware from reading the site again
                     request.outdated_entry = entry if entry.is_current_except_discussions(state) else None
                     with outage_after(RENDERING_TIMEOUT):
                         return self.get_response(request)
                 entry = shared_entry
             if not entry.is_compared:
-                # This process has not compared the entry before, so it may come from another process.
+                # This process has not compared the entry before, so the entry may come from another process.
                 cache.put(key, entry)
             entry.checked_at = moment
             entry.is_compared = True
@@ -89,7 +90,8 @@ class UpdatePageCacheMiddleware:
             request.page_cache = "renewed"
             storage.put(key, renewed)
             return _add_cdn_headers(renewed.response(request), renewed)
-        # The time before rendering, because a change that falls due during the rendering may be missing from the page.
+        # The time before rendering, because a scheduled change that becomes due during rendering may be missing from
+        # the page.
         moment = now()
         with watch_reads() as reads, dependencies.recorded() as nodes, versions.recorded() as seen:
             response = self.get_response(request)
@@ -119,13 +121,13 @@ class UpdatePageCacheMiddleware:
             moment,
         )
         storage.put(key, entry)
-        # The CDN must not cache the page while a comment is being written. The next version of the discussion may get lost, and
-        # without it the CDN would get no purge.
+        # The CDN must not cache the page while a comment is being written. The next version of the discussion may get
+        # lost, and the CDN would then get no purge.
         return entry.response(request) if seen.writing else _add_cdn_headers(entry.response(request), entry)
 
 
 def _add_cdn_headers(response: HttpResponse, entry: Entry) -> HttpResponse:
-    """Add the headers for the CDN, if the site has one, to the response of a current entry. Return the response."""
+    """Return the response of a current entry, with the headers for the CDN if the site has one."""
     if settings.CDN_PURGE_URLS:
         keys = purging.page_keys(entry.nodes, entry.discussions)
         cdn.set_headers(response, keys, min(entry.expires, now() + cdn.MAX_AGE), entry.next_disappearance)

@@ -25,14 +25,15 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """Return the first day of the month, for templates. It is a date, because a datetime is another day in other zones."""
+        """Return the first day of the month. It is a date because a datetime can be another day in another time zone."""
         return date(self.year, self.month, 1)
 
 
 def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ...]:
-    """Return the months in time zone `zone` in which the blog has live posts, the newest first.
+    """Return the months, in time zone `zone`, in which the blog has live posts, newest first.
 
-    The result is read from index keys. The process caches it under the site's versions until something is next due.
+    The query reads only index keys. The process caches the result under the site's versions until something is next
+    due.
     """
 
     def read() -> tuple[tuple[Month, ...], datetime | None]:
@@ -50,7 +51,7 @@ def months(blog_id: ObjectId, moment: datetime, zone: tzinfo) -> tuple[Month, ..
 
 
 def by_year(months: Iterable[Month]) -> list[tuple[int, list[Month]]]:
-    """Return (year, its twelve months from January on), in the order of `months`. Months without posts have a count of 0."""
+    """Return (year, its twelve months) for each year, in the order of `months`. Months without posts have a count of 0."""
     counts = {(month.year, month.month): month.count for month in months}
     years = dict.fromkeys(year for year, _month in counts)
     return [(year, [Month(year, number, counts.get((year, number), 0)) for number in range(1, 13)]) for year in years]
@@ -66,9 +67,19 @@ def posts_in(
     size: int,
     cursor: str | None = None,
 ) -> Listing:
-    """Return `size` live posts of a year or, with `month`, of a month in time zone `zone`, the newest first.
+    """Return live posts of a year, or of a month, newest first.
 
-    Raises ValueError for an invalid cursor.
+    Args:
+        blog_id: The id of the blog.
+        year: The year.
+        month: The month from 1 to 12, or None for the whole year.
+        moment: The time at which posts must be live.
+        zone: The time zone in which the year or month begins and ends.
+        size: The maximum number of posts.
+        cursor: The cursor of a later page, or None for the first page.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     begin = datetime(year, month or 1, 1, tzinfo=zone)
     following = datetime(year + 1, 1, 1, tzinfo=zone)

@@ -1,7 +1,7 @@
 """Posts and photos by the name of their author, and the pages about authors.
 
-An author is a name with which posts are signed. The URL is derived only from the name, so it reveals no account. A page of a
-type for authors represents all names that it lists.
+An author is a name with which posts are signed. The URL is derived only from the name, so it reveals no account. A
+page of a type for authors represents all names that it lists.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,22 +28,22 @@ from nodes.selectors.listing import (
     type_condition,
 )
 
-# Maximum pages about authors that are read, the newest.
+# Maximum pages about authors that are read. The newest ones are read.
 MAX_PAGES = 1_000
-# Maximum names of one author in one query.
+# Maximum names of one author in a query.
 MAX_NAMES = 50
 # Maximum photos shown alongside the posts.
 MAX_PHOTOS = 12
 
 
 def author_slugs(page: Node) -> frozenset[str]:
-    """Return the slugs of the names that a page about an author represents: its title and its `names`."""
+    """Return the slugs of the names that a page about an author represents, which are its title and its `names`."""
     names = getattr(page.metadata.detail, "names", None) or ()
     return frozenset(filter(None, map(slugify, (page.metadata.title, *names))))
 
 
 def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
-    """Return the live pages about authors by each slug that they represent. The process caches the result."""
+    """Return the live pages about authors, by each slug that they represent. The process caches the result."""
 
     def read() -> tuple[dict[str, Node], datetime | None]:
         types = registry.authors()
@@ -60,7 +60,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
         )
         by_slug: dict[str, Node] = {}
         for page in readable_nodes(NODES, documents):
-            # If two pages share a name, the older one wins, so that a new page doesn't take over the URL of another.
+            # If two pages share a name, the older page wins, so that a new page doesn't take over the URL of another.
             by_slug |= dict.fromkeys(author_slugs(page), page)
         return by_slug, due.next_due(moment)
 
@@ -68,7 +68,7 @@ def pages(sections: Tree, moment: datetime) -> dict[str, Node]:
 
 
 def names(slugs: Collection[str], moment: datetime) -> list[str]:
-    """Return the names of authors with one of these slugs, of posts and photos in any state.
+    """Return the names of authors with one of these slugs, from posts and photos in any state.
 
     At most MAX_NAMES are returned. The process caches the result.
     """
@@ -98,9 +98,18 @@ def posts(
     cursor: str | None = None,
     whole: bool = False,
 ) -> Listing:
-    """Return `size` live posts signed with one of these names, the newest first, with their texts if `whole`.
+    """Return live posts signed with one of these names, newest first.
 
-    Raises ValueError for an invalid cursor.
+    Args:
+        sections: The tree of sections.
+        names: The names.
+        moment: The time at which posts must be live.
+        size: The maximum number of posts.
+        cursor: The cursor of a later page, or None for the first page.
+        whole: Whether the posts include their texts.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     if not names:
         return Listing(())
@@ -116,13 +125,13 @@ def photos(sections: Tree, names: Sequence[str], moment: datetime) -> Listing:
 
 
 def authors(sections: Tree, moment: datetime) -> dict[str, tuple[str, datetime]]:
-    """Return each author by slug: the name, spelled as in the newest live post, and when that post was published.
+    """Return the authors by slug, each as (name, time at which the newest live post was published).
 
-    The query reads only index keys. The process caches the result.
+    The name is spelled as in that post. The query reads only index keys. The process caches the result.
     """
 
     def read() -> tuple[dict[str, tuple[str, datetime]], datetime | None]:
-        # Without None, the top level, because for None the server would read documents.
+        # None, the top level, is excluded, because for None the server would read documents.
         ids = [section_id for section_id in sections.live_ids(moment) if section_id is not None]
         query = {
             "metadata.author.name": {"$gt": ""},

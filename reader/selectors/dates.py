@@ -1,4 +1,4 @@
-"""Lists of a section by the date field of its pages: upcoming pages, the soonest first, and past pages, the latest first."""
+"""Lists of a section by the date field of its pages. Upcoming pages are listed soonest first, past pages latest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from nodes.selectors.listing import (
 )
 from nodes.types import NEVER
 
-# Prefix of the cursors of past pages. Without a position it means the first page of them.
+# Prefix of the cursors of past pages. Without a position, it is the cursor of the first page.
 PAST = "past"
 
 
 @dataclass(frozen=True)
 class DateListing(Listing):
-    """A page of the list of upcoming or, if `is_past`, of past pages.
+    """A page of the list of upcoming pages, or of past pages if `is_past`.
 
-    `older` and `newer` are the cursors of the pages with earlier and with later dates.
+    `older` is the cursor of the page with earlier dates, and `newer` the cursor of the page with later dates.
     """
 
     is_past: bool = False
@@ -50,9 +50,18 @@ def by_date(
     size: int,
     cursor: str | None = None,
 ) -> DateListing:
-    """Return `size` live pages of a (live) section that have a date, with all their fields except long texts.
+    """Return live pages of a live section that have a date, with all their fields except long texts.
 
-    `wanted`: (type, name of a facet, value); pages must have all of these values. Raises ValueError for an invalid cursor.
+    Args:
+        section_id: The id of the section.
+        section_type: The content type of the section.
+        wanted: (type, name of a facet, value) triples. Pages must have all of these values.
+        moment: The time at which pages must be live.
+        size: The maximum number of pages.
+        cursor: The cursor of another page of the list, or None for the first page.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     types = registry.listed_by_own_date(section_type)
     is_past = bool(cursor) and str(cursor).startswith(PAST)
@@ -79,7 +88,7 @@ def by_date(
 
 
 def start_of_today(moment: datetime, types: Sequence[Any]) -> datetime:
-    """Return when the day of `moment` began in the readers' time zone. Dates from then on are not past."""
+    """Return the beginning of the day of `moment` in the readers' time zone. Later dates are not past."""
     midnight = timezone.localtime(moment).replace(hour=0, minute=0, second=0, microsecond=0)
     fields = [type._meta.get_field(type.date_field) for type in types]
     # Dates without a time are stored as midnight UTC.
@@ -125,7 +134,7 @@ def _find(
 
 
 def _details(types: Sequence[Any]) -> dict[str, int]:
-    """Return the projection of the fields of some types that lists read: all except long texts."""
+    """Return the projection of the fields of `types` that lists read, which are all except long texts."""
     fields = {path: field for type in types for path, field in declared_fields.own_fields(type.type_name)}
     return detail_projection(
         types, [f"metadata.{path}" for path, field in fields.items() if not isinstance(field, models.TextField)]
@@ -133,6 +142,6 @@ def _details(types: Sequence[Any]) -> dict[str, int]:
 
 
 def _cursor(document: Document, is_past: bool, *, newer: bool) -> str:
-    # The cursor contains the stored sort key. The date of the page may differ, because it can be a scheduled change that is not
-    # written yet. This version of the type may also be unable to read the date.
+    # The cursor contains the stored sort key. The date of the page may differ, because it can belong to a scheduled
+    # change that is not written yet. This version of the type may also be unable to read the date.
     return f"{PAST if is_past else ''}{Cursor(newer, (document['derived']['date'],), document['_id'])}"

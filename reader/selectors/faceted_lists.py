@@ -16,26 +16,35 @@ from nodes.models.dependencies import on_lists
 from nodes.selectors import due
 from nodes.selectors.listing import Listing, listing, live
 
-# (name of a field, value), each once: "course", "dessert".
+# (name of a field, value) pairs without duplicates, such as ("course", "dessert").
 Values = Sequence[tuple[str, str]]
 
-# Maximum values of all fields that are read, and of one field that are returned: those with the most nodes. A list of free
-# words can have any number of values.
+# Maximum values that are read for all fields, and maximum values that are returned for one field. Those with the most
+# nodes are chosen, because a list of free words can have any number of values.
 MAX_VALUES_READ = 1_000
 MAX_VALUES_SHOWN = 20
-# Counts are cached for up to this many chosen values, because there is any number of combinations of more values.
+# Counts are cached for up to this many chosen values, because the number of combinations of more values is unlimited.
 MAX_CHOSEN_CACHED = 2
 
 
 def filtered(
     section_id: ObjectId, type: str, wanted: Values, moment: datetime, *, size: int, cursor: str | None = None
 ) -> Listing:
-    """Return `size` live nodes of a type in a (live) section that have all wanted values, the newest first.
+    """Return live nodes of a type in a live section that have all wanted values, newest first.
 
-    Raises ValueError for an invalid cursor.
+    Args:
+        section_id: The id of the section.
+        type: The content type.
+        wanted: The facet values.
+        moment: The time at which nodes must be live.
+        size: The maximum number of nodes.
+        cursor: The cursor of a later page, or None for the first page.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     if not _is_possible(type, wanted):
-        # A search of the index would find nothing.
+        # Don't search the index, because it would find nothing.
         return Listing(())
     base, index = _query(section_id, type, wanted)
     return listing(base, index, moment, size, cursor)
@@ -43,12 +52,12 @@ def filtered(
 
 @on_lists
 def count_values(section_id: ObjectId, type: str, wanted: Values, moment: datetime) -> dict[str, dict[str, int]]:
-    """Return, by the name of a field and by value, how many live nodes of a section have the value and all wanted values.
+    """Return, by field name and by value, the number of live nodes of a section that have the value and all wanted values.
 
-    Fields are in the order of the type's `facets`. Each has at most MAX_VALUES_SHOWN values, the most frequent first. The
+    Fields are in the order of the type's `facets`. Each has at most MAX_VALUES_SHOWN values, most frequent first. The
     process caches the result for up to MAX_CHOSEN_CACHED wanted values.
     """
-    # A section that lists by date doesn't list pages without a date.
+    # A section that lists pages by date omits pages without a date.
     dated = DATED if tree.current().sections[section_id].content_type.lists == UPCOMING else {}
 
     def read() -> tuple[dict[str, dict[str, int]], datetime | None]:
@@ -86,7 +95,7 @@ def _query(section_id: ObjectId, type: str, wanted: Values) -> tuple[dict[str, A
 def _is_possible(type: str, wanted: Values) -> bool:
     """Return whether a node can have all of these values.
 
-    A node stores at most `facets.MOST` values, and one value of a field that is not a list.
+    A node has at most `facets.MOST` values, and at most one value of a field that is not a list.
     """
     values = Counter(name for name, _value in set(wanted))
     return len(wanted) <= facets.MOST and not any(

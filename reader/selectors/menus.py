@@ -1,4 +1,4 @@
-"""Menu and footer links that administrators arranged, with current URLs and without pages that are not public."""
+"""Menu and footer links that administrators arranged, with current URLs and without links to pages that are not public."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ from nodes.selectors import due, stored_nodes
 
 @dataclass(frozen=True)
 class MenuLink:
-    """A link of a menu. `id`: of the page or section of this site that it leads to; None for other links."""
+    """A link of a menu.
+
+    Attributes:
+        id: The id of the page or section of this site that the link leads to, or None for other links.
+    """
 
     title: str
     url: str
@@ -21,7 +25,7 @@ class MenuLink:
 
 
 def resolve_links(links: Sequence[Mapping[str, str]], moment: datetime) -> list[MenuLink]:
-    """Return stored links {label, target} in their order, without those to pages that readers cannot see.
+    """Return stored links {label, target} in their order, without links to pages that readers cannot see.
 
     One query reads all linked pages. The process caches its result.
     """

@@ -12,14 +12,24 @@ from nodes.models import Node, version_cache
 from nodes.selectors import due
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, Listing, for_readers, listing, live, posts_of, readable_nodes
 
-# Maximum pinned posts that come first, the newest. Other pinned posts are listed by date, like all posts.
+# Maximum pinned posts that are shown first. If there are more, the newest are shown first, and the others are listed
+# by date like all posts.
 MAX_PINNED = 3
 
 
 def entries(section_id: ObjectId, moment: datetime, *, size: int, cursor: str | None = None) -> Listing:
-    """Return `size` live posts of a (live) section, the newest first. The first page also has the pinned posts before them.
+    """Return live posts of a live section, newest first. On the first page, pinned posts precede them.
 
-    Each post appears on one page. Raises ValueError for an invalid cursor.
+    Each post appears on one page.
+
+    Args:
+        section_id: The id of the section.
+        moment: The time at which posts must be live.
+        size: The maximum number of posts that are not pinned.
+        cursor: The cursor of a later page, or None for the first page.
+
+    Raises:
+        ValueError: The cursor is invalid.
     """
     pinned = _pinned(section_id, moment)
     base = {**posts_of(section_id), **({"_id": {"$nin": [node.pk for node in pinned]}} if pinned else {})}

@@ -1,4 +1,4 @@
-"""Related pages, which share tags with a page, the most similar first; and pages found by words of their titles."""
+"""Related pages, which share tags with a page, most similar first. Also pages found by words in their titles."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from nodes.models.tree import Tree
 from nodes.selectors import due, search
 from nodes.selectors.listing import LISTED, NEWEST_FIRST, for_readers, live, readable_nodes
 
-# Maximum pages with the same tags that are compared, the newest, and maximum that are shown.
+# Maximum pages with the same tags that are compared, of which the newest are chosen, and maximum pages that are shown.
 MAX_COMPARED = 50
 MAX_SHOWN = 4
 # A shared tag counts as much as this many shared words of titles.
@@ -35,8 +35,8 @@ class Related:
 def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
     """Return up to MAX_SHOWN live pages, posts and sections that share tags with `node`, each with only the shared tags.
 
-    The MAX_COMPARED newest are compared. Those come first that share the rarest tags and title words with `node`. The process
-    caches the result.
+    The MAX_COMPARED newest are compared. Pages that share the rarest tags and title words with `node` are first. The
+    process caches the result.
     """
 
     def read() -> tuple[Related, datetime | None]:
@@ -54,13 +54,13 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
         )
         # The iterator creates nodes only for the few documents that are shown.
         nodes = readable_nodes(NODES, _sort_by_similarity(node, list(documents)))
-        # A scheduled change that is due may have removed the shared tags.
+        # A scheduled change that has become due may have removed the shared tags.
         candidates = (
             other for other in nodes if other.content_type.is_installed and own_tags & set(other.metadata.tags)
         )
         shown = list(islice(candidates, MAX_SHOWN))
         for other in shown:
-            # Only shared tags are kept, so that the result stays valid when the other tags of the page change.
+            # Other tags are removed, so that the cached result stays valid when they change.
             other.metadata.tags = [tag for tag in other.metadata.tags if tag in own_tags]
         tags = Counter(tag for other in shown for tag in other.metadata.tags)
         return Related(tuple(shown), tags.most_common(1)[0][0] if tags else ""), due.next_due(moment)
@@ -72,14 +72,14 @@ def find_related(sections: Tree, node: Node, moment: datetime) -> Related:
 
 
 def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Document]:
-    """Return documents sorted by how much they share with `node`, the most first. Equal ones keep their order."""
+    """Return documents sorted by similarity to `node`, most similar first. Equally similar documents keep their order."""
     tags = set(node.metadata.tags)
     words = set(titles.title_words(node.metadata.title))
     shared = [
         (tags.intersection(document["metadata"]["tags"]), words.intersection(_title_words(document)))
         for document in documents
     ]
-    # Rare tags and words count more than those that most pages have, such as "the".
+    # Rare tags and words have a higher weight than those that most pages have, such as "the".
     frequency = Counter(term for both in shared for terms in both for term in terms)
 
     def weight(terms: Iterable[str]) -> float:
@@ -93,7 +93,7 @@ def _sort_by_similarity(node: Node, documents: Sequence[Document]) -> list[Docum
 
 
 def _title_words(document: Document) -> Sequence[str]:
-    """Return the stored words of a title, including scheduled titles; () for a node without them."""
+    """Return the stored words of a title, including scheduled titles, or () if the document has none."""
     words = derived_of(document).get("title_words")
     return words if isinstance(words, list) else ()
 
@@ -101,10 +101,19 @@ def _title_words(document: Document) -> Sequence[str]:
 def find_by_title(
     sections: Tree, words: Sequence[str], moment: datetime, *, size: int, milliseconds: float
 ) -> list[Node]:
-    """Return up to `size` live pages whose titles contain any of `words` (from marginalia.markup.titles).
+    """Return live pages whose titles contain any of `words`. Pages with the most of the words are first.
 
-    Pages with the most of the words come first. One query along an index reads at most MAX_COMPARED documents. Returns [] if
-    it takes longer than `milliseconds`.
+    One query along an index reads at most MAX_COMPARED documents.
+
+    Args:
+        sections: The tree of sections.
+        words: Words from marginalia.markup.titles.
+        moment: The time at which pages must be live.
+        size: The maximum number of pages.
+        milliseconds: The time limit of the query.
+
+    Returns:
+        The pages, or [] if the query exceeded the time limit.
     """
     query = {
         "derived.title_words": {"$in": list(words)},

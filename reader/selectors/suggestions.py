@@ -1,4 +1,4 @@
-"""Search suggestions while a reader types: titles and tags that readers can see, found along indexes."""
+"""Search suggestions while a reader types, which are titles and tags that readers can see, found along indexes."""
 
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,15 @@ from nodes.selectors.listing import LISTED, for_readers, live, readable_nodes
 
 MAX_TITLES = 8
 MAX_TAGS = 4
-# Time limit in milliseconds. After that, the reader has typed the next letter.
+# Time limit in milliseconds. By then, the reader has typed the next letter.
 TIME_LIMIT_MS = 100
 
 
 def suggest(sections: Tree, typed: str, moment: datetime) -> list[str]:
-    """Return up to MAX_TITLES titles of live pages with words that begin with the typed ones, and up to MAX_TAGS such tags.
+    """Return titles of live pages with words that begin with the typed words, and tags that begin with the typed text.
 
-    Each suggestion appears once. Those that were not read within TIME_LIMIT_MS are omitted.
+    There are up to MAX_TITLES titles and MAX_TAGS tags, each only once. Suggestions that take longer than
+    TIME_LIMIT_MS are omitted.
     """
     public = {"metadata.parent_id": {"$in": sections.live_ids(moment)}, **live(moment)}
     suggestions: dict[str, None] = {}
@@ -47,9 +48,9 @@ def _titles(typed: str, public: dict[str, Any], moment: datetime) -> list[str]:
 
 
 def _tags(typed: str, public: dict[str, Any]) -> list[str]:
-    """Return tags that begin with `typed`. For each, one document is read, at the next index entry after the previous tag."""
+    """Return tags that begin with `typed`. One document is read for each tag, at the index entry after the previous tag."""
     found_tags: list[str] = []
-    # Three spellings, because tags are stored as editors spelled them.
+    # Three spellings are searched, because tags are stored as editors spelled them.
     for prefix in dict.fromkeys((typed, typed.lower(), typed.title())) if typed else ():
         tag = prefix
         end = prefix + titles.LAST_CHARACTER
@@ -63,7 +64,7 @@ def _tags(typed: str, public: dict[str, Any]) -> list[str]:
 
 
 def _next_tag(query: dict[str, Any], tag: str, end: str) -> str | None:
-    """Return the first tag between `tag` and `end` of the first matching document; None without one."""
+    """Return the first tag between `tag` and `end` in the first matching document, or None if no document matches."""
     collection = database()[NODES]
     documents = read_with_hint(
         keys_of("by_tag"), lambda hint: collection.find(query, {"metadata.tags": 1}).hint(hint).limit(1)

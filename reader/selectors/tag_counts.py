@@ -1,4 +1,4 @@
-"""The tags that readers can see, and how often each is used."""
+"""The tags that readers can see, and the number of times that each is used."""
 
 from collections import Counter
 from datetime import datetime
@@ -13,12 +13,15 @@ from nodes.models.tree import Tree
 from nodes.selectors import due
 from nodes.selectors.listing import live
 
-# Maximum tags that are returned, the most used.
+# Maximum tags that are returned. The most used tags are returned.
 MAX_TAGS = 1_000
 
 
 def count_tags(sections: Tree, moment: datetime) -> dict[str, int]:
-    """Return how many live nodes and photos have each tag, the most used first, then by name. The process caches the result."""
+    """Return the number of live nodes and photos with each tag, most used first, then by name.
+
+    The process caches the result.
+    """
 
     def read() -> tuple[dict[str, int], datetime | None]:
         note_tags()

@@ -19,13 +19,13 @@ register = template.Library()
 
 @register.simple_tag
 def referred(node_id: ObjectId | None) -> Any:
-    """{% referred detail.see_also as other %}: return the node or photo with this id; None if readers cannot see it."""
+    """{% referred detail.see_also as other %}: return the node or photo with this id, or None if readers cannot see it."""
     return stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
 
 
 @register.filter
 def month_url(node: BaseNode) -> str:
-    """{{ entry|month_url }}: return the path of the archive of the post's month; "" for a node that no blog lists."""
+    """{{ entry|month_url }}: return the path of the archive for the post's month, or "" for a node that no blog lists."""
     sections = tree.current()
     published = node.metadata.published
     section = sections.sections.get(node.metadata.parent_id)
@@ -37,5 +37,5 @@ def month_url(node: BaseNode) -> str:
 
 @register.filter
 def markdown(text: str | None) -> SafeString:
-    """{{ detail.method|markdown }}: return the HTML of a MarkdownField, with photos, links and inserts like a page's text."""
+    """{{ detail.method|markdown }}: return the HTML of a MarkdownField, with photos, links and inserts as in a page's text."""
     return texts.render_for_readers(rendering.of_field(text)) if text else SafeString("")

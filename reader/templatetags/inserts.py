@@ -23,7 +23,7 @@ def insert_menu(context: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("editor/_spellings.html")
 def insert_spellings() -> dict[str, Any]:
-    """{% insert_spellings %}: show an example of each insert, for people who type it."""
+    """{% insert_spellings %}: show an example of each insert, for editors who type inserts by hand."""
     return {"inserts": [(insert, base.example_directive(insert)) for insert in base.registered_inserts()]}
 
 
@@ -42,8 +42,8 @@ def _entry(insert: type[base.Insert], user: Any) -> dict[str, Any]:
             field.widget = forms.Select({"data-said": ""}, choices=_sections(field, user))
             form.initial[name] = field.widget.choices[0][0]
         field.widget.is_required = field.required
-        # Without maxlength, because browsers truncate pasted text silently. A value that is too long is refused later, when
-        # the text with the insert is saved.
+        # The field has no maxlength, because browsers truncate pasted text silently. A value that is too long is
+        # refused later, when the text with the insert is saved.
         field.widget.attrs.pop("maxlength", None)
     return {"insert": insert, "form": form}
 

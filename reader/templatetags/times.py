@@ -1,4 +1,4 @@
-"""{% load times %}: points in time, for machines that read a page and for editors."""
+"""{% load times %}: times as machines and editors read them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,8 @@ register = template.Library()
 def iso(moment: datetime | None) -> str:
     """{{ moment|iso }}: return the moment for a datetime attribute of HTML, to the second, with its offset; "" for None.
 
-    HTML doesn't accept offsets with seconds, which were common before standard time. Such a moment is returned in UTC.
+    HTML doesn't accept offsets with seconds, which were common before the introduction of standard time. A moment with
+    such an offset is returned in UTC.
     """
     if moment is None:
         return ""
@@ -31,5 +32,5 @@ def ago(moment: datetime) -> str:
 
 @register.filter
 def point(moment: datetime | None) -> str:
-    """{{ moment|point }}: return day and time, with the year if it isn't this year; "" for None."""
+    """{{ moment|point }}: return the day and time, with the year if it isn't this year; "" for None."""
     return times.point(moment, now()) if moment else ""

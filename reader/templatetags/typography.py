@@ -9,8 +9,8 @@ register = template.Library()
 
 @register.filter
 def smart(text: object) -> str:
-    """{{ node.metadata.title|smart }}: return a line of text with quotation marks, apostrophes and dashes of the language.
+    """{{ node.metadata.title|smart }}: return a line of text with typographic quotation marks, apostrophes and dashes.
 
-    The language is that of the site. The result is plain text, which the template escapes.
+    Their form depends on the language of the site. The result is plain text, which the template escapes.
     """
     return rendering.line(str(text))

@@ -1,4 +1,4 @@
-"""Pages of authors: posts and photos that are signed with a name."""
+"""Pages of authors, with the posts and photos that are signed with a name."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -19,20 +19,24 @@ def author(request: HttpRequest, slug: str) -> HttpResponse:
     sections = tree.current()
     moment = now()
     if page := bylines.pages(sections, moment).get(slug):
-        # The redirect is temporary, because the list is shown again if the page is deleted.
+        # The redirect is temporary, because the list is shown again if the page about the author is deleted.
         query = request.META.get("QUERY_STRING", "")
         return HttpResponseRedirect(page.get_absolute_url() + (f"?{query}" if query else ""))
     context = pages.byline_context(request, [slug], moment)
     nodes = (*context["listing"].nodes, *context["photos"])
     if not nodes:
         return _redirect_to_normal_slug(slug)
-    # The name comes from public nodes, because a draft may spell the name differently.
+    # The name is read from public nodes, because a draft may spell the name differently.
     name = min(node.metadata.author.name for node in nodes)
     return render(request, "nodes/byline.html", {"name": name, **context})
 
 
 def _redirect_to_normal_slug(slug: str) -> HttpResponse:
-    """Redirect from another spelling of a slug, such as "Jane-Doe". Raises Http404 if the slug has the normal spelling."""
+    """Redirect from another spelling of a slug, such as "Jane-Doe".
+
+    Raises:
+        Http404: The slug has the normal spelling, so nothing was published under it.
+    """
     normal = slugify(slug)
     if not normal or normal == slug:
         raise Http404(_("Nothing was published under this name."))

@@ -1,4 +1,4 @@
-"""Lists filtered by facets: the filter in the query of a URL, and links that add or remove one value."""
+"""Lists filtered by facets: the filter in the query string of a URL, and links that add or remove one value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ from reader.selectors import faceted_lists
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a facet. `url` leads to the list with this value or, if it `is_chosen`, without it."""
+    """A value of a facet.
+
+    Attributes:
+        url: The URL of the list with this value, or without it if it `is_chosen`.
+    """
 
     label: str
     count: int
@@ -26,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Group:
-    """The values of one facet that nodes have."""
+    """A facet with the values that nodes have."""
 
     label: str
     choices: Sequence[Choice]
@@ -34,19 +38,24 @@ class Group:
 
 @dataclass(frozen=True)
 class FacetFilter:
-    """A filter of a section's list. `wanted`: sorted (name of a facet, value); `type`: the type that has all these facets."""
+    """A filter of a section's list.
+
+    Attributes:
+        type: The type that has all facets of `wanted`.
+        wanted: Sorted (name of a facet, value) pairs.
+    """
 
     section: Node
     types: Sequence[type[Content]]
     type: type[Content] | None
     wanted: Sequence[tuple[str, str]]
     moment: datetime
-    # Whether any node has all wanted values.
+    # Whether at least one node has all wanted values.
     is_matched: bool = True
 
     @property
     def query(self) -> str:
-        """Return the filter as a query string in one normal spelling: "course=dessert&is_vegan=true"."""
+        """Return the filter as a query string in one normal spelling, such as "course=dessert&is_vegan=true"."""
         return urlencode(self.wanted)
 
     @property
@@ -57,7 +66,7 @@ class FacetFilter:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Return the values to filter by, chosen ones included.
+        """Return the values to filter by, including the chosen values.
 
         Return [] if more values are wanted than any node can have, because each link would repeat all of them.
         """
@@ -67,7 +76,8 @@ class FacetFilter:
         return [group for type in types for group in self._groups(type.type_name)]
 
     def _groups(self, type: str) -> Iterator[Group]:
-        # A filter without matches gets no counts, because counts are cached and there is any number of such filters.
+        # A filter without matches gets no counts, because counts are cached and the number of such filters is
+        # unlimited.
         all_counts = (
             faceted_lists.count_values(self.section.pk, type, self.wanted, self.moment) if self.is_matched else {}
         )
@@ -93,7 +103,10 @@ class FacetFilter:
 
 
 def parse_filter(query: QueryDict, section: Node, moment: datetime) -> FacetFilter:
-    """Return the filter in the query of a section's page. Parameters that are no facets of the section's types are ignored."""
+    """Return the filter in the query string of a section's page.
+
+    Parameters that are no facets of the section's types are ignored.
+    """
     types = registry.listed_by_facets(section.metadata.type)
     names = {name for type in types for name in type.facets}
     values = ((name, facets.normalize(value)) for name in names for value in query.getlist(name))

@@ -1,4 +1,4 @@
-"""RSS 2.0, Atom and JSON Feed from the same items. The bytes of a format depend only on channel and items."""
+"""RSS 2.0, Atom and JSON Feed made from the same items. The bytes of a feed depend only on its channel and items."""
 
 import json
 import re
@@ -20,7 +20,11 @@ _JPEG = "image/jpeg"
 
 @dataclass(frozen=True)
 class Channel:
-    """A feed without its items. URLs are absolute. `updated` is when the feed last changed."""
+    """A feed without its items.
+
+    Attributes:
+        updated: The time of the last change of the feed. All URLs are absolute.
+    """
 
     title: str
     description: str
@@ -32,7 +36,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file that belongs to an item. `length` is in bytes."""
+    """A file that belongs to an item. Its `length` is in bytes."""
 
     url: str
     content_type: str
@@ -41,7 +45,7 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A JPEG that represents an item, with its size in pixels. Its length in bytes is unknown until it is requested."""
+    """A JPEG that represents an item, with its width and height in pixels. Its length in bytes is unknown until it is made."""
 
     url: str
     width: int
@@ -50,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Item:
-    """A post in a feed. `id` never changes, `html` is the whole text, and `summary` is plain text."""
+    """A post in a feed. Its `id` never changes, `html` is the whole text, and `summary` is plain text."""
 
     id: str
     title: str
@@ -61,7 +65,7 @@ class Item:
     updated: datetime
     author: str
     tags: tuple[str, ...]
-    # URL of the author's page; "" without one.
+    # The URL of the author's page, or "" if there is none.
     author_url: str = ""
     enclosure: Enclosure | None = None
     picture: Picture | None = None
@@ -72,7 +76,7 @@ class Item:
 
 
 class _Rss(Rss201rev2Feed):
-    """RSS with whole texts in content:encoded and the author's name in dc:creator, because <author> requires an email."""
+    """RSS with whole texts in content:encoded. Authors' names are in dc:creator, because <author> requires an email address."""
 
     def rss_attributes(self) -> dict[str, str]:
         return super().rss_attributes() | {
@@ -84,7 +88,7 @@ class _Rss(Rss201rev2Feed):
         super().add_item_elements(handler, item)
         handler.addQuickElement("content:encoded", item["html"])
         if picture := item["picture"]:
-            # Not <enclosure>, which requires the length.
+            # <enclosure> cannot be used, because it requires the length.
             size = {"width": str(picture.width), "height": str(picture.height)}
             handler.addQuickElement(
                 "media:content", None, {"url": picture.url, "type": _JPEG, "medium": "image", **size}

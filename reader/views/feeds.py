@@ -1,8 +1,8 @@
-"""Feeds of the site, a blog, a gallery, a tag or an author: the newest posts with their whole texts, for feed readers.
+"""Feeds of the site, a blog, a gallery, a tag or an author, with the newest posts and their whole texts.
 
-Ids are derived from the nodes' ids and never change. URLs are absolute, also inside the texts. The entity tag is the digest of
-the response, so clients that have the feed already get a 304. Last-Modified, for clients that only compare dates, is the time
-of the site's last change, because a deleted post leaves no date in a feed.
+Ids are derived from the nodes' ids and never change. URLs are absolute, also inside the texts. The entity tag is the
+digest of the response, so clients that already have the feed get a 304. Clients that only compare dates use
+Last-Modified. It is the time of the site's last change, because a deleted post leaves no date in a feed.
 """
 
 import hashlib
@@ -36,7 +36,11 @@ MAX_ENTRIES = 20
 
 @dataclass(frozen=True)
 class Source:
-    """The content of a feed: title, description, path of the page that it belongs to, and nodes."""
+    """The content of a feed.
+
+    Attributes:
+        path: The path of the page that the feed belongs to.
+    """
 
     title: str
     description: str
@@ -151,7 +155,7 @@ def _item(node: Node | Photo, request: HttpRequest) -> Item:
     if isinstance(node, Photo):
         html = format_html("<p>{}</p><p>{}</p>", addresses.picture(node), metadata.summary)
         detail = metadata.detail
-        # Cropped photos are sent as a copy. Its length is unknown until it is made, so feeds use 0.
+        # Cropped photos are sent as a copy. Its length is unknown until it is made, so feeds contain 0.
         content_type, length = (detail.content_type, detail.size) if addresses.is_whole(node) else ("image/jpeg", 0)
         enclosure = Enclosure(origin + addresses.original_path(node), content_type, length)
     elif node.picture:

@@ -1,4 +1,4 @@
-"""Pages that help readers to find other pages: archives, search, and the page for wrong URLs."""
+"""Pages that help readers find other pages: archives, search, and the 404 page."""
 
 import re
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from reader.views.pages import breadcrumbs, paginate, redirect_if_moved, section
 
 RESULTS = 10
 SUGGESTIONS = 5
-# Limits for suggestions on the 404 page, because a wrong URL must not cost much more than a right one.
+# Limits for suggestions on the 404 page, because a wrong URL must not cost much more than a correct URL.
 MAX_SUGGESTING_MS = 200
 MAX_SUGGESTING_WORDS = 8
 MAX_PATH_LENGTH = 200
@@ -72,7 +72,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if not 1 <= number <= last:
         raise Http404(_("There is no such page of results."))
     results = search.search(tree.current(), query, now(), page=number, size=RESULTS)
-    # A later page without hits redirects to the first. The search may have taken too long.
+    # A later page without hits redirects to the first page, because the search may have taken too long.
     if number > 1 and results.total and not results.hits:
         return HttpResponseRedirect(f"{reverse('search')}?{urlencode({'q': query})}")
     pictures.attach(hit.node for hit in results.hits)
@@ -84,13 +84,13 @@ def search_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(private=True, max_age=60)
 def search_suggestions(request: HttpRequest) -> JsonResponse:
-    """Return {"suggestions": […]}: titles and tags that begin like the words in ?q=."""
+    """Return {"suggestions": […]} with titles and tags that begin like the words in ?q=."""
     typed = request.GET.get("q", "")[: search.LONGEST_QUERY]
     return JsonResponse({"suggestions": suggestions.suggest(tree.current(), typed, now())})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the 404 page with suggestions: pages whose titles contain words of the URL, and words to search for."""
+    """Return the 404 page, with pages whose titles contain words from the URL, and words to search for."""
     words = _words_in(request.path)
     sections = tree.current()
     moment = now()
@@ -101,9 +101,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _words_in(path: str) -> str:
-    """Return the words in the last part of a path; "" for the name of a file, which robots request and readers don't.
+    """Return the words in the last part of a path, or "" for a file name, because readers don't request files.
 
-    Numbers, email addresses and strings that may be keys are ignored.
+    Numbers, email addresses and strings that may be secrets are ignored.
     """
     last = path.rstrip("/").rsplit("/", 1)[-1][:MAX_PATH_LENGTH]
     if not set(last).isdisjoint(".@%="):

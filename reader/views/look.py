@@ -1,4 +1,4 @@
-"""Files of a site's own look: a style sheet, and icons made from the logo. Their URLs determine their whole content."""
+"""Files of the site's own look: a style sheet, and icons made from the logo. Their URLs determine their whole content."""
 
 import hashlib
 from functools import lru_cache
@@ -27,7 +27,7 @@ BACKGROUND = (0xFD, 0xFC, 0xF9)
 
 
 def stylesheet_url(settings: StoredSettings) -> str:
-    """Return the URL of the style sheet for these settings; "" if they change nothing of the theme."""
+    """Return the URL of the style sheet for these settings, or "" if they don't change the theme."""
     name = look.name(settings)
     return f"{reverse('look-sheet', args=[name])}?v={look.digest(name)}" if name else ""
 
@@ -43,7 +43,7 @@ def stylesheet(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
-    """Return an icon made from the site's logo. There are no icons of other photos."""
+    """Return an icon made from the site's logo. Other photos have no icons."""
     logo, _dark = pictures.logos()
     name = next(
         (name for name in addresses.ICONS if logo and addresses.icon_path(logo, name) == quote(request.path)), None
@@ -58,14 +58,15 @@ def icon(request: HttpRequest, content_id: ObjectId, icon: str) -> HttpResponse:
         copy = renditions.get_or_make(source, logo.metadata.detail.content_type, spec)
         return _cached_for_ever(request, _render_icon(copy, spec.extension, name), "image/png")
     except TooBusy:
-        # A browser tab requests its icon once and can't use an error, so it gets the theme's icon until the copy is made.
+        # A browser tab requests its icon once and cannot use an error, so redirect to the theme's icon until the copy
+        # is made.
         return HttpResponseRedirect(static("site/icon.svg"), headers={"Cache-Control": NO_STORE})
     except (BadPicture, reader.MissingChunk) as error:
         raise Http404 from error
 
 
 def _source_spec(logo: Photo) -> Spec:
-    """Return the copy of a logo that its icons are made from, at least as wide as the largest icon if the logo is."""
+    """Return the copy of a logo from which its icons are made. If possible, it is as wide as the largest icon."""
     # WebP supports transparency, but an image cannot be as high as a JPEG.
     extension = "webp" if renditions.widths(addresses.size(logo), "webp") else "jpg"
     widths = renditions.widths(addresses.size(logo), extension)

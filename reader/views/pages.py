@@ -34,7 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpResponse:
-    """Return the top-level page with the slug `home` or, without one, the newest posts of all blogs."""
+    """Return the top-level page with the slug `home` or, if there is none, the newest posts of all blogs."""
     sections = tree.current()
     moment = now()
     if page := stored_nodes.front_page(sections, moment):
@@ -46,7 +46,11 @@ def front_page(request: HttpRequest, *, is_preview: bool = False) -> HttpRespons
 
 @require_safe
 def node(request: HttpRequest, path: str) -> HttpResponse:
-    """Show the node at `path`, or redirect if its URL is another one. Raises Http404 without a node."""
+    """Show the node at `path`, or redirect if the node has another URL.
+
+    Raises:
+        Http404: There is no live node at `path`.
+    """
     node = stored_nodes.resolve(tree.current(), path, now())
     if node is None:
         raise Http404(_("There is no page at this address."))
@@ -58,7 +62,7 @@ def node(request: HttpRequest, path: str) -> HttpResponse:
 
 @require_safe
 def without_slash(request: HttpRequest, path: str) -> HttpResponse:
-    """Redirect from a URL that ends in a slash to the URL without it, or directly to the new URL of a moved node."""
+    """Redirect from a URL that ends with a slash to the URL without it, or directly to the new URL of a moved node."""
     try:
         route = resolve(f"/{path}")
     except Resolver404:
@@ -66,13 +70,18 @@ def without_slash(request: HttpRequest, path: str) -> HttpResponse:
     if route.url_name == "node":
         return node(request, path)
     if route.url_name == "blog-feed":
-        # Not every URL that ends like a feed is one. A 404 here lets the middleware look up old URLs.
+        # The path only looks like the path of a feed if there is no section. A 404 here lets the middleware look up
+        # old URLs.
         section_at(route.kwargs["path"], content.NEWEST, content.PHOTOS)
     return _redirect(request, request.path.rstrip("/"))
 
 
 def section_at(path: str, *lists: str) -> Node:
-    """Return the live section at `path` whose type lists in one of the ways `lists`. Raises Http404 without one."""
+    """Return the live section at `path` whose type lists its contents in one of the ways `lists`.
+
+    Raises:
+        Http404: There is no such section.
+    """
     section = stored_nodes.resolve(tree.current(), path, now())
     if section is None or section.content_type.lists not in lists:
         raise Http404(_("There is no such section at this address."))
@@ -80,7 +89,7 @@ def section_at(path: str, *lists: str) -> Node:
 
 
 def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpResponse | None:
-    """Return a redirect if `node` is no longer at `path`, with the rest of the request's path; None if it is still there."""
+    """Return a redirect that keeps the rest of the request's path if `node` is no longer at `path`, otherwise None."""
     url = node.get_absolute_url()
     if unquote(url) == f"/{path}":
         return None
@@ -89,7 +98,8 @@ def redirect_if_moved(request: HttpRequest, node: Node, path: str) -> HttpRespon
 
 def _redirect(request: HttpRequest, url: str) -> HttpResponse:
     query = request.META.get("QUERY_STRING", "")
-    # Browsers cache permanent redirects for ever by default. But a node may be moved back, or another may take its place.
+    # By default, browsers cache permanent redirects for ever. But a node can be moved back, or another node can take
+    # its place.
     return HttpResponsePermanentRedirect(f"{url}?{query}" if query else url, headers={"Cache-Control": "no-cache"})
 
 
@@ -105,10 +115,7 @@ def tag(request: HttpRequest, tag: str) -> HttpResponse:
 
 @require_safe
 def find_photos(request: HttpRequest) -> HttpResponse:
-    """List photos by metadata of their files.
-
-    Example: ?camera=…&lens=…&focal_length=…&year=…
-    """
+    """List photos by metadata of their files, such as ?camera=…&lens=…&focal_length=…&year=…."""
     wanted = labels.parse_query(request.GET)
     if not wanted:
         raise Http404(_("Say what to look for: a camera, a lens, a focal length, a year."))
@@ -119,7 +126,7 @@ def find_photos(request: HttpRequest) -> HttpResponse:
         with search.search_time_limit(search.MILLISECONDS):
             photos = paginate(request, stored_nodes.photos_with, tree.current(), wanted, now(), size=PHOTOS_PER_PAGE)
     except search.SearchTimeout:
-        # An index serves each property, but no index serves a rare combination of several.
+        # Each property has an index, but a rare combination of several properties has none.
         return render(request, "nodes/found-photos.html", context | {"too_slow": True}, status=503)
     return render(request, "nodes/found-photos.html", context | {"listing": photos})
 
@@ -129,7 +136,11 @@ def show(
 ) -> HttpResponse:
     """Return the page of a node. The caller has checked that the user can see it.
 
-    `body`: replaces the text that readers get; `is_preview`: without comments and forms.
+    Args:
+        request: The request.
+        node: The node or photo.
+        body: The text to show, or None for the text that readers see.
+        is_preview: Whether to omit comments and forms.
     """
     type_context = _type_context(request, node)
     crumbs = breadcrumbs(node)
@@ -151,14 +162,14 @@ def show(
 
 
 def _allow_iframes(response: HttpResponse, node: Node | Photo) -> HttpResponse:
-    """Add the origins of the iframes on the page to the response, for the middleware that writes the policy. Return it."""
+    """Return the response with the origins of the page's iframes, for the middleware that writes the policy."""
     if origins := texts.iframe_origins(node):
         response._csp_update = {"frame-src": origins}
     return response
 
 
 def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
-    """Return the variables of the template that depend on the type: lists of a section, neighbours and related posts."""
+    """Return the template variables that depend on the type: lists of a section, neighbours and related posts."""
     moment = now()
     if node.content_type.is_of_author:
         return byline_context(request, bylines.author_slugs(node), moment)
@@ -182,7 +193,7 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
                 )
             }
     sections = tree.current()
-    # A preview can show a post that has no section yet, and so no neighbours.
+    # A preview can show a post that has no section yet, so it has no neighbours either.
     is_placed = node.metadata.parent_id or content.may_hold(None, node.metadata.type)
     if (
         node.metadata.published
@@ -198,13 +209,13 @@ def _type_context(request: HttpRequest, node: Node | Photo) -> dict[str, Any]:
 
 
 def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, listing: Listing) -> dict[str, Any]:
-    """Return the variables of the template for a list with facets, with one canonical URL whatever the order of the facets.
+    """Return the template variables for a list with facets. The canonical URL doesn't depend on the order of the facets.
 
     Lists with several facets, later pages of a facet and empty lists are marked as noindex.
     """
     is_indexed = len(facet_filter.wanted) == 1 and bool(listing.nodes) and "from" not in request.GET
     if listing.nodes:
-        # Only lists with nodes are cached, because there is any number of filters without matches.
+        # Only lists with nodes are cached, because the number of filters without matches is unlimited.
         request.facets_read = {name for name, _value in facet_filter.wanted}
     return {
         "listing": listing,
@@ -216,7 +227,7 @@ def _filtered_context(request: HttpRequest, facet_filter: facets.FacetFilter, li
 
 
 def _newest_posts(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's posts, filtered by the facets in the query, with links that filter the list further."""
+    """Return a section's posts, filtered by the facets in the query string, with links that filter the list further."""
     facet_filter = facets.parse_filter(request.GET, section, moment)
     size = section.content_type.page_size or 0
     if not facet_filter.wanted:
@@ -230,7 +241,7 @@ def _newest_posts(request: HttpRequest, section: Node, moment: datetime) -> dict
 
 
 def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's upcoming pages or, from ?from=past on, its past pages, filtered by the facets in the query."""
+    """Return a section's upcoming pages or, with ?from=past…, its past pages, filtered by the facets in the query string."""
     facet_filter = facets.parse_filter(request.GET, section, moment)
     size = section.content_type.page_size or 0
     type = facet_filter.type.type_name if facet_filter.type else ""
@@ -240,7 +251,7 @@ def _upcoming(request: HttpRequest, section: Node, moment: datetime) -> dict[str
 
 
 def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetime) -> dict[str, Any]:
-    """Return the posts signed with names that have these slugs, from ?from=CURSOR on. The first page also has photos."""
+    """Return the page at ?from=CURSOR of the posts signed with names that have these slugs. The first page also has photos."""
     sections = tree.current()
     names = bylines.names(slugs, moment)
     posts = paginate(request, bylines.posts, sections, names, moment)
@@ -249,7 +260,7 @@ def byline_context(request: HttpRequest, slugs: Collection[str], moment: datetim
 
 
 def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, Any]:
-    """Return a folder's pages from ?from=SLUG on, and the slug after which the next page of the list begins."""
+    """Return a folder's pages that follow ?from=SLUG, and the slug after which the next page of the list begins."""
     size = folder.content_type.page_size or stored_nodes.PAGES_LISTED
     pages = stored_nodes.pages_of(folder.pk, moment, after=request.GET.get("from", ""), limit=size + 1)
     pictures.attach(pages[:size])
@@ -257,7 +268,7 @@ def _pages(request: HttpRequest, folder: Node, moment: datetime) -> dict[str, An
 
 
 def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str, Any]:
-    """Return a section's nodes in the order that editors arranged, from ?from=CURSOR on, and the cursor of the next page."""
+    """Return a section's nodes at ?from=CURSOR, in the order that editors arranged, and the cursor of the next page."""
     size = section.content_type.page_size or stored_nodes.PAGES_LISTED
     try:
         pages, after = by_hand.page(section.pk, moment, size=size, cursor=request.GET.get("from", ""))
@@ -268,9 +279,16 @@ def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
 
 
 def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: Any, size: int = 0) -> Listing:
-    """Return the page of a list at ?from=CURSOR, with pictures. Raises Http404 for an invalid cursor.
+    """Return the page of a list at ?from=CURSOR, with pictures.
 
-    `select`: a selector that accepts `arguments`, `size` and `cursor`. Without `size`, the page size is a setting of the site.
+    Args:
+        request: The request.
+        select: A selector that accepts `arguments`, `size` and `cursor`.
+        arguments: The positional arguments of the selector.
+        size: The page size. If it is 0, the site's setting is used.
+
+    Raises:
+        Http404: The cursor is invalid.
     """
     try:
         listing = select(

@@ -1,6 +1,6 @@
-"""Previews of pages that aren't public yet: for editors in the admin, for others by a signed link. Never cached or indexed.
+"""Previews of pages that aren't public yet. Editors see them in the admin, other people with a signed link.
 
-A link is valid for one version of one node, and expires.
+A link is valid for one version of one node, and expires. Previews are never cached or indexed.
 """
 
 from dataclasses import dataclass
@@ -21,27 +21,27 @@ from nodes.selectors import editable_nodes
 from nodes.selectors.listing import is_public
 from reader.views import pages
 
-# Restricts signatures to previews, so that nothing else that this site signs opens a preview.
+# Restricts signatures to previews, so that no other signed value of this site opens a preview.
 SALT = "nodes.preview.version"
 DAYS = 7
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The version that a link shows: the node, or its draft, with this nonce. A later save invalidates the link."""
+    """The version that a link shows, which is the node or its draft with this nonce. A later save invalidates the link."""
 
     node_id: ObjectId
     nonce: ObjectId
 
 
 def link(preview: Preview) -> str:
-    """Return the path of a link that shows `preview`. It is valid for DAYS days."""
+    """Return the path of a link that shows `preview` for DAYS days."""
     token = signing.dumps([str(preview.node_id), str(preview.nonce)], salt=SALT)
     return reverse("preview", args=[token])
 
 
 def read_token(token: str) -> Preview | None:
-    """Return the preview that a token of a link stands for; None if it is forged, has another purpose, or has expired."""
+    """Return the preview that a link's token refers to, or None if the token is forged, has another purpose, or has expired."""
     try:
         node_id, nonce = signing.loads(token, salt=SALT, max_age=DAYS * 86_400)
     except signing.BadSignature:
@@ -51,13 +51,13 @@ def read_token(token: str) -> Preview | None:
 
 @require_safe
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the version that a signed link stands for."""
+    """Show the version that a signed link refers to."""
     preview = read_token(token)
     editable = editable_nodes.load(preview.node_id) if preview else None
     if preview is None or editable is None:
         raise Http404(_("This preview link is not valid any more."))
     if editable.draft is None and is_public(editable.node, tree.current(), now()):
-        # The draft was published or discarded, so only the public page is left.
+        # The draft was published or discarded, so only the public page still exists.
         return HttpResponseRedirect(editable.node.get_absolute_url())
     if editable.draft and editable.draft.nonce == preview.nonce:
         return show(request, editable.drafted())
@@ -67,16 +67,21 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def show(request: HttpRequest, node: Node, body: SafeString | None = None) -> HttpResponse:
-    """Return a page as readers would see it if it were published now. `body`, if given, replaces its text.
+    """Return a page as readers would see it if it were published now.
 
     Headers keep the URL of the preview secret from sites that the page links to.
+
+    Args:
+        request: The request.
+        node: The node. Its publication date is set if it has none.
+        body: The text to show, or None for the text of the node.
     """
     node.metadata.published = node.metadata.published or now()
     return _make_private(pages.show(request, node, body, is_preview=True))
 
 
 def front_page(request: HttpRequest) -> HttpResponse:
-    """Return the front page with the settings that were set on the request (editor.settings)."""
+    """Return the front page with the settings that are set on the request (editor.settings)."""
     return _make_private(pages.front_page(request, is_preview=True))
 
 
