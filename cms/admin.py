@@ -1,4 +1,4 @@
-"""Accounts and groups in the admin: Django's classes, with a description of each role where it is assigned."""
+"""Accounts and groups in the admin: Django's classes, with a description of each role next to its checkbox."""
 
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
         (None, {"fields": ("username", "password_link")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
         (_("Roles"), {"fields": ("groups", "is_staff", "is_active", "is_superuser")}),
-        # Collapsed, because most sites don't need it: roles contain all permissions that their members need.
+        # Collapsed, because most sites don't need it. Roles contain all permissions that their members need.
         (_("Single permissions"), {"fields": ("user_permissions",), "classes": ("collapse",)}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -54,7 +54,7 @@ class AccountAdmin(CheckedLists, UserAdmin):
 
     @admin.display(description=_("Password"))
     def password_link(self, user: User) -> str:
-        """Return a link to the page that sets the password. Django would show the algorithm of the hash."""
+        """Return a link to the page that sets the password, because Django would show the algorithm of the hash."""
         return format_html(
             '<a href="{}">{}</a>', reverse("admin:auth_user_password_change", args=[user.pk]), _("Change password")
         )
@@ -80,7 +80,7 @@ class RoleAdmin(CheckedLists, GroupAdmin):
     filter_horizontal = ()
 
     def formfield_for_manytomany(self, db_field: ManyToManyField, request: HttpRequest, **kwargs: Any) -> Any:
-        # Not Django's two boxes, because screen readers can't find their labels.
+        # Django's two list boxes are replaced, because screen readers cannot find their labels.
         return super().formfield_for_manytomany(db_field, request, **kwargs, widget=forms.CheckboxSelectMultiple)
 
     @admin.display(description=_("What its members may do"))

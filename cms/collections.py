@@ -44,7 +44,7 @@ COLLECTIONS = (
         "auth_user",
         _unique("by_username", "username"),
         Index("by_email", (("email", 1),)),
-        # For lists of possible authors, who are few of many accounts.
+        # Serves the list of possible authors, who are few of many accounts.
         Index("staff_by_username", (("is_staff", 1), ("username", 1)), partial={"is_staff": True}),
         fields=_ACCOUNT,
     ),

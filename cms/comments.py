@@ -22,7 +22,7 @@ from nodes.signals import node_deleted
 
 
 def register() -> None:
-    """Enable comments on nodes and photos, and login on the spot (editor.relogin) in the moderators' form."""
+    """Enable comments on nodes and photos, and let moderators log in again without losing their form (editor.relogin)."""
     relogin.FORMS["marginalia_comments_moderation_comment"] = "text"
     comments.register(Node, visible=live_nodes)
     comments.register(Photo, visible=live_photos)
@@ -41,7 +41,7 @@ def live_photos(ids: list[ObjectId]) -> Iterable[Model]:
 def policy(obj: Any) -> Policy:
     """Return the comment policy of an object.
 
-    The mode comes from the node or its type, else from the nearest section that has one, else from the site settings.
+    The mode comes from the node, its type, the nearest section that sets a mode, or the site settings, in this order.
     """
     settings = stored_site.current().settings
     mode = settings.comment_policy
@@ -53,7 +53,7 @@ def policy(obj: Any) -> Policy:
 
 
 def _comment_mode(node: BaseNode) -> str:
-    """Return the mode of the node, or of the nearest section above it that has one; "" if none has."""
+    """Return the mode of the node, or of the nearest section above it that sets a mode, or ""."""
     own_mode = node.metadata.detail.comments if node.metadata.detail else ""
     ancestors = reversed(tree.current().ancestors(node.metadata.parent_id) or [])
     levels = ((own_mode, node.content_type), *((section.comments, section.content_type) for section in ancestors))
@@ -61,7 +61,7 @@ def _comment_mode(node: BaseNode) -> str:
 
 
 def authors(obj: Any) -> frozenset[str]:
-    """Return the id of the account that wrote a node, if any. COMMENTS["AUTHORS"] refers to this function."""
+    """Return the id of the account that wrote a node, if there is one. COMMENTS["AUTHORS"] refers to this function."""
     author = obj.metadata.author if isinstance(obj, BaseNode) else None
     return frozenset({str(author.id)}) if author and author.id else frozenset()
 
@@ -69,11 +69,14 @@ def authors(obj: Any) -> frozenset[str]:
 def layout(target: Target) -> str:
     """Return the storage layout for a new discussion of a node or photo.
 
-    The layout comes from the node's type, else from the type of the nearest section that sets one. Returns "" for the
-    layout in the settings, and for other objects.
+    The layout comes from the node's type, or from the type of the nearest section that sets a layout.
+
+    Returns:
+        The layout, or "" if no type sets one, or if the target is another object. The settings then determine the
+            layout.
     """
     getters = {model._meta.label_lower: get for model, get in ((Node, stored_nodes.get), (Photo, stored_photos.get))}
-    # Without a type that sets a layout, reading the node would be wasted.
+    # If no type sets a layout, there is no need to read the node.
     if target.label not in getters or not any(type.comment_layout for type in registry.types()):
         return ""
     node = getters[target.label](target.pk)

@@ -12,7 +12,7 @@ REFERENCE = "See docs/reference/settings.md."
 
 @check
 def site_settings(examination: Examination) -> Iterator[Finding]:
-    """Report settings whose defaults suit a local site but not a public one."""
+    """Report settings whose defaults are suitable for a local site but not for a public site."""
     if not examination.production or examination.alias != DEFAULT_DB_ALIAS:
         return
     level = examination.for_production

@@ -45,7 +45,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Report whether this process can serve pages, that is whether the database accepts writes."""
+    """Report whether this process can serve pages, which requires a database that accepts writes."""
     return _text_response("ready", 200) if _database_answers() else _text_response("the database does not answer", 503)
 
 
@@ -54,9 +54,10 @@ _last_answer = False
 
 
 def _database_answers() -> bool:
-    """Return whether the database accepts writes, or the last result while another thread checks.
+    """Return whether the database accepts writes. While another thread checks, return the last result.
 
-    Therefore a database that doesn't respond blocks only one thread, for a second, however often this is called.
+    A database that doesn't respond therefore blocks only one thread, for a second, however often this function is
+    called.
     """
     global _last_answer
     if _check_lock.acquire(blocking=False):
@@ -69,20 +70,20 @@ def _database_answers() -> bool:
 
 def _text_response(text: str, status: int) -> HttpResponse:
     content = f"{text}\n".encode()
-    # The connection can only be reused if the length is known.
+    # The connection can be reused only if the length is known.
     headers = {"Content-Type": "text/plain", "Content-Length": str(len(content))}
     return HttpResponse(content, headers=headers, status=status)
 
 
-# By path, without the leading slash. They are also routes, so that no page can have these paths.
+# Health checks by path, without the leading slash. They are also routes, so that no page can have these paths.
 HEALTH_CHECKS = {"healthz": alive, "readyz": ready}
 
 
 class HealthMiddleware:
-    """Serve the paths of HEALTH_CHECKS.
+    """A middleware that serves the paths of HEALTH_CHECKS.
 
-    This must be the first middleware. Load balancers send requests by IP address and over plain HTTP, which other
-    middleware refuses, and the checks must also work while the database is unavailable.
+    It must be the first middleware. Load balancers send requests by IP address and over plain HTTP, which other
+    middleware refuses. The checks must also work while the database is unavailable.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -94,7 +95,7 @@ class HealthMiddleware:
 
 
 class MetricsMiddleware:
-    """Serve /metrics to permitted clients, also by IP address and while the database is unavailable."""
+    """A middleware that serves /metrics to permitted clients, also by IP address and while the database is unavailable."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -104,10 +105,10 @@ class MetricsMiddleware:
 
 
 class RequestIdMiddleware:
-    """Give every request an id, log one line for it, and count it in the metrics.
+    """A middleware that gives every request an id, logs one line for it, and counts it in the metrics.
 
     The request's log lines, its response and error pages contain the id. The log line contains no personal data: no
-    query, no IP address and no name.
+    query string, no IP address and no name.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -145,7 +146,10 @@ class RequestIdMiddleware:
 
 
 class InvalidIdMiddleware:
-    """Return 404 if a path contains an invalid id. Django's own views don't catch the error of the database backend."""
+    """A middleware that returns 404 if a path contains an invalid id.
+
+    Django's own views don't catch this error of the database backend.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -154,14 +158,14 @@ class InvalidIdMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return a 404 page for an invalid id; None for any other exception."""
+        """Return a 404 page for an invalid id, or None for any other exception."""
         cause = exception.__cause__ or exception.__context__
         is_invalid_id = isinstance(exception, ValidationError) and isinstance(cause, InvalidId)
         return not_found(request, exception) if is_invalid_id else None
 
 
 class ReloginMiddleware:
-    """Ask an editor whose session has expired to log in again without losing the form's content (editor.relogin)."""
+    """A middleware that lets an editor whose session has expired log in again without losing the form (editor.relogin)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -170,16 +174,16 @@ class ReloginMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Return the form that asks for the password; None if the view should handle the request."""
+        """Return the form that asks for the password, or None if the view should handle the request."""
         return relogin.log_in_again(request)
 
 
 class ContentSecurityPolicyMiddleware(CSPMiddleware):
-    """Send the Content-Security-Policy. It is built only once if no view changes it."""
+    """A middleware that sends the Content-Security-Policy. The policy is built only once if no view changes it."""
 
     @cached_property
     def _policy(self) -> str:
-        """The policy of all pages; "" if the settings make it differ between pages."""
+        """Return the policy of all pages, or "" if pages have different policies with these settings."""
         differs = settings.CONTENT_SECURITY_POLICY.get("EXCLUDE_URL_PREFIXES") or settings.DEBUG
         return "" if differs or getattr(settings, "CONTENT_SECURITY_POLICY_REPORT_ONLY", None) else build_policy()
 
@@ -193,7 +197,7 @@ class ContentSecurityPolicyMiddleware(CSPMiddleware):
 
 
 class PermissionsPolicyMiddleware:
-    """Send the Permissions-Policy, which denies these features to all pages and their embedded content."""
+    """A middleware that sends the Permissions-Policy, which denies these features to all pages and their embedded content."""
 
     POLICY = ", ".join(
         f"{feature}=()"
@@ -224,11 +228,11 @@ class PermissionsPolicyMiddleware:
 
 
 class HeavyMiddleware:
-    """Limit concurrent long requests, so that some threads are always free for readers (cms.requests.heavy)."""
+    """A middleware that limits long requests, so that some threads are always free for readers (cms.requests.heavy)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        # The web server has a few more threads (cms/serving/gunicorn_conf.py).
+        # The web server has a few more threads than these slots (cms/serving/gunicorn_conf.py).
         self.slots = heavy.Slots(settings.REQUESTS_AT_ONCE, heavy.CONCURRENT)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -244,7 +248,7 @@ class HeavyMiddleware:
 
 
 class GateMiddleware:
-    """Refuse requests with the page of an outage while the database doesn't respond (cms.requests.gate)."""
+    """A middleware that returns the outage page while the database doesn't respond (cms.requests.gate)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -252,7 +256,8 @@ class GateMiddleware:
         self.secondary_gate = Gate(settings.REQUESTS_AT_ONCE, secondary_answers)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # Uploads aren't counted: a slow one hardly uses the database, but would take another request's place for long.
+        # Uploads aren't counted. A slow upload hardly uses the database, but would occupy another request's place for
+        # a long time.
         counted = not _is_upload(request)
         gate = self.secondary_gate if secondaries.is_reading() else self.gate
         if not gate.enter(counted=counted):
@@ -269,16 +274,16 @@ def _is_upload(request: HttpRequest) -> bool:
 
 
 class SiteMiddleware:
-    """Read the site document once, before all other data, and activate its language and time zone.
+    """A middleware that reads the site document once, before all other data, and activates its language and time zone.
 
-    Therefore a response is at least as new as the site version under which it will be cached.
+    A response is therefore at least as new as the site version under which it will be cached.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # The page cache may have read the site document already, to validate a cached page.
+        # The page cache may have already read the site document to validate a cached page.
         site = stored_site.begin_request(getattr(request, "site", None))
         try:
             with timezone.override(ZoneInfo(site.settings.time_zone)), translation.override(site.settings.language):

@@ -15,15 +15,16 @@ VAR_DIR = env.VAR_DIR
 # A site's own templates and static files, which override the shipped ones (docs/how-to/change-the-look.md).
 THEME_DIR = BASE_DIR / env.THEME
 
-# The port of `manage.py serve` (make run).
+# The port of `manage.py serve` (`make run`).
 PORT = env.PORT
-# Worker processes of the web server.
+# Number of worker processes of the web server.
 WEB_CONCURRENCY = env.WEB_CONCURRENCY or cores.default_workers()
 
-# The hosts of the site. Defaults that are only safe on one's own machine depend on LOCAL.
+# The hosts of the site. LOCAL selects defaults that are only safe on a machine without other users.
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
 LOCAL = env.is_local
-# The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the request.
+# The origin of URLs in emails, feeds, sitemaps and link previews. A local site without SITE_URL uses the host of the
+# request.
 SITE_URL = env.SITE_URL or ""
 DEBUG = env.DEBUG
 SECRET_KEY = env.SECRET_KEY or load_or_create_secret(VAR_DIR / "secret_key")
@@ -34,7 +35,8 @@ DATABASES = {
         "ENGINE": "cms.database",
         "NAME": env.MONGODB_DATABASE,
         "HOST": env.MONGODB_URI or f"embedded:{VAR_DIR}",
-        # docs/reference/settings.md gives the reason for each. A MONGODB_URI with different values is refused.
+        # docs/reference/settings.md gives the reason for each of these. A MONGODB_URI with different values is
+        # refused.
         "OPTIONS": {
             "retryWrites": True,
             "retryReads": True,
@@ -84,7 +86,7 @@ MIDDLEWARE = [
     "cms.middleware.HealthMiddleware",
     "cms.middleware.MetricsMiddleware",
     "cms.middleware.RequestIdMiddleware",
-    # Before all middleware that may refuse a request, because error pages need the policy too.
+    # Precedes all middleware that can refuse a request, because error pages also need the policy.
     "cms.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -92,7 +94,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "api.middleware.ApiMiddleware",
     "cms.requests.stale.StaleMiddleware",
-    # Before the gate, so that requests that wait for their turn don't occupy the gate.
+    # Precedes the gate, so that requests that wait for their turn don't occupy the gate.
     "cms.middleware.HeavyMiddleware",
     "cms.middleware.GateMiddleware",
     "reader.page_cache.middleware.FetchFromPageCacheMiddleware",
@@ -122,7 +124,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [THEME_DIR / "templates", BASE_DIR / "templates"],
         "OPTIONS": {
-            # Parsed templates are cached, except with DEBUG, for work on a theme.
+            # Parsed templates are cached. With DEBUG they aren't, so that changes to a theme take effect at once.
             "loaders": _LOADERS if DEBUG else [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",
@@ -172,18 +174,18 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-# Emails contain links for setting a password, so a public site mustn't write them to its log.
+# Emails contain links for setting a password, so a public site must not write emails to its log.
 vars().update(email_settings(env.EMAIL_URL))
-# Seconds. Without a timeout, a mail server that accepts connections and doesn't respond would block the worker.
+# Timeout in seconds. Without it, a mail server that accepts connections but doesn't respond would block the worker.
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.DEFAULT_FROM_EMAIL
 
-# Transport and cookies: strict on public sites.
+# Transport and cookies, which are strict on public sites.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if LOCAL else env.HSTS_SECONDS
-# Off by default, because both affect more than this site, and for a long time. The operator decides.
+# Both are off by default, because they affect more than this site, and for a long time. The operator decides.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.HSTS_SUBDOMAINS
 SECURE_HSTS_PRELOAD = env.HSTS_PRELOAD
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -207,27 +209,28 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Maximum number of requests of a worker that use the database at once (cms.requests.gate). A worker has a few more threads.
+# Maximum concurrent requests of a worker that use the database (cms.requests.gate). A worker has a few more threads.
 REQUESTS_AT_ONCE = env.REQUESTS_AT_ONCE
 
-# Size of the page cache in each worker; a cache that all workers share has twice this size (reader.page_cache).
+# Size of the page cache in each worker. The cache that all workers share has twice this size (reader.page_cache).
 PAGE_CACHE_BYTES = env.PAGE_CACHE_MB * 1024 * 1024
-# How long after it was last valid a cached page can be shown, marked as stale, while the database is unavailable.
+# Minutes for which a cached page can be shown, marked as stale, while the database is unavailable.
 STALE_MINUTES = env.STALE_MINUTES
-# How long a validated page is shown without asking the database again.
+# Milliseconds for which a validated page is shown without asking the database again.
 PAGE_CACHE_TRUST_MS = env.PAGE_CACHE_TRUST_MS
 
 # CDN or reverse-proxy caches (docs/how-to/cdn.md): the URLs for purges, and the function that sends them.
 CDN_PURGE_URLS = env.CDN_PURGE_URLS
 CDN_PURGER = env.CDN_PURGER
 
-# Maximum size of a page's text in UTF-8. A document of at most 16 MB contains up to four texts, such as drafts and revisions.
+# Maximum size of a page's text in UTF-8. A document of at most 16 MB contains up to four texts, such as drafts and
+# revisions.
 TEXT_MAX_BYTES = env.TEXT_MAX_KB * 1_000
 
 # Whether pages that aren't cached are read from a secondary while no primary is available.
 READ_SECONDARIES = env.READ_SECONDARIES
 
-# Limits of photos. photos.assets.limits has the others.
+# Limits of photos. The other limits are in photos.assets.limits.
 PHOTOS = {
     "MAX_BYTES": env.PHOTOS_MAX_MB * 1024 * 1024,
     "MAX_PIXELS": env.PHOTOS_MAX_MEGAPIXELS * 1_000_000,
@@ -235,12 +238,12 @@ PHOTOS = {
     "GRACE_HOURS": env.PHOTOS_GRACE_HOURS,
 }
 
-# The API (docs/reference/api.md). Scripts of these origins can read public content. "*" means any origin.
+# The API (docs/reference/api.md). Scripts from these origins can read public content. "*" means any origin.
 API = {
     "ORIGINS": env.API_ORIGINS,
     "READS_PER_MINUTE": env.API_READS_PER_MINUTE,
     "WRITES_PER_MINUTE": env.API_WRITES_PER_MINUTE,
-    # How many days the feed of changes reaches back.
+    # Number of days that the feed of changes covers.
     "CHANGES_DAYS": env.API_CHANGES_DAYS,
 }
 
@@ -253,7 +256,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 METRICS_NETWORKS = env.METRICS_NETWORKS
 METRICS_TOKEN = env.METRICS_TOKEN or ""
 
-# Slower MongoDB commands are logged with the id of their request. 0 disables this.
+# MongoDB commands that take longer are logged with the id of their request. 0 disables this log.
 SLOW_COMMAND_MS = env.SLOW_COMMAND_MS
 
 LOG_LEVEL = env.LOG_LEVEL
@@ -276,9 +279,9 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # Only errors of django.request, because each request has its own line with its status.
-    # gunicorn's lines propagate to the root logger, so that they have the same format.
-    # The worker's own lines report each task, and why it failed. Django's would repeat them without the reason.
+    # django.request logs only errors, because each request has its own line with its status. gunicorn's lines
+    # propagate to the root logger, so that they have the same format. The worker's own lines report each task, and the
+    # reason if it failed. Django's lines would repeat them without the reason.
     "loggers": {
         "django.request": {"level": "ERROR"},
         "django.tasks": {"level": "CRITICAL"},
@@ -287,15 +290,16 @@ LOGGING = {
     },
 }
 
-# Emails, copies of photos and other work that requests don't wait for (docs/how-to/use-the-task-queue.md).
+# The queue for emails, copies of photos and other tasks that requests don't wait for
+# (docs/how-to/use-the-task-queue.md).
 TASKS = {"default": {"BACKEND": "marginalia.tasks.MongoDBBackend"}}
 
-# The comments app (docs/reference/comments-settings.md).
+# The settings of the comments app (docs/reference/comments-settings.md).
 COMMENTS = {
     "DATABASE": "default",
-    # The order in which pages show comments, so that a link to a comment leads to the right page of the discussion.
+    # The order in which pages show comments. Links to a comment use it to lead to the right page of the discussion.
     "DEFAULT": {"ORDER": "threaded"},
-    # Operators can embed a discussion in its node. It moves to the trash together with the node.
+    # Operators can embed a discussion in its node. The discussion moves to the trash together with the node.
     "TARGETS": {"nodes.node": {"EMBEDDED": {"TRASH": "cms.trash"}}},
     "POLICY": "cms.comments.policy",
     "AUTHORS": "cms.comments.authors",

@@ -19,9 +19,9 @@ _BOUNDARY = re.compile(r';\s*boundary="?([^\s";\\]{1,200})', re.IGNORECASE)
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Return the response to a request, without a body for HEAD. All requests are decoded as UTF-8.
 
-    Content-Type is reduced to the media type and, for multipart forms, the boundary. Django parses the other parameters
-    before any view or error handler can respond, and fails for some values. Python also remembers each charset that was
-    ever requested, so its memory would grow.
+    Content-Type is reduced to the media type and, for multipart forms, the boundary. Django parses the other
+    parameters before any view or error handler can respond, and fails for some values. Python also remembers every
+    charset that was ever requested, so its memory would grow.
     """
     header = environ.get("CONTENT_TYPE", "")
     media_type = header.partition(";")[0].strip().lower()
@@ -30,5 +30,5 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     response = django(environ, start_response)
     if environ["REQUEST_METHOD"] != "HEAD":
         return response
-    response.close()  # gunicorn would also drop the body, but with a warning in the log
+    response.close()  # gunicorn would also omit the body, but with a warning in the log
     return ()

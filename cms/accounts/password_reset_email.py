@@ -1,6 +1,6 @@
 """The email with a link for setting a new password.
 
-The worker sends it, so a request does the same work for every email address and can't reveal which accounts exist.
+The worker sends the email, so a request does the same work for every email address and reveals nothing about accounts.
 """
 
 from typing import Any
@@ -17,16 +17,16 @@ from nodes import links
 
 
 class QueuedResetForm(PasswordResetForm):
-    """Django's form, but saving it only queues a job. The request neither looks up the account nor sends the email."""
+    """Django's form, except that saving it only queues a job. The request neither looks up the account nor sends the email."""
 
     def save(self, *, request: HttpRequest, **options: Any) -> None:
-        """Queue a job that sends the link to the submitted email address, if an account has it."""
+        """Queue a job that sends the link to the submitted email address if it belongs to an account."""
         email = self.cleaned_data["email"]
         send_reset_email.enqueue(email=email, origin=links.origin(request), language=translation.get_language() or "")
 
 
 class _EmailedResetForm(PasswordResetForm):
-    """Django's form, but errors of the mail server reach the job queue. Django would log them and continue."""
+    """Django's form, except that errors of the mail server reach the job queue. Django would log them and continue."""
 
     def send_mail(
         self,

@@ -11,5 +11,5 @@ ROLES = {
 
 
 def describe_group(group_name: str) -> str:
-    """Return a sentence about the permissions of a group's members; "" for a group that isn't shipped with the site."""
+    """Return a sentence about the permissions of a group's members, or "" for a group that isn't shipped with the site."""
     return str(ROLES.get(group_name, ""))

@@ -11,7 +11,7 @@ BATCH = 500
 def session_keys(user: AbstractBaseUser) -> list[str]:
     """Return the keys of all sessions in which a user is logged in.
 
-    Only the signed data of a session contain its user, so this function reads every session.
+    This function reads every session, because only its signed data contain its user.
     """
     user_id = str(user.pk)
     return [
@@ -22,7 +22,7 @@ def session_keys(user: AbstractBaseUser) -> list[str]:
 
 
 def delete_sessions(keys: list[str]) -> int:
-    """Delete sessions by their keys; return the number of deleted sessions."""
+    """Delete sessions by their keys, and return the number of deleted sessions."""
     deleted = 0
     for start in range(0, len(keys), BATCH):
         deleted += Session.objects.filter(session_key__in=keys[start : start + BATCH]).delete()[0]

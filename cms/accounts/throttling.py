@@ -1,7 +1,7 @@
-"""Throttling of logins, for every login form of the site, before any password is checked.
+"""Throttling for every login form of the site, before any password is checked.
 
-Each attempt is counted under all its keys first, and uncounted if the password was right. Therefore a thousand
-simultaneous attempts meet the same limit as successive ones. Usernames and IP addresses are stored as keyed hashes
+Each attempt is first counted under all its keys, and uncounted if the password was right. A thousand simultaneous
+attempts therefore meet the same limit as successive attempts. Usernames and IP addresses are stored as keyed hashes
 until the window has passed. They are never logged.
 """
 
@@ -22,18 +22,22 @@ from marginalia.comments.posting import ip_hash
 from marginalia.mongo import rate_limit
 
 WINDOW_SECONDS = 15 * 60
-# Maximum numbers of wrong passwords in WINDOW_SECONDS. The limit of an account is high, because anyone who knows a username can
-# use it up.
+# Maximum number of wrong passwords in WINDOW_SECONDS. The limit of an account is high, because anyone who knows a
+# username can use it up.
 NETWORK_AND_ACCOUNT_LIMIT = 5
 NETWORK_LIMIT = 30
 ACCOUNT_LIMIT = 100
 
 
 class ThrottledBackend:
-    """The first authentication backend, which only counts. Beyond a limit, no other backend sees the password."""
+    """The first authentication backend, which only counts attempts. Beyond a limit, no other backend receives the password."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **credentials: Any) -> None:
-        """Count the attempt, once per request. Raises PermissionDenied if it exceeds a limit."""
+        """Count the attempt, once per request.
+
+        Raises:
+            PermissionDenied: The attempt exceeds a limit.
+        """
         if request is None or username is None:
             return
         token = getattr(request, "throttle_token", None) or secrets.token_hex(8)
@@ -58,7 +62,7 @@ class ThrottleMiddleware:
 
 @receiver(user_logged_in)
 def uncount_successful_login(sender: Any, request: HttpRequest | None, user: Any, **more: Any) -> None:
-    """Uncount an attempt with the right password."""
+    """Uncount an attempt whose password was right."""
     if request is not None:
         _release(request, user.get_username())
 
@@ -89,12 +93,12 @@ def login_throttled_response(request: HttpRequest, response: HttpResponse) -> Ht
 
 
 def throttled_response(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Return status 429 with a page that shows when to try again."""
+    """Return status 429 with a page that shows the time to wait."""
     return _mark_throttled(render(request, "429.html", {"minutes": seconds // 60}), seconds)
 
 
 def rate_limit_key(kind: str, value: str) -> str:
-    """Return the key under which attempts of a kind are counted. It contains a keyed hash, which doesn't reveal the value."""
+    """Return the key under which attempts of a kind are counted. It contains a keyed hash that doesn't reveal the value."""
     return f"{kind}:{salted_hmac('cms.accounts.throttling', value, algorithm='sha256').hexdigest()[:40]}"
 
 

@@ -1,4 +1,4 @@
-"""The login of readers, and password resets: a few per hour at most, sent by a job (password_reset_email)."""
+"""The login of readers, and password resets, which are throttled and sent by a job (password_reset_email)."""
 
 import secrets
 from typing import Any
@@ -18,7 +18,7 @@ WINDOW_SECONDS = 60 * 60
 
 
 class LoginView(auth_views.LoginView):
-    """Django's view without its context variable `site`, which is the host and would hide the site's settings."""
+    """Django's view without its context variable `site`, which contains the host and would hide the site's settings."""
 
     template_name = "accounts/login.html"
 

@@ -23,7 +23,7 @@ FAILED_JOBS = 100
 
 
 class MarginaliaAdminSite(AdminSite):
-    """Django's admin site, whose pages show the name in the site settings."""
+    """Django's admin site, whose pages show the site's name from the settings."""
 
     index_title = gettext_lazy("Dashboard")
     index_template = "admin/dashboard.html"
@@ -33,7 +33,8 @@ class MarginaliaAdminSite(AdminSite):
         return {**super().each_context(request), "site_header": name, "site_title": name}
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # Django's view_on_site redirects to any object without a permission check, so it reveals the URLs of others' drafts.
+        # Django's view_on_site redirects to any object without a permission check, so it would reveal the URLs of
+        # others' drafts.
         routes = [route for route in super().get_urls() if getattr(route, "name", "") != "view_on_site"]
         pages = [("jobs/", self.jobs, "jobs"), ("tokens/", self.tokens, "tokens")]
         return [*(path(route, self.admin_view(view), name=name) for route, view, name in pages), *routes]
@@ -43,11 +44,11 @@ class MarginaliaAdminSite(AdminSite):
         return apps if app_label else navigation.group_models(apps, request.user)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the Dashboard: tasks of the user first, then the list of all models."""
+        """Show the Dashboard, with the user's tasks above the list of all models."""
         return super().index(request, {**index.context(request.user), **(extra_context or {})})
 
     def jobs(self, request: HttpRequest) -> HttpResponse:
-        """List the jobs that failed permanently. POST retries them."""
+        """List the jobs that failed permanently, or retry them on POST."""
         return _jobs(request, self.each_context(request))
 
     def tokens(self, request: HttpRequest) -> HttpResponse:

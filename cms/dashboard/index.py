@@ -18,13 +18,13 @@ from nodes.selectors import lists, waiting
 from nodes.selectors.lists import ANY, Filters, Row
 from photos.services import sweeping
 
-# Maximum number of pending comments on the Dashboard, the oldest first.
+# Maximum number of pending comments on the Dashboard, oldest first.
 PENDING_COMMENTS = 3
 
 
 @dataclass(frozen=True)
 class Card:
-    """A link to a list of waiting items, with their count and an explanation."""
+    """A link to a list of items that wait for the user, with their number and an explanation."""
 
     label: str
     count: str
@@ -52,13 +52,13 @@ def context(user: Any) -> dict[str, Any]:
         "may_add_photos": access.may_add_photos(user),
         "coming": waiting.coming(own, moment) if may_write else [],
         "changed": waiting.changed(own) if may_write else [],
-        # Entries first, because posts are written more often than pages.
+        # Types of posts are first, because people write posts more often than pages.
         "quick": sorted(types, key=lambda type: not issubclass(type, content.Entry)),
     }
 
 
 def _sections(user: Any) -> list[str]:
-    """Return the names of the Dashboard's sections, those of the user's main tasks first."""
+    """Return the names of the Dashboard's sections, with the user's main tasks first."""
     may_write = _may_write(user)
     moderates = is_moderator(user)
     writing = ["unsaved", "drafts"] if may_write else []
@@ -72,7 +72,7 @@ def _sections(user: Any) -> list[str]:
 
 
 def _drafts(user: Any, moment: datetime) -> list[Row]:
-    """Return the user's unpublished pages and changes, the most recently changed first."""
+    """Return the user's unpublished pages and changes, most recently changed first."""
     rows: dict[Any, Row] = {}
     for state in (lists.UNPUBLISHED, lists.DRAFTED):
         page = lists.page(Filters(state=state, author=user.pk), moment, size=waiting.NAMED)
@@ -133,5 +133,5 @@ def _list_url(**query: str) -> str:
 
 
 def format_count(count: int, limit: int = lists.COUNTED) -> str:
-    """Return a count as text, such as "1,000+" if counting stopped beyond the limit."""
+    """Return a count as text, such as "1,000+" if the count exceeds the limit."""
     return f"{count:,}" if count <= limit else f"{limit:,}+"

@@ -1,4 +1,4 @@
-"""The admin's list of models, grouped and ordered by how often people need them, with a separate group for operators."""
+"""The admin's list of models, grouped and ordered by frequency of use, with a separate group for operators."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ OPERATIONS = (
 
 
 def group_models(apps: list[dict[str, Any]], user: Any) -> list[dict[str, Any]]:
-    """Return Django's list of apps as groups. The last one, "Operations", is only for users who can set up the site."""
+    """Return Django's list of apps as groups. The last group, "Operations", is only for users who can set up the site."""
     models = {model["model"]._meta.label: model for app in apps for model in app["models"]}
     groups = [_group(str(name), [models.pop(label) for label in labels if label in models]) for name, labels in GROUPS]
-    # Shown to everyone, because each account manages its own tokens, whatever its permissions.
+    # API tokens are shown to everyone, because each account manages its own tokens, whatever its permissions.
     groups[-1]["models"].append(_page(_("API tokens"), "tokens"))
     operations = [models.pop(label) for label in OPERATIONS if label in models]
     groups += [app | {"models": rest} for app in apps if (rest := [m for m in app["models"] if m in models.values()])]

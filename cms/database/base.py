@@ -1,4 +1,4 @@
-"""ENGINE = "cms.database": the engine of `marginalia.mongo` with the embedded server and metrics of commands."""
+"""ENGINE = "cms.database": the engine of `marginalia.mongo`, with the embedded server and metrics of commands."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A MongoDB connection that can start the embedded server."""
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the client's parameters. HOST "embedded:FOLDER" finds or starts the server whose data are in FOLDER.
+        """Return the client's parameters. HOST "embedded:FOLDER" finds or starts the server whose data folder is FOLDER.
 
-        This happens only here, at the first connection, so commands without a database start no server.
+        The server is started only here, at the first connection, so commands that need no database don't start it.
         """
         params: dict[str, Any] = super().get_connection_params()
         scheme, _, folder = (params["host"] or "").partition(":")

@@ -1,4 +1,4 @@
-"""Reading the demo's texts: Markdown files whose folders are the sections, with a few `name: value` lines at their head."""
+"""The demo's texts: Markdown files whose folders are the sections. Each file begins with `name: value` lines."""
 
 import hashlib
 import re
@@ -13,15 +13,20 @@ from nodes.content import BasicPage, Blog, BlogEntry
 
 FOLDER = Path(__file__).parent / "content"
 SECTION_FILE = "_section"
-# Who writes the magazine, and who looks after its discussions.
+# The authors of the magazine, and the moderator of its discussions.
 PEOPLE = ("Ines Okafor", "Ada Lindqvist", "Tomás Ferreira", "Jun Watanabe", "Lena Brandt")
-# In texts: what stands for the id of the demo's node or picture at a path.
+# A reference in a text to the demo's node or photo at a path, which is replaced by its id.
 _PATH = re.compile(r"\b(node|photo):demo:([\w/-]+)")
 
 
 @dataclass(frozen=True)
 class Item:
-    """One node of the demo. `path` names it, as "essays/on-lists"; `days` before loading it was published, None: a draft."""
+    """A node of the demo.
+
+    Attributes:
+        path: Identifies the node, for example "essays/on-lists".
+        days: The number of days between its publication and loading the demo, or None for a draft.
+    """
 
     path: PurePosixPath
     type: str
@@ -31,7 +36,7 @@ class Item:
     tags: tuple[str, ...]
     days: float | None
     text: str
-    # The path of its photo, "" for none.
+    # The path of its photo, or "" if it has none.
     picture: str = ""
     is_pinned: bool = False
 
@@ -49,22 +54,22 @@ class Item:
         return content.get(self.type).is_section
 
     def published(self, moment: datetime) -> datetime | None:
-        """Return when it was, or will be, published for a demo that is loaded at `moment`."""
+        """Return the publication time of the node in a demo that is loaded at `moment`, or None for a draft."""
         return None if self.days is None else moment - timedelta(days=self.days)
 
 
 def identifier(path: str) -> ObjectId:
-    """Return the id of the demo's node at a path: always the same, so that loading twice changes nothing."""
+    """Return the id of the demo's node at a path. It is always the same, so that loading the demo twice changes nothing."""
     return ObjectId(hashlib.sha256(f"marginalia demo {path}".encode()).digest()[:12])
 
 
 def account(name: str) -> ObjectId | None:
-    """Return the account that one of the magazine's people signs with, None for others. No one logs in with it."""
+    """Return the account id of one of the magazine's people, or None for others. No one can log in with this account."""
     return identifier(f"account {name}") if name in PEOPLE else None
 
 
 def items() -> list[Item]:
-    """Return all of the demo's nodes, sections before what stands in them."""
+    """Return all nodes of the demo, with sections before their contents."""
     found = [_read(file) for file in FOLDER.rglob("*.md")]
     sections = {item.path: item.type for item in found}
     typed = [item if item.type else _typed(item, sections.get(item.path.parent)) for item in found]

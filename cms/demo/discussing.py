@@ -1,4 +1,4 @@
-"""The demo's discussions, put in by the service that imports use: with their times, and once only."""
+"""The demo's discussions. They are created by the service for imports, which stores their times and adds them only once."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,26 +13,27 @@ from marginalia.comments.posting import preparation, services
 from marginalia.comments.types import CommentAuthor, NewComment, Order, Target
 from nodes.models import Node
 
-# Discussions in another layout and order than the setting, as if an operator had converted them.
+# Discussions whose layout and order differ from the settings, as if an operator had converted them.
 CONVERTED = {
     PurePosixPath("essays/the-wide-margin"): ("buckets", Order.THREADED),
     PurePosixPath("field-notes/night-train"): ("buckets", Order.OLDEST),
     PurePosixPath("workshop/a-pamphlet-in-an-hour"): ("embedded", Order.THREADED),
 }
 
-# Comments of the account that wrote a page are marked as its author's, and those of a moderator as such.
+# The moderator. Comments of this account are marked as the moderator's, and comments of a page's author as the
+# author's.
 MODERATOR = "Lena Brandt"
 
 FILE = Path(__file__).parent / "discussions.toml"
 
 
 def discussions() -> dict[PurePosixPath, list[dict[str, Any]]]:
-    """Return the comments of each item, by its path, as they stand in the file."""
+    """Return the comments from the file by the path of their item."""
     return {PurePosixPath(path): rows for path, rows in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
 
 
 def discuss(item: Item, rows: list[dict[str, Any]], moment: datetime) -> int:
-    """Add the comments on an item that was published already; return how many were new."""
+    """Add the comments on an item that is published at `moment`, and return the number of new comments."""
     began = item.published(moment)
     if not rows or began is None or began > moment:
         return 0

@@ -1,4 +1,4 @@
-"""Loading the demo site and removing it, through the actions that editors use."""
+"""Loading and removing the demo site, through the actions that editors use."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,7 +23,7 @@ from nodes.services.trash import delete_redirects
 from nodes.types import Actor
 from photos.actions import UploadPhoto
 
-# What the site is called and how it is furnished, unless its operator chose anything of it.
+# The demo's site settings. They are applied only if the operator has changed none of the default settings.
 MENU = ("essays", "field-notes", "workshop", "世界文学", "plates", "library", "handbook")
 FOOTER = ("about", "authors", "imprint")
 FURNISHED = {
@@ -38,16 +38,29 @@ PLAIN = {name: value for name, value in asdict(StoredSettings()).items() if name
 
 @dataclass
 class Counts:
-    """What loading or removing came to."""
+    """The result of loading or removing the demo.
+
+    Attributes:
+        done: The number of items that were created or deleted.
+        left: The number of items that were left as they are, because they existed already or could not be deleted.
+    """
 
     done: int = 0
     left: int = 0
-    # The addresses of what was left where the demo was removed.
+    # The paths of nodes that could not be deleted.
     kept: list[str] = field(default_factory=list)
 
 
 def load(moment: datetime, step: Callable[[], object]) -> Counts:
-    """Create the missing parts of the demo, as if written in the weeks before `moment`; call `step` after each part."""
+    """Create the missing parts of the demo, as if they had been written in the weeks before `moment`.
+
+    Args:
+        moment: The present time.
+        step: Called after each part, for a progress bar.
+
+    Returns:
+        The numbers of parts that were created and that were left as they are.
+    """
     counts = Counts()
     _furnish()
     comments = discussions()
@@ -67,7 +80,7 @@ def load(moment: datetime, step: Callable[[], object]) -> Counts:
 
 
 def _existing(model: type[Node | Photo], ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return which of these are stored or in the trash."""
+    """Return those of `ids` that are stored or in the trash."""
     stored = set(model.objects.filter(pk__in=ids).values_list("pk", flat=True))
     return stored | {id for id in ids if id not in stored and trash_selectors.load(id)}
 
@@ -78,7 +91,10 @@ def size() -> int:
 
 
 def _create(item: Item, moment: datetime) -> bool:
-    """Create a node of the demo, under another slug if its own is taken; return whether an editor left it a place."""
+    """Create a node of the demo. Return False if an editor has removed its section.
+
+    If another node has its slug, the node gets another slug.
+    """
     published = item.published(moment)
     fields: dict[str, Any] = {
         "title": item.title,
@@ -105,7 +121,7 @@ def _create(item: Item, moment: datetime) -> bool:
         action.execute()
     except SlugTaken as error:
         replace(action, fields=fields | {"slug": error.free}).execute()
-    except (IdTaken, NodeGone, InvalidPlace):  # an editor moved its section to the trash
+    except (IdTaken, NodeGone, InvalidPlace):  # an editor has moved its section to the trash
         return False
     return True
 
@@ -115,7 +131,7 @@ def _user(name: str) -> System:
 
 
 def _upload(photo: DemoPhoto, moment: datetime) -> bool:
-    """Upload a photo of the demo; return whether its gallery is still there."""
+    """Upload a photo of the demo. Return False if its gallery no longer exists."""
     published = photo.published(moment)
     upload = UploadPhoto(
         user=_user(AUTHOR),
@@ -134,13 +150,20 @@ def _upload(photo: DemoPhoto, moment: datetime) -> bool:
     )
     try:
         upload.execute([photo.file.read_bytes()])
-    except InvalidPlace:  # an editor moved the gallery to the trash
+    except InvalidPlace:  # an editor has moved the gallery to the trash
         return False
     return True
 
 
 def remove(step: Callable[[], object]) -> Counts:
-    """Delete all of the demo for good. A section stays as long as something of others stands in it."""
+    """Delete the demo permanently. A section is kept while it contains other nodes.
+
+    Args:
+        step: Called after each part, for a progress bar.
+
+    Returns:
+        The numbers of parts that were deleted and that were left as they are.
+    """
     counts = Counts()
     for photo in photos():
         if _delete_photo(photo):
@@ -179,14 +202,17 @@ def _delete(item: Item) -> bool:
         Delete(user=user, node_id=item.id).execute()
     except (NodeGone, Http404):
         return False
-    except InvalidPlace:  # what stood in it is in the trash
+    except InvalidPlace:  # its contents are in the trash
         Restore(user=user, node_id=item.id).execute()
         return False
     return True
 
 
 def _furnish() -> None:
-    """Set the site's name, menu and footer, unless an operator chose any of them; no menu where it would hide sections."""
+    """Set the site's name, menu and footer, unless an operator has changed any of them.
+
+    The menu is not set if it would hide sections that are not part of the demo.
+    """
     present = asdict(stored_site.read().settings)
     if any(present[name] != value for name, value in PLAIN.items()):
         return
@@ -196,7 +222,7 @@ def _furnish() -> None:
 
 
 def _unfurnish() -> None:
-    """Take back those settings that are still the demo's."""
+    """Reset the settings that still have the demo's values."""
     present = asdict(stored_site.read().settings)
     ours = {name: value for name, value in PLAIN.items() if present[name] == FURNISHED[name] != value}
     if ours:

@@ -16,16 +16,20 @@ AUTHOR = "Jun Watanabe"
 
 @dataclass(frozen=True)
 class DemoPhoto:
-    """One photo of the demo. `path` is its gallery and slug, as "plates/morning-fog"."""
+    """A photo of the demo.
+
+    Attributes:
+        path: Its gallery and slug, for example "plates/morning-fog".
+    """
 
     path: PurePosixPath
     title: str
     alt: str
     summary: str
     tags: tuple[str, ...]
-    # Published so many days before the demo is loaded.
+    # The number of days between its publication and loading the demo.
     days: float
-    # The point that cropped copies keep in view: parts of the width and of the height.
+    # The point that stays visible in cropped copies, as fractions of the width and height.
     focal: tuple[float, float]
 
     @property
@@ -41,13 +45,13 @@ class DemoPhoto:
         return FOLDER / self.path.with_suffix(".webp")
 
     def published(self, moment: datetime) -> datetime:
-        """Return when it was published for a demo that is loaded at `moment`."""
+        """Return the publication time of the photo in a demo that is loaded at `moment`."""
         return moment - timedelta(days=self.days)
 
 
 @cache
 def photos() -> tuple[DemoPhoto, ...]:
-    """Return all photos of the demo, those of galleries first."""
+    """Return all photos of the demo, with photos of galleries first."""
     described = tomllib.loads((FOLDER.parent / "photos.toml").read_text(encoding="utf-8"))
     return tuple(_photo(**entry) for entry in described["photo"])
 

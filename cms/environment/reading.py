@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from cms.environment.table import Environment
 
-# Minimum similarity (difflib's ratio) of a variable's name to a setting to be reported as a misspelling.
+# Minimum similarity (difflib's ratio) between an unknown variable and a setting to report the variable as a
+# misspelling.
 SIMILARITY = 0.87
 
-# By pydantic's error type: the rest of a sentence that begins with the variable's name. Errors raised in values.py contain
-# theirs.
+# The rest of a sentence that begins with the variable's name, by pydantic's error type. Errors raised in values.py
+# contain their own.
 _MESSAGES = {
     "int_parsing": "must be a whole number, not {input!r}",
     "int_parsing_size": "must be a smaller number",
@@ -34,7 +35,8 @@ _MESSAGES = {
 def read_environment(file: Path) -> Environment:
     """Return all settings from the environment and from a file, whose variables are added to the environment.
 
-    Raises ImproperlyConfigured with one sentence per line for each problem.
+    Raises:
+        ImproperlyConfigured: Some values are invalid. The message has one sentence per line for each problem.
     """
     problems = []
     if file.is_file():
@@ -55,9 +57,11 @@ def read_environment(file: Path) -> Environment:
 
 
 def _load_file(file: Path) -> list[str]:
-    """Add the variables of a file to the environment, unless set there; return a sentence for each malformed line.
+    """Add the variables of a file to the environment, unless they are set there. Return a sentence for each malformed line.
 
-    Raises ImproperlyConfigured if the file can't be read, because a public site would silently become a local one.
+    Raises:
+        ImproperlyConfigured: The file cannot be read. If it were ignored, a public site would silently become a local
+            one.
     """
     try:
         text = file.read_text(encoding="utf-8")

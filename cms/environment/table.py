@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 
 
 class Environment(BaseModel):
-    """The values of all variables. The default also applies if a variable is empty."""
+    """The values of all variables. An empty variable has its default value."""
 
     model_config = ConfigDict(frozen=True, validate_default=True)
 
@@ -73,11 +73,11 @@ class Environment(BaseModel):
 
     @property
     def is_local(self) -> bool:
-        """Return whether ALLOWED_HOSTS opens the site only to this machine."""
+        """Return whether ALLOWED_HOSTS makes the site available only on this machine."""
         return all(values.is_loopback(host) for host in self.ALLOWED_HOSTS)
 
     def contradictions(self) -> Iterator[str]:
-        """Yield a sentence for each combination of values that can't work."""
+        """Yield a sentence for each combination of values that cannot work."""
         if not self.is_local:
             yield from self._public_site_problems()
         if self.SITE_URL:
@@ -87,7 +87,7 @@ class Environment(BaseModel):
                 yield f"SITE_URL has the host {host}, which ALLOWED_HOSTS doesn't contain: links in mails would be refused."
             if parts.scheme == "http" and not self.is_local:
                 yield "SITE_URL must begin with https://, because a site that ALLOWED_HOSTS opens to others redirects to HTTPS."
-        # With all three variables, as in a container, the site writes nothing to VAR_DIR.
+        # If all three variables are set, as in a container, the site writes nothing to VAR_DIR.
         is_unused = self.SECRET_KEY and self.MONGODB_URI and self.PROMETHEUS_MULTIPROC_DIR
         if not is_unused and not values.is_writable(self.VAR_DIR):
             yield f"VAR_DIR must be a folder that this process can write to, unlike {self.VAR_DIR}."

@@ -45,7 +45,7 @@ def _origin(value: str) -> str:
 def _is_origin(value: str) -> bool:
     try:
         parts = urlsplit(value)
-        domain, port = split_domain_port(parts.netloc.replace("*.", "", 1))  # CSRF_TRUSTED_ORIGINS allow this wildcard
+        domain, port = split_domain_port(parts.netloc.replace("*.", "", 1))  # CSRF_TRUSTED_ORIGINS allows this wildcard
     except ValueError:
         return False
     return bool(domain) and value == f"{parts.scheme}://{parts.netloc}" and parts.scheme in ("http", "https")
@@ -159,14 +159,14 @@ def is_writable(folder: Path) -> bool:
 
 
 def unwritable_path(folder: Path) -> Path | None:
-    """Return the folder or the first file in it that this process can't write to; None if everything is writable."""
+    """Return the folder or the first file in it that this process cannot write to, or None if everything is writable."""
     if not is_writable(folder):
         return folder
     return next((path for path in folder.glob("*") if not os.access(path, os.W_OK)), None)
 
 
 def memory_mb() -> int:
-    """Return the size of this machine's memory in MB."""
+    """Return the memory of this machine in MB."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
@@ -188,7 +188,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _split_list(value: Any) -> Any:
-    """Return the items of a comma-separated text, stripped and without empty ones; any other value unchanged."""
+    """Return the items of a comma-separated text, stripped and without empty items. Return other values unchanged."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""Creating a theme folder, and finding faults: names in it that the site's templates and style sheets don't have."""
+"""Creating a theme folder, and checking a theme for names that the site's templates and style sheets don't have."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -45,9 +45,13 @@ FILES = {
 
 
 def create(folder: Path) -> list[str]:
-    """Create a minimal theme in a folder; return the relative paths of its files.
+    """Create a minimal theme in a folder.
 
-    Raises FileExistsError, before creating any file, if one of them exists.
+    Returns:
+        The relative paths of its files.
+
+    Raises:
+        FileExistsError: One of the files already exists. No file was created.
     """
     for name in FILES:
         if (folder / name).exists():
@@ -61,13 +65,13 @@ def create(folder: Path) -> list[str]:
 
 
 def find_faults(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each name that a theme overrides or uses and the site doesn't have."""
+    """Yield a sentence for each name that a theme overrides or uses but that the site doesn't have."""
     yield from _Templates(folder / "templates").faults()
     yield from _property_faults(folder / "static")
 
 
 class _Templates:
-    """All templates as readers get them: a theme's template takes precedence over the shipped one of the same name."""
+    """All templates as readers get them. A theme's template takes precedence over the shipped template of the same name."""
 
     def __init__(self, folder: Path) -> None:
         app_folders = [Path(app.path) / "templates" for app in apps.get_app_configs()]
@@ -120,7 +124,7 @@ class _Templates:
         return {text for expression in expressions if (text := _literal(expression))}
 
     def _missing_references(self, name: str) -> Iterator[str]:
-        """Yield a sentence for each template or static file that a template of the theme uses and that doesn't exist."""
+        """Yield a sentence for each missing template or static file that a template of the theme uses."""
         for other in sorted(self._references(name)):
             if self.get(other) is None and other not in self.unreadable:
                 yield f"templates/{name}: there is no template “{other}”."
@@ -131,7 +135,7 @@ class _Templates:
                 yield f"templates/{name}: there is no static file “{path}”."
 
     def _missing_blocks(self, name: str) -> Iterator[str]:
-        """Yield a sentence for each block of a template that no template above it has, if the theme is involved."""
+        """Yield a sentence for each block of a template that none of its parents has, if the theme contains one of them."""
         template = self.get(name)
         extends = _extends(template)
         if template is None or extends is None:
@@ -148,12 +152,12 @@ class _Templates:
                 yield f"templates/{own_ancestor}: block “{block}” is missing, which {name} fills."
 
     def _ancestors(self, name: str, template: Template) -> Iterator[tuple[str, bool, Template]]:
-        """Yield (name, whether the theme has it, template) for each template above a template, the nearest first."""
+        """Yield (name, whether the theme has it, template) for each parent of a template, nearest first."""
         is_own = name in self.own
         current = template
         seen = {(name, is_own)}
         while (extends := _extends(current)) and (parent_name := _literal(extends.parent_name)):
-            # A template of the theme can extend the shipped one with the same name.
+            # A template of the theme can extend the shipped template with the same name.
             is_own = parent_name in self.own and not (parent_name == name and is_own)
             parent = self.get(parent_name, is_shipped=not is_own)
             if parent is None or (parent_name, is_own) in seen:
@@ -165,7 +169,7 @@ class _Templates:
 
 
 class _StyleSheet:
-    """The custom properties of a style sheet: those it defines, those it uses, and those it uses without a fallback."""
+    """The custom properties of a style sheet: those that it defines, uses, and uses without a fallback."""
 
     def __init__(self, text: str) -> None:
         text = _COMMENT.sub("", text)
@@ -198,13 +202,13 @@ def _blocks(template: Template) -> set[str]:
 
 
 def _literal(expression: FilterExpression) -> str:
-    """Return the text of a tag's argument; "" if it depends on the context."""
+    """Return the text of a tag's argument, or "" if the text depends on the context."""
     is_text = isinstance(expression.var, str) and not expression.filters
     return str(expression.resolve(Context())) if is_text else ""
 
 
 def _property_faults(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each custom property that a theme uses but nothing defines, or defines but nothing uses."""
+    """Yield a sentence for each custom property that a theme uses without a definition, or defines without using it."""
     own = {}
     others = []
     for finder in finders.get_finders():

@@ -1,4 +1,4 @@
-"""Error pages. The page of an outage needs no database, and the page of an internal error needs no working view."""
+"""Error pages. The outage page needs no database, and the page for an internal error needs no working view."""
 
 import sys
 from typing import Any
@@ -20,16 +20,19 @@ from cms.requests.logs import request_id
 from editor.relogin import show_again
 from marginalia.mongo.servers import is_outage
 
-# Size of a text area that returns a submitted text: characters in a line, and maximum number of lines.
+# Size of the text area that contains a submitted text: characters per line, and maximum number of lines.
 LINE_LENGTH, MAX_LINES = 70, 16
-# Hidden values in the site's own forms are shorter.
+# Maximum length of a hidden value. The site's own forms contain only shorter ones.
 MAX_TOKEN_LENGTH = 500
 # Parts of the names of fields that are never sent back, not even to their sender.
 _SECRET_FIELDS = ("password",)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return an error page for an uncaught exception: 503 if the database is unavailable, else 500. Uses no database."""
+    """Return an error page for an uncaught exception, without using the database.
+
+    The status is 503 if the database is unavailable, otherwise 500.
+    """
     if is_outage(sys.exception()):
         return unavailable(request)
     if is_api_request(request):
@@ -38,7 +41,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """Return status 503. The page contains a form that sends the submitted fields again."""
+    """Return status 503, with a form that sends the submitted fields again."""
     if is_api_request(request):
         return problems.problem_response(problems.unavailable())
     return _retry_page(
@@ -47,7 +50,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Return status 503 because of too many long requests. The page contains the form, as in `unavailable`."""
+    """Return status 503 because of too many long requests. The page contains the same form as in `unavailable`."""
     if is_api_request(request):
         detail = "Other long requests keep the site busy: Retry-After says when to come back."
         return problems.problem_response(
@@ -66,10 +69,11 @@ def _retry_page(request: HttpRequest, message: str) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return an error page for a request that Django refuses: 413 if it is too large, else 400. Uses no database.
+    """Return an error page for a request that Django refuses, without using the database.
 
-    Returns 503 if the session couldn't be saved because the database is unavailable. Django raises SessionInterrupted
-    for this too, as if the user had logged out in another window.
+    The status is 413 if the request is too large, otherwise 400. It is 503 if the session couldn't be saved because
+    the database is unavailable. In this case, Django raises SessionInterrupted, as if the user had logged out in
+    another window.
     """
     if is_outage(exception):
         return unavailable(request)
@@ -84,14 +88,14 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return the form with its content to an editor whose CSRF token is invalid; an error page to anyone else."""
+    """Return the form with its content to an editor whose CSRF token is invalid, or an error page to anyone else."""
     return show_again(request) or stock_csrf_failure(request, reason)
 
 
 def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the submitted fields, each with a label and the number of lines of its text area.
 
-    Returns [] if the form is too large or can't be read. Files can't be returned.
+    Return [] if the form is too large or cannot be read. Files cannot be returned.
     """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -114,8 +118,8 @@ def _resubmittable_fields(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _textarea_rows(value: str) -> int:
-    """Return the number of lines to show a value in; 0 to hide a single word, a number or a token."""
-    # A value that isn't ASCII is always shown, because not every script has spaces between words.
+    """Return the number of lines for showing a value, or 0 to hide a single word, a number or a token."""
+    # A value that isn't ASCII is always shown, because some scripts have no spaces between words.
     if len(value.split()) < 2 and value.isascii() and len(value) <= MAX_TOKEN_LENGTH:
         return 0
     return min(sum(1 + len(line) // LINE_LENGTH for line in value.splitlines()), MAX_LINES)

@@ -1,8 +1,8 @@
-"""A limit on concurrent requests of a worker that use the database.
+"""A limit for concurrent requests of a worker that use the database.
 
-If the database hangs, some threads stay free for other requests. Without the limit, all threads would soon wait for the
-database, and nothing else would be served: no style sheets, no health checks, not even the page of an outage.
-This is a bulkhead with a circuit breaker, after M. Nygard, "Release It!", chapter 5.
+If the database hangs, some threads stay free for other requests. Without the limit, all threads would soon wait for
+the database, and nothing else would be served: no style sheets, no health checks, not even the outage page. This is a
+bulkhead with a circuit breaker, as in M. Nygard, "Release It!", chapter 5.
 """
 
 import logging
@@ -14,14 +14,17 @@ from cms.requests.metrics.request_metrics import GATE_REFUSED, GATE_WAITING
 
 logger = logging.getLogger("cms.requests.gate")
 
-# Maximum seconds that a request waits for another one to end, before a thread checks whether the database hangs.
+# Seconds that a request waits for other requests to end, before its thread checks whether the database hangs.
 WAIT_SECONDS = 1.0
 # Seconds between two such checks while the database hangs.
 CHECK_INTERVAL = 1.0
 
 
 class Gate:
-    """Admits `limit` requests at once. `database_answers` returns within about a second whether the database responds."""
+    """A gate that admits `limit` requests at once.
+
+    `database_answers` returns, within about a second, whether the database responds.
+    """
 
     def __init__(self, limit: int, database_answers: Callable[[], bool]) -> None:
         self._limit = limit
@@ -33,10 +36,11 @@ class Gate:
         self._next_check = 0.0
 
     def enter(self, *, counted: bool = True) -> bool:
-        """Admit a request and return True; return False if the database hangs. The caller must call leave() after True.
+        """Admit a request and return True, or return False if the database hangs. The caller must call leave() after True.
 
         If the database is only busy, requests wait for their turn, and are admitted after WAIT_SECONDS in any case.
-        Requests that are slow for other reasons pass `counted=False`, so that they take no other request's place.
+        Requests that are slow for other reasons use `counted=False`, so that they don't occupy the place of other
+        requests.
         """
         is_admitted = self._enter(counted)
         if not is_admitted:

@@ -1,6 +1,6 @@
-"""Requests that can occupy a thread for seconds: long texts, uploads, bulk changes.
+"""Requests that can occupy a thread for seconds: long texts, uploads, and bulk changes.
 
-A worker accepts a limited number of them at once, so some threads are always free for readers.
+A worker accepts a limited number of them at once, so that some threads are always free for readers.
 """
 
 import threading
@@ -9,12 +9,12 @@ from django.http import HttpRequest
 
 from api.middleware import PREFIX
 
-# Rendering, merging or storing a longer body can take long.
+# Minimum length of a long body. Rendering, merging or storing a long body can take seconds.
 LONG_BODY_BYTES = 10_000
-# Always heavy: a bulk request makes many changes, however short its body is.
+# The path of bulk requests, which are always heavy, because a short body can contain many changes.
 BULK_PATH = f"{PREFIX}v1/bulk"
-# Maximum number of heavy requests that run at once. Python runs one thread per process at a time, so more would only slow
-# readers down.
+# Maximum number of heavy requests that run at once. More would only slow readers down, because Python runs one thread
+# per process at a time.
 CONCURRENT = 2
 
 
@@ -27,14 +27,14 @@ def is_heavy(request: HttpRequest) -> bool:
 
 
 class Slots:
-    """Admits `limit` threads, of which `concurrent` run. The others wait for their turn."""
+    """Slots for `limit` threads, of which `concurrent` run. The others wait for their turn."""
 
     def __init__(self, limit: int, concurrent: int) -> None:
         self._slots = threading.BoundedSemaphore(limit)
         self._turns = threading.BoundedSemaphore(concurrent)
 
     def enter(self) -> bool:
-        """Wait for this thread's turn and return True; return False at once if all slots are taken.
+        """Wait for this thread's turn and return True, or return False at once if all slots are occupied.
 
         The caller must call leave() after True.
         """

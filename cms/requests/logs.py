@@ -1,4 +1,4 @@
-"""Log formatters and filters: one line per event, with the id of its request, the causes of errors, and no personal data."""
+"""Log formatters and filters. An event is one line, with the id of its request, the causes of errors, and no personal data."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-# The id of the trace that a proxy or another program has started (W3C Trace Context); "" without one.
+# The trace id that a proxy or another program has set (W3C Trace Context), or "".
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
@@ -21,31 +21,31 @@ _REQUEST_ID = re.compile(r"[0-9a-f-]{16,36}")
 # URL parameters in links meant for one person, such as links in emails and preview links.
 SECRET_PARAMETERS = frozenset({"signed", "token", "uidb64"})
 
-# Error messages may contain email addresses, also in URLs, and the values of a duplicate key. Repetitions in these patterns are
-# bounded, because matching a long line would otherwise take seconds.
+# Error messages may contain email addresses, also in URLs, and the values of a duplicate key. Repetitions in these
+# patterns are limited, because matching a long line would otherwise take seconds.
 _EMAIL = re.compile(r"[^\s<>\"'(),;:=/?&@]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.IGNORECASE)
 _DUPLICATE_KEY = re.compile(r"dup key: \{.*?\}|'keyValue': \{.*?\}", re.DOTALL)
-# Username and password in a connection string.
+# A username and password in a connection string.
 _CREDENTIALS = re.compile(r"\b(\w{1,20}://)[^\s/@]{1,200}@")
-# Maximum number of characters of a log line, and of the path in it.
+# Maximum characters of a log line, and of the path in it.
 MAX_LENGTH, MAX_PATH_LENGTH = 10_000, 500
 
 
 def redact(text: str) -> str:
-    """Return a log line's text as one line, without personal data."""
+    """Return the text of a log record as one line without personal data."""
     text = f"{text[:MAX_LENGTH]}…" if len(text) > MAX_LENGTH else text
     text = _DUPLICATE_KEY.sub("dup key: {…}", _CREDENTIALS.sub(r"\1…@", text))
     return _EMAIL.sub("‹address›", text).replace("\n", " ⏎ ")
 
 
 def incoming_trace_id(request: HttpRequest) -> str:
-    """Return the trace id in a request's traceparent header; "" without a valid one."""
+    """Return the trace id in a request's traceparent header, or "" if there is no valid id."""
     match = _TRACEPARENT.fullmatch(request.headers.get("traceparent", "")[:100])
     return match[1] if match else ""
 
 
 def proxy_request_id(request: HttpRequest) -> str:
-    """Return the request id set by the proxy; "" without a proxy or a valid id."""
+    """Return the request id set by the proxy, or "" without a proxy or a valid id."""
     header = request.headers.get("X-Request-ID", "") if settings.BEHIND_PROXY else ""
     return header if _REQUEST_ID.fullmatch(header) else ""
 
@@ -53,18 +53,18 @@ def proxy_request_id(request: HttpRequest) -> str:
 def user_class(request: HttpRequest) -> str:
     """Return the kind of user: "token", "staff", "account" or "anonymous".
 
-    Doesn't load the session: if no view has used it, the user counts as anonymous.
+    This function doesn't load the session. If no view has loaded it, the user counts as anonymous.
     """
     if getattr(getattr(request, "auth", None), "token", None):
         return "token"
-    user = getattr(request, "_cached_user", None)  # of Django's AuthenticationMiddleware
+    user = getattr(request, "_cached_user", None)  # set by Django's AuthenticationMiddleware
     if user is None or not user.is_authenticated:
         return "anonymous"
     return "staff" if user.is_staff else "account"
 
 
 def public_path(request: HttpRequest) -> str:
-    """Return a request's path, quoted, without secret parameters, and truncated after MAX_PATH_LENGTH characters."""
+    """Return a request's path, quoted, without secret parameters, and truncated to MAX_PATH_LENGTH characters."""
     path = request.path_info
     public_prefix = next(
         (prefix for prefix in _secret_url_prefixes() if path.startswith(prefix) and path != prefix), None
@@ -94,7 +94,7 @@ def _secret_url_prefixes() -> tuple[str, ...]:
 
 
 class PublicPathFilter(logging.Filter):
-    """Replaces the path in Django's own log lines about a request by its public path."""
+    """A filter that replaces the path in Django's own log lines about a request with its public path."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
@@ -104,10 +104,10 @@ class PublicPathFilter(logging.Filter):
 
 
 class RefusalFilter(logging.Filter):
-    """Lowers records that Django logs as errors to WARNING without a traceback, if they are intended responses.
+    """A filter that lowers records to WARNING if Django logs an intended response as an error, and removes their traceback.
 
-    These are refusals that any client can provoke (a wrong host, a form that is too large), and responses with status
-    503 and Retry-After.
+    Such responses are refusals that any client can provoke, for example a wrong host or a form that is too large, and
+    responses with status 503 and Retry-After.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -121,7 +121,7 @@ class RefusalFilter(logging.Filter):
 
 
 class OneLineFormatter(logging.Formatter):
-    """Formats a record as `time level logger request-id message`.
+    """A formatter that writes a record as `time level logger request-id message`.
 
     An exception becomes its chain of causes, each with the function and line where it was raised.
     """
@@ -138,7 +138,7 @@ class OneLineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object per line, for programs that collect logs.
+    """A formatter that writes a record as one line of JSON, for programs that collect logs.
 
     The line of a request also contains the items of `fields`.
     """

@@ -1,4 +1,4 @@
-"""Stale pages: cached pages shown while the database is unavailable, marked by a header and a visible line."""
+"""Stale pages: cached pages shown while the database is unavailable, marked with a header and a visible line."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from reader.page_cache.storage import cache
 
 # RFC 7234, section 5.5.1. RFC 9111 removed this header without a replacement.
 WARNING_HEADER = '110 - "Response is Stale"'
-# The line is inserted after this: the start tag of the body and the link that skips to the content.
+# The line is inserted after the start tag of the body and the link that skips to the content.
 _BODY_START = re.compile(rb'<body[^>]*>(?:\s*<a class="skip-link".*?</a>)?', re.DOTALL)
 
 
@@ -36,12 +36,12 @@ def mark_stale(response: HttpResponse) -> HttpResponse:
 
 
 class StaleMiddleware:
-    """Return stale pages while no primary is known, and after a request that failed with status 503.
+    """A middleware that returns stale pages while no primary is known, and after a request that failed with status 503.
 
     Without a primary, a page comes from the cache, or from a secondary if READ_SECONDARIES is on. If a new process has
     never reached a primary, the request is refused at once.
 
-    This middleware precedes the gate, so requests with a cached page don't wait and leave the gate to others.
+    This middleware precedes the gate, so requests for a cached page don't wait, and leave the gate to other requests.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -62,7 +62,7 @@ class StaleMiddleware:
 
 
 def _stale_page(request: HttpRequest) -> HttpResponse | None:
-    """Return the cached page of a request, marked as stale; None without one that can be shown."""
+    """Return the cached page of a request, marked as stale, or None if there is no page that can be shown."""
     key = cache_key(request)
     entry = storage.find(key) if key is not None else None
     if entry is None or not entry.can_be_served_stale(cache.site_version):

@@ -11,18 +11,18 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-# Only the site's own user can read files that it writes. gunicorn applies its setting `umask` only in daemon mode.
+# Only the site's own user can read the files that it writes. gunicorn applies its setting `umask` only in daemon mode.
 os.umask(0o077)
 
 chdir = str(Path(__file__).resolve().parents[2])
 sys.path.insert(0, chdir)
 try:
     _settings = import_module(os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cms.settings"))
-except ImproperlyConfigured as error:  # same message and exit code as manage.py
+except ImproperlyConfigured as error:  # exit with the same message and exit code as manage.py
     sys.stderr.write(f"The settings are not right: {error}\n")
     sys.exit(2)
 
-# The folder where worker processes store their metrics (cms.requests.metrics.multiprocess).
+# The folder in which worker processes store their metrics (cms.requests.metrics.multiprocess).
 os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(_settings.VAR_DIR / "metrics"))
 
 # Threads beyond REQUESTS_AT_ONCE, for requests that need no database while others wait for it.
@@ -30,29 +30,29 @@ SPARE_THREADS = 4
 
 wsgi_app = "cms.wsgi:application"
 workers = _settings.WEB_CONCURRENCY
-# A thread is busy while its client sends the request and reads the response. A buffering proxy in front does both fast.
+# A thread is busy while its client sends the request and reads the response. A buffering proxy does both quickly.
 # GUNICORN_CMD_ARGS="--worker-class ..." selects another class.
 worker_class = "gthread"
-# Threads bridge the wait for the database, so their number doesn't depend on the number of cores.
+# Threads are for requests that wait for the database, so their number doesn't depend on the number of cores.
 threads = _settings.REQUESTS_AT_ONCE + SPARE_THREADS
 timeout = 60
 keepalive = 5
 # Seconds that running requests have to finish when a worker ends.
 graceful_timeout = 10
-# The site is loaded before workers are forked. New workers are ready at once, and a site that fails to load never reports
-# readiness.
+# The site is loaded before workers are forked, so new workers are ready at once, and a site that fails to load never
+# reports readiness.
 preload_app = True
-# No header can change the path or the scheme here, because Django itself reads the headers of a trusted proxy.
+# Headers cannot change the path or the scheme here, because Django itself reads the headers of a trusted proxy.
 forwarder_headers = ""
 forwarded_allow_ips = ""
 # gunicorn's access log is off. The site logs its own line for each request, without IP addresses.
 loglevel = "warning"
-# gunicorn would otherwise create a control socket in the home folder, which all sites of a user would share.
+# By default, gunicorn creates a control socket in the home folder, which all sites of a user would share.
 control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """Load views and templates; exit with a message if MongoDB can't meet the write concern, as `manage.py serve` does."""
+    """Load views and templates. Exit with a message if MongoDB cannot satisfy the write concern, as `manage.py serve` does."""
     if reason := import_module("marginalia.mongo.servers").unmet_write_concern(_settings.DATABASES["default"]):
         sys.stderr.write(f"{reason}\n")
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""Loading of views and templates at startup, so that an upgrade in the same folder doesn't affect running processes."""
+"""Loading views and templates at startup, so that an upgrade in the same folder doesn't affect running processes."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,7 +30,7 @@ def load_all() -> None:
             for name in _template_names(engine):
                 with suppress(
                     TemplateSyntaxError, UnicodeDecodeError
-                ):  # raised again by the first request that uses the template
+                ):  # the first request that uses the template raises it again
                     engine.get_template(name)
 
 

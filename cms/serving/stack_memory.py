@@ -4,20 +4,21 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# In machine words. With CPython's own overhead this rounds up to 512 kB, and half of it is left for called functions.
+# Size in machine words. With CPython's own overhead, this rounds up to 512 kB, of which half is left for called
+# functions.
 _STACK_SIZE = 1 << 15
 
 
 def with_stack_memory(function: Any) -> Callable[..., Any]:
-    """Return a Python function with preallocated memory for the frames of all functions that it calls.
+    """Return `function` with preallocated memory for the frames of all functions that it calls.
 
-    CPython allocates frames in chunks of 16 kB. If a call doesn't fit, it requests another chunk from the operating
-    system and releases it when the call returns. A loop at this boundary does so in each iteration
+    CPython allocates frames in chunks of 16 kB. If a call doesn't fit, CPython requests another chunk from the
+    operating system and releases it when the call returns. A loop at this boundary does so in each iteration
     (https://github.com/python/cpython/issues/142183). Rendering the comments of a post did this 1,200 times per page,
-    which was nearly half of the page's time.
+    which took nearly half of the page's time.
 
-    For a frame larger than 16 kB, CPython allocates a chunk of twice the next smaller power of two. Called functions use
-    the rest of this chunk.
+    For a frame larger than 16 kB, CPython allocates a chunk of twice the next smaller power of two. Called functions
+    use the rest of this chunk.
     """
     code = function.__code__.replace(co_stacksize=_STACK_SIZE)
     return FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)

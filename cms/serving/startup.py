@@ -27,17 +27,21 @@ from nodes.models import Node
 
 EDITOR_USERNAME = "editor"
 PORT_RELEASE_SECONDS = 5.0  # maximum time until the processes of a killed run have released the port
-GRACE_SECONDS = 15.0  # for running requests when the site ends
+GRACE_SECONDS = 15.0  # time that running requests get when the site ends
 READY_SECONDS = 60.0  # maximum time until the home page is served
 
 
 class CannotServe(Exception):
-    """Raised if the site can't be served. The message is one sentence with the reason."""
+    """The site cannot be served. The message is one sentence with the reason."""
 
 
 @contextmanager
 def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
-    """Claim a var folder for one run. Raises CannotServe with the process id if another run has claimed it."""
+    """Claim a var folder for one run. `url` is reported to other runs that try to claim it.
+
+    Raises:
+        CannotServe: Another run has claimed the folder. The message contains its process id.
+    """
     claim = Claim(path)
     try:
         claim.acquire()
@@ -54,7 +58,11 @@ def claim_var_folder(path: Path, url: str) -> Iterator[Claim]:
 
 
 def require_free_port(port: int) -> None:
-    """Wait until the port is free. Raises CannotServe with the process that uses it, or with the operating system's error."""
+    """Wait until the port is free.
+
+    Raises:
+        CannotServe: Another process uses the port, or the operating system refuses it.
+    """
     try:
         _wait_for_port(port)
     except (OSError, OverflowError) as error:
@@ -75,7 +83,8 @@ def _wait_for_port(port: int) -> None:
 def set_up() -> None:
     """Migrate the database, create indexes and collect static files, if they aren't up to date.
 
-    Raises CannotServe if an older, incompatible version wrote the data folder or the database.
+    Raises:
+        CannotServe: An older, incompatible version wrote the data folder or the database.
     """
     try:
         indexes.require_present_format()
@@ -90,7 +99,7 @@ def set_up() -> None:
 
 
 def load_demo() -> bool:
-    """Load the demo site into an empty database if DEMO is on; return whether it was loaded.
+    """Load the demo site into an empty database if DEMO is on, and return whether it was loaded.
 
     An interrupted load is resumed. The command leaves existing content unchanged.
     """
@@ -107,7 +116,9 @@ def load_demo() -> bool:
 class Login:
     """The login of the first account.
 
-    `password` is None unless the account was created just now. `password_file` is None if the password was changed.
+    Attributes:
+        password: The password if the account was created just now, otherwise None.
+        password_file: The file with the password, or None if the password was changed.
     """
 
     name: str
@@ -116,9 +127,10 @@ class Login:
 
 
 def create_first_login() -> Login | None:
-    """Create an editor's account in a database without users; return its login, or None if the operator created the accounts.
+    """Create an editor's account in a database without users, and return its login.
 
-    Only a local site gets this account. On a public site, use `manage.py createsuperuser`.
+    Return None if the operator created the accounts. Only a local site gets this account. On a public site, use
+    `manage.py createsuperuser`.
     """
     users = get_user_model().objects
     password_file = settings.VAR_DIR / "editor-password"
@@ -157,7 +169,7 @@ def _collect_static(stamp: Path) -> None:
 
 
 def start_web_server(port: int, claim: Claim) -> subprocess.Popen[bytes]:
-    """Start the web server on this loopback port; return its guard. The guard shares the claim until the server has ended."""
+    """Start the web server on this loopback port and return its guard, which shares the claim until the server has ended."""
     command = web_server.gunicorn_command("cms.wsgi:application", port)
     return start_guarded(command, grace=GRACE_SECONDS, claims=[claim.descriptor])
 
@@ -170,7 +182,11 @@ def create_worker(claim: Claim) -> RestartingProcess:
 
 
 def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
-    """Wait until the home page is served without a server error. Raises CannotServe if this takes over READY_SECONDS."""
+    """Wait until the home page is served without a server error.
+
+    Raises:
+        CannotServe: The web server has ended, or this takes longer than READY_SECONDS.
+    """
     host = next((name for name in settings.ALLOWED_HOSTS if not name.startswith((".", "*"))), "localhost")
     deadline = time.monotonic() + READY_SECONDS
     answer = "nothing"
@@ -182,7 +198,7 @@ def wait_until_ready(url: str, web: subprocess.Popen[bytes]) -> None:
                 page.read()
                 return
         except urllib.error.HTTPError as error:
-            if error.code < 500:  # a redirect to HTTPS, or a home page that isn't published yet
+            if error.code < 500:  # may be a redirect to HTTPS, or a home page that isn't published yet
                 return
             answer = f"status {error.code}"
             time.sleep(0.5)

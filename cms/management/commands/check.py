@@ -11,7 +11,7 @@ from marginalia.mongo.servers import unmet_write_concern
 
 
 class Command(check.Command):
-    """Django's check command. With --deploy, it also asks MongoDB whether it can meet the write concern."""
+    """Django's check command. With --deploy, it also asks MongoDB whether it can satisfy the write concern."""
 
     def handle(self, *app_labels: str, **options: Any) -> None:
         super().handle(*app_labels, **options)

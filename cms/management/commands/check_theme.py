@@ -1,4 +1,4 @@
-"""`manage.py check_theme`: report where a theme no longer fits the site."""
+"""`manage.py check_theme`: report parts of a theme that no longer fit the site."""
 
 from typing import Any
 

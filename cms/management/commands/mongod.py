@@ -27,7 +27,7 @@ class Command(BaseCommand):
         _on_signals(signal.default_int_handler)
         try:
             self._run(server)
-        except KeyboardInterrupt:  # while the server was starting
+        except KeyboardInterrupt:  # the server was still starting
             _on_signals(signal.SIG_IGN)
         except MongodError as error:
             raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
@@ -39,8 +39,8 @@ class Command(BaseCommand):
         self.stdout.write(f"mongod is process {state.pid} on port {state.port}, until Ctrl-C.")
         self.stdout.write(f"Its address, with the password, is in {server.var / 'mongod.json'}.")
         self.stdout.flush()
-        # An event instead of an exception: an exception raised inside a finalizer is lost, and a second Ctrl-C would interrupt
-        # the shutdown.
+        # The signal sets an event instead of raising an exception. An exception raised inside a finalizer is lost, and
+        # a second Ctrl-C would interrupt the shutdown.
         stopping = threading.Event()
         _on_signals(lambda _number, _frame: stopping.set())
         while not stopping.wait(0.5):

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.umask(0o077)  # inherited by all processes that this command starts
+        os.umask(0o077)  # all processes that this command starts inherit it
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             cleanup.callback(worker.end)
             web = startup.start_web_server(port, claim)
             cleanup.callback(stop, web)
-            # Runs before the other callbacks: the shutdown takes a moment, and a second Ctrl-C mustn't interrupt it.
+            # This callback runs before the others, because a second Ctrl-C must not interrupt the shutdown.
             cleanup.callback(_ignore_signals)
             startup.wait_until_ready(url, web)
             self._announce(url, login, time.monotonic() - started)
@@ -72,7 +72,8 @@ class Command(BaseCommand):
     def _start_database(self, cleanup: ExitStack) -> Embedded | None:
         """Check the database of MONGODB_URI and return None, or start the embedded server and return it.
 
-        Raises CannotServe if the database can't meet the write concern.
+        Raises:
+            CannotServe: The database cannot satisfy the write concern.
         """
         host = settings.DATABASES["default"]["HOST"]
         scheme, _, folder = host.partition(":")
@@ -95,7 +96,7 @@ class Command(BaseCommand):
         else:
             lines.append(f"  user:      {login.name}")
             source = f"kept in {login.password_file}" if login.password_file else "the one you gave it"
-            # Only shown on a terminal, because more people may read a log file than the password file.
+            # The password is shown only on a terminal, because more people may read a log file than the password file.
             is_shown = login.password is not None and self.stdout.isatty()
             lines.append(f"  password:  {login.password}  ({source})" if is_shown else f"  password:  {source}")
         lines.append("  for:       this machine; a public site needs a proxy in front (docs/how-to/deploy.md)")

@@ -1,4 +1,4 @@
-"""Counting of MongoDB commands, for /metrics and a request's log line, and logging of slow commands."""
+"""Counters of MongoDB commands, for /metrics and a request's log line, and the log of slow commands."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ logger = logging.getLogger("cms.requests.commands")
 
 
 class _Watch(threading.local):
-    """Receives every command from marginalia.mongo.engine.commands, and counts the commands of each thread."""
+    """The receiver of every command from marginalia.mongo.engine.commands. It counts the commands of each thread."""
 
     count = 0
 

@@ -1,4 +1,4 @@
-"""Metrics queried from MongoDB at each scrape, within SECONDS. Metrics that can't be queried are left out."""
+"""Metrics queried from MongoDB at each scrape, within SECONDS. Metrics that cannot be queried are omitted."""
 
 import logging
 import math
@@ -22,7 +22,7 @@ logger = logging.getLogger("cms.requests.metrics")
 
 # Time limit for all queries together. Prometheus waits ten seconds by default.
 SECONDS = 3.0
-# Counting stops here, so that a scrape stays cheap.
+# Maximum count, so that a scrape stays cheap.
 COUNTED = 1_000
 
 Values = Iterator[tuple[str, str, float]]
@@ -65,7 +65,7 @@ def _caches() -> Values:
 
 
 def _seconds_since(moment: datetime | None) -> float:
-    """Return the seconds since a moment; infinity for None, so that an alert also fires for something that never worked."""
+    """Return the seconds since a moment. For None, return infinity, so that an alert fires for something that never worked."""
     return (now() - moment).total_seconds() if moment else math.inf
 
 
@@ -117,7 +117,7 @@ class DatabaseCollector:
 
 
 def _add_values(query: Callable[[], Values], values: list[tuple[str, str, float]]) -> bool:
-    """Add the values that a query returns; return False if the next query would fail too."""
+    """Add the values that a query returns. Return False if the next query would fail, too."""
     try:
         values += query()
     except Exception as error:  # noqa: BLE001 - a failing query must not hide the results of the others

@@ -1,11 +1,11 @@
-"""The sum of the metrics of all worker processes on a machine, returned by whichever process is scraped.
+"""The sum of the metrics of all worker processes on a machine, returned by the process that is scraped.
 
-Each process counts in its own files (the multi-process mode of prometheus-client). The files aren't named after process
-ids, because old files would be left behind, and ids are reused by other programs. Instead, a process claims the lowest
+Each process counts in its own files (the multi-process mode of prometheus-client). The files aren't named after
+process ids, because old files would be left behind, and other programs reuse ids. Instead, a process claims the lowest
 number whose lock is free, and continues the counts of the previous process with that number.
 
-Therefore counts never decrease, there are at most as many files as there were processes at once, and a free lock means
-that its process has ended, even by kill -9.
+Counts therefore never decrease, and there are only as many files as there were processes at the same time. A free lock
+means that its process has ended, even by kill -9.
 """
 
 import fcntl
@@ -20,18 +20,18 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from marginalia.local.claims import is_locked
 
-# Set by the web server's settings (cms/serving/gunicorn_conf.py). In commands and tests it is empty, and a process counts only
-# for itself.
+# The web server's settings set this variable (cms/serving/gunicorn_conf.py). In commands and tests it is empty, and a
+# process counts only for itself.
 FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
 # The metrics of this process. If you change a histogram's buckets, rename the histogram, because the files keep the old counts.
 REGISTRY = CollectorRegistry()
 
-# Process id and claimed number.
+# The process id and the claimed number.
 _claimed = (0, "")
 
 
 def process_number() -> str:
-    """Return the number of this process, which no other process has meanwhile. A child process claims another number."""
+    """Return the number of this process, which no other process uses. A child process claims a number of its own."""
     global _claimed
     if _claimed[0] != os.getpid():
         _claimed = (os.getpid(), _claim_number(Path(FOLDER)))
@@ -40,11 +40,11 @@ def process_number() -> str:
 
 def _claim_number(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    # Also repairs a folder that an earlier version created world-readable.
+    # Also repairs a folder that an earlier version created as world-readable.
     with suppress(PermissionError):
         folder.chmod(0o700)
     for number in itertools.count():
-        # Never closed after success, so that the lock lasts as long as the process.
+        # If the lock is acquired, the file is never closed, so that the lock lasts as long as the process.
         descriptor = os.open(_lock_path(folder, number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,10 +59,10 @@ def _lock_path(folder: Path, number: object) -> Path:
 
 
 class AllProcessesCollector:
-    """A Prometheus collector that sums the metrics of all processes. Gauges of current values include only living ones."""
+    """A Prometheus collector that sums the metrics of all processes. Gauges of current values include only living processes."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return the summed metrics, without metrics in old files that this release no longer has."""
+        """Return the summed metrics, without metrics of earlier releases that old files still contain."""
         own = list(REGISTRY.collect())
         if not FOLDER:
             return own

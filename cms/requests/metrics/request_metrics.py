@@ -1,4 +1,4 @@
-"""Metrics that each worker process counts. They have few labels: no IP addresses, pages or accounts."""
+"""Metrics that each worker process counts. They have few labels, and none for IP addresses, pages or accounts."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from cms.requests.metrics.multiprocess import REGISTRY
 
-# Values of the label "route" by the first segment of a path. All other paths are pages.
+# Values of the label "route", by the first segment of a path. All other paths are pages.
 _ROUTES = {name: name for name in ("admin", "api", "comments", "static")} | {"media": "photos", "feed": "feed"}
 
 REQUESTS = Histogram(
@@ -55,7 +55,7 @@ def route_label(path: str) -> str:
 
 
 def record(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """Count a request with its response, the seconds it took, and the result of the page cache."""
+    """Count a request with its response, its duration in seconds, and the result of the page cache."""
     _requests(route_label(request.path_info), response.status_code // 100).observe(seconds)
     if result := getattr(request, "page_cache", ""):
         _pages(result).inc()

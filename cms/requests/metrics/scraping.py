@@ -1,4 +1,4 @@
-"""The response of /metrics and its permissions. Clients without permission get 404."""
+"""The response of /metrics, and the permissions for it. Clients without permission get 404."""
 
 import ipaddress
 from hmac import compare_digest
@@ -16,7 +16,7 @@ PATH = "metrics"
 
 
 def is_allowed_scrape(request: HttpRequest) -> bool:
-    """Return whether a request is for /metrics and permitted, by its network (METRICS_NETWORKS) or by METRICS_TOKEN."""
+    """Return whether a request is for /metrics and permitted by its network (METRICS_NETWORKS) or by METRICS_TOKEN."""
     return (
         request.path_info == f"/{PATH}"
         and request.method in ("GET", "HEAD")
@@ -36,12 +36,12 @@ def metrics_response() -> HttpResponse:
 
 
 def not_found(request: HttpRequest) -> HttpResponse:
-    """Return 404 to clients without permission."""
+    """Raise Http404 for clients without permission."""
     raise Http404
 
 
 def _is_from_allowed_network(request: HttpRequest) -> bool:
-    # Requests through a proxy without BEHIND_PROXY seem to come from this machine itself.
+    # Without BEHIND_PROXY, requests through a proxy seem to come from this machine.
     if not settings.BEHIND_PROXY and "X-Forwarded-For" in request.headers:
         return False
     try:
