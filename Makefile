@@ -1,71 +1,71 @@
-# `make run` shows the site, `make test` tests it; `make help` lists the rest.
+# `make run` starts the site, `make test` runs the quick tests, and `make help` lists all targets.
 PYTHON ?= python3
 BIN := .venv/bin
 RUNTIME := requirements.txt requirements-mongod.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# One more than there are cores: tests wait for MongoDB and for browsers.
+# Number of test processes. It is one more than the number of cores, because tests wait for MongoDB and browsers.
 TESTERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help run test test-slow lint bench soak mutants screenshots vendor clean chromium wrk checkers java promtool varnish nginx lighthouse lock sbom audit image builders
 .DEFAULT_GOAL := help
 
-help: ## list these targets
+help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (PORT=8001, DEMO=0, MONGODB_URI=… change it)
+run: .venv/runtime.stamp ## serve the site on 127.0.0.1:8000 (options: PORT=8001, DEMO=0, MONGODB_URI=…)
 	@exec $(BIN)/python manage.py serve --with-parent
 
-test: .venv/dev.stamp chromium checkers ## the quick tests, about ten minutes on two cores
+test: .venv/dev.stamp chromium checkers ## run the quick tests, about ten minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n $(TESTERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## the long tests: crashes, volumes, conversions, guards taken out
+test-slow: .venv/dev.stamp chromium checkers java promtool varnish nginx builders ## run the slow tests: crashes, large volumes, conversions, mutants
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.mutants)
 
-lint: .venv/dev.stamp checkers ## style of Python, scripts and style sheets, types and who may import whom
+lint: .venv/dev.stamp checkers ## check the style of Python, scripts and style sheets, types, and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	node_modules/.bin/biome ci --error-on-warnings .
 
-bench: .venv/dev.stamp wrk ## the measurements that the documents quote (ARGS=name for one, QUICK=1 for two minutes)
+bench: .venv/dev.stamp wrk ## run the benchmarks that the docs quote (ARGS=name for one, QUICK=1 for two minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## Lighthouse's scores of a home page, a post and a gallery: medians of five
+lighthouse: .venv/dev.stamp chromium benchmarks/node_modules/.stamp ## measure Lighthouse scores of a home page, a post and a gallery (medians of five runs)
 	$(BIN)/python -m benchmarks.lighthouse
 
-soak: .venv/dev.stamp $(if $(filter cdn,$(ARGS)),varnish) ## an hour of mixed traffic while the site is broken (ARGS="--minutes 10"; ARGS=cdn: behind Varnish); MACHINE=30000: of random steps
+soak: .venv/dev.stamp $(if $(filter cdn,$(ARGS)),varnish) ## run mixed traffic during failures for an hour (ARGS="--minutes 10"; ARGS=cdn for Varnish; MACHINE=30000 for random steps)
 	$(if $(MACHINE),MACHINE_STEPS=$(MACHINE) $(BIN)/python -m pytest -q -m slow tests/comments/backends/test_machine.py,$(BIN)/python -m benchmarks.soak $(ARGS))
 
-mutants: .venv/dev.stamp ## take guards out one by one: the test named for each must fail
+mutants: .venv/dev.stamp ## remove each guard in turn and check that its test fails
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-screenshots: .venv/dev.stamp chromium ## the pictures in docs/images
+screenshots: .venv/dev.stamp chromium ## take the screenshots in docs/images
 	$(BIN)/python -m pytest -q tests/browser/screenshots.py
 
-vendor: ## fetch anew what static/vendor holds of others (needs npm; for raising a version)
+vendor: ## update the third-party files in static/vendor (needs npm)
 	@bash tools/vendor.sh
 
-image: .venv/dev.stamp builders ## the site as a container image, from what is committed, in build/marginalia.tar
+image: .venv/dev.stamp builders ## build a container image of the last commit in build/marginalia.tar
 	@deploy/build.sh $(BIN)/python
 
-lock: .venv/dev.stamp ## write requirements.lock, the hashes of what requirements.txt pins (after raising a version)
+lock: .venv/dev.stamp ## write requirements.lock with the hashes of the versions in requirements.txt
 	$(BIN)/python -m tools.lock
 
-sbom: .venv/dev.stamp ## list what the site is made of in build/sbom.json (CycloneDX)
+sbom: .venv/dev.stamp ## write the site's components to build/sbom.json (CycloneDX)
 	@mkdir -p build
 	$(BIN)/cyclonedx-py requirements requirements.lock --output-reproducible --output-file build/sbom.json
 
-audit: .venv/dev.stamp ## ask whether advisories name a locked package; ends with 2 where none could be asked
+audit: .venv/dev.stamp ## check locked packages for security advisories; exits with code 2 if none can be checked
 	@$(BIN)/python -m tools.audit $(ARGS)
 
-clean: ## delete the virtual environment and what tools left; never the data in var/
+clean: ## delete the virtual environment and files of tools, but never the data in var/
 	rm -rf .venv node_modules build dist htmlcov .coverage .hypothesis .*_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An install that was broken off leaves no stamp behind and is done again.
+# An interrupted installation creates no stamp, so it is repeated.
 .venv/runtime.stamp: $(RUNTIME) | $(BIN)/python
 	@echo "Installing what the site needs into .venv …"
 	@$(PIP) $(RUNTIME:%=-r %)
@@ -83,8 +83,8 @@ $(BIN)/python:
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
 
-# $(call have,what says that it is there,packages,what is said where nobody can install them[,what would do instead ||])
-# RUNLEVEL: servers that come with a package need not run here.
+# $(call have,command that finds the program,packages,message if they cannot be installed[,command that finds an alternative ||])
+# RUNLEVEL=1 prevents servers in the packages from starting.
 define have
 	@$(1) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $(2); } || $(4) \
@@ -99,8 +99,8 @@ wrk:
 
 checkers: node_modules/.stamp
 
-# The linters and tests use the packages in package.json, the measurements those in benchmarks/package.json. npm installs the
-# versions of the lock files, without running scripts of the packages.
+# The linters and tests use the packages in package.json, and the benchmarks those in benchmarks/package.json. npm installs the
+# versions in the lock files, without running the packages' scripts.
 node_modules/.stamp: package.json package-lock.json
 benchmarks/node_modules/.stamp: benchmarks/package.json benchmarks/package-lock.json
 node_modules/.stamp benchmarks/node_modules/.stamp:
@@ -114,7 +114,7 @@ java:
 promtool:
 	$(call have,command -v promtool >/dev/null,prometheus,The slow tests need promtool)
 
-# The file of one function of it (xkey) tells that varnish-modules is there.
+# The library of xkey shows that varnish-modules is installed.
 varnish:
 	$(call have,command -v varnishd >/dev/null && ls /usr/lib/*/varnish/vmods/libvmod_xkey.so >/dev/null 2>&1,varnish varnish-modules,The slow tests need Varnish)
 
