@@ -1,6 +1,6 @@
-"""The moderation queue in Django's admin, flagged comments, and one comment with its history.
+"""Django's admin for comments: the moderation queue, flagged comments, and one comment with its history.
 
-No page reads through the ORM.
+These pages don't read through the ORM.
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, FlaggedComment, Target, Verdict
 from marginalia.comments.views import handle_comment_errors
 
-# Django looks for admins here.
+# Import the module here, because Django looks for admins in this package.
 __all__ = ["ModerationAdmin", "stored"]
 
 PAGE_SIZE = 25
-# The messages after a decision, by action.
+# Messages after a decision, by action.
 DONE = {
     "approve": lambda n: ngettext("%(n)d comment is published.", "%(n)d comments are published.", n),
     "reject": lambda n: ngettext("%(n)d comment was rejected.", "%(n)d comments were rejected.", n),
@@ -46,7 +46,7 @@ DONE = {
 
 @admin.register(Moderation)
 class ModerationAdmin(admin.ModelAdmin):
-    """The moderation queue instead of a list of model instances."""
+    """An admin that shows the moderation queue instead of a list of model instances."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -83,7 +83,10 @@ class ModerationAdmin(admin.ModelAdmin):
         return checked_view
 
     def queue(self, request: HttpRequest) -> HttpResponse:
-        """Show the waiting comments that no other moderator has leased, or the decided ones. Looking leases nothing."""
+        """Show the waiting comments that no other moderator has leased, or the decided comments.
+
+        Viewing leases nothing.
+        """
         verdict = _verdict(request.GET.get("state", ""))
         waiting = verdict is Verdict.WAITING
         after = request.GET.get("after", "")
@@ -110,7 +113,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "queue", _("Pending comments") if waiting else _("Decided comments"), **context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        """Apply the button to the chosen comments, offer to undo it, and lease the next ones."""
+        """Apply the action to the selected comments, offer to undo it, and lease the next comments."""
         if request.method != "POST":
             raise Http404
         action, _colon, single_id = request.POST.get("action", "").partition(":")
@@ -148,7 +151,7 @@ class ModerationAdmin(admin.ModelAdmin):
     def published(self, request: HttpRequest) -> HttpResponse:
         """Show flagged comments and the newest comments.
 
-        A POST request clears the flags of comments that no longer exist.
+        A POST request deletes the flags of comments that no longer exist.
         """
         flagged = []
         gone = []
@@ -172,7 +175,7 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "published", _("Published comments"), **context)
 
     def comment(self, request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-        """Show one comment with its history. Remove, restore or edit it, or clear its flags."""
+        """Show a comment with its history. On POST, remove, restore or edit it, or delete its flags."""
         target = Target(label, pk)
         comment = selectors.get(target, slug)
         is_reshown = forms.RESHOW in request.POST
@@ -196,9 +199,9 @@ class ModerationAdmin(admin.ModelAdmin):
         return self._page(request, "comment", _("Comment by %(name)s") % {"name": comment.author.name}, **context)
 
     def _change(self, request: HttpRequest, comment: Comment, form: EditForm) -> bool:
-        """Apply the requested change. Return whether it was applied.
+        """Apply the requested change. Return whether this was possible.
 
-        Otherwise show a message, and leave the text in the form.
+        If not, show a message, and keep the text in the form.
         """
         sender = Sender(request, ())
         rev = forms.parse_revision(request.POST.get("rev", "")) or None
@@ -236,7 +239,7 @@ def _user_key(request: HttpRequest) -> str:
 
 
 def _focus(request: HttpRequest, action: str, ids: list[str], verdict: Verdict) -> str:
-    """Return the URL fragment of the comment that the next key press decides: an undone one, or the next.
+    """Return the URL fragment of the comment that the next key press decides: the undone comment or the next one.
 
     Skipped comments are left out.
     """
@@ -256,7 +259,7 @@ def _verdict(state: str) -> Verdict:
 
 
 def _row(case: pending.Case) -> dict[str, Any]:
-    """Return a case for the template. Its texts are stored as clean HTML."""
+    """Return the template context of a pending comment. Its texts are stored as clean HTML."""
     parent = case.parent
     return {
         "case": case,

@@ -1,4 +1,4 @@
-"""Lists of the admin that handle filters and searches that the database refuses."""
+"""Admin lists that handle filters and searches that MongoDB refuses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,27 +15,35 @@ from django.http import HttpRequest
 from marginalia.comments.errors import CommentError
 from marginalia.mongo.servers import is_outage
 
-# Raised by the database backend, BSON and the server for invalid patterns, wrong ids, and numbers or dates out of
-# range.
+# Errors for invalid patterns, wrong ids, and numbers or dates out of range. They are raised by the database backend,
+# BSON and the server.
 REFUSED = (DatabaseError, BSONError, CommentError, OverflowError, ValidationError, ValueError, TypeError)
 
 
 class CheckedList(ChangeList):
-    """A list that is shown unfiltered if its URL has a filter that MongoDB refuses.
+    """A list that is shown without filters if its URL contains a filter that MongoDB refuses.
 
-    Django only checks what its fields refuse. MongoDB refuses other filters when rows are read.
+    Django only handles filters that its own fields refuse. MongoDB refuses other filters when rows are read.
     """
 
     def get_queryset(self, request: HttpRequest, **kwargs: Any) -> QuerySet:
-        """Return the matching rows. Raises IncorrectLookupParameters, after which the admin shows the whole list."""
+        """Return the matching rows.
+
+        Raises:
+            IncorrectLookupParameters: If MongoDB refuses a filter. The admin then shows the whole list.
+        """
         with self._checked():
             return super().get_queryset(request, **kwargs)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page. Raises IncorrectLookupParameters, as get_queryset does."""
+        """Read the page.
+
+        Raises:
+            IncorrectLookupParameters: If MongoDB refuses a filter.
+        """
         with self._checked():
             super().get_results(request)
-            # Read the rows now, because errors in a template could not be handled.
+            # Read the rows now, because an error in the template could not be handled.
             self.result_list = list(self.result_list)  # type: ignore[has-type]
 
     @contextmanager
@@ -50,7 +58,7 @@ class CheckedList(ChangeList):
 
 
 class CheckedLists:
-    """An admin whose list is a CheckedList."""
+    """A mixin for admins whose list is a CheckedList."""
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Return the class of the list."""

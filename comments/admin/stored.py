@@ -1,4 +1,4 @@
-"""The stored documents in Django's admin, for viewing and for converting discussions."""
+"""Stored documents in Django's admin: viewing them, and converting discussions."""
 
 from collections import Counter
 from typing import Any
@@ -25,17 +25,17 @@ from marginalia.comments.types import Order, Target
 
 
 class Pages(Paginator):
-    """A paginator that counts rows only if a search or a filter restricts them."""
+    """A paginator that only counts rows if they are filtered."""
 
     @cached_property
     def count(self) -> int:
-        """Return the number of rows. For a whole collection, this is MongoDB's estimate."""
+        """Return the number of rows. Without a filter, this is MongoDB's estimate for the whole collection."""
         rows = self.object_list
         return int(rows.count() if rows.query.where else rows.estimated_total())
 
 
 class StoredAdmin(CheckedLists, admin.ModelAdmin):
-    """A read-only admin. The view permission is needed, moderators don't have it automatically."""
+    """A read-only admin. It needs the view permission, which moderators don't have by default."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list with the name of the model as its title."""
@@ -61,10 +61,10 @@ class StoredAdmin(CheckedLists, admin.ModelAdmin):
 
 
 class Discussions(CheckedList):
-    """A page of discussions with their objects, which are looked up together."""
+    """A list of discussions with their objects, which are looked up with one query per model."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page. The `about` of a row stays None if readers cannot see the object."""
+        """Read the page. If readers can't see an object, `about` of its row remains None."""
         super().get_results(request)
         rows: list[StoredDiscussion] = self.result_list
         objects = targets.resolve_many(row.target for row in rows)
@@ -83,28 +83,28 @@ class DiscussionAdmin(StoredAdmin):
     ordering = ("-newest",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find one discussion by the name of its target, or all discussions of a label."""
+        """Search for one discussion by the name of its target, or for all discussions of a label."""
         term = search_term.strip()
         if not term:
             return queryset, False
         return queryset.filter(**({"id": Target.parse(term).id} if ":" in term else {"label": term})), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """Return the list class that looks up the discussed objects."""
+        """Return the list class that looks up the objects."""
         return Discussions
 
     @admin.display(description=gettext_lazy("discussed"), ordering="id")
     def about(self, row: StoredDiscussion) -> str:
-        """Return the discussed object, by name if readers can see it, and its key."""
+        """Return the title of the object if readers can see it, and its key."""
         key = format_html("<small>{}</small>", row.target)
         return format_html("{}<br>{}", row.about, key) if row.about else key
 
     @admin.display(description=gettext_lazy("conversion"), empty_value="")
     def conversion(self, row: StoredDiscussion) -> str | None:
-        """Return the progress of a conversion. The admin's script updates it."""
+        """Return the progress of a conversion. A script in the admin updates it."""
         if row.moving is None:
             return None
-        # Tombstones are copied too, but not counted.
+        # Tombstones are copied too, but they are not part of the count.
         done = min(row.moving.done or 0, row.count)
         total = row.count
         text = _("to %(layout)s: %(done)d of %(total)d") % {"layout": row.moving.to, "done": done, "total": total}
@@ -112,7 +112,7 @@ class DiscussionAdmin(StoredAdmin):
         return format_html(bar, row.pk, done, max(total, 1), text, text)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return an action per layout and order, for moderators only."""
+        """Return an action for each layout and order, only for moderators."""
         if not is_moderator(request.user):
             return {}
         return {
@@ -127,7 +127,7 @@ class DiscussionAdmin(StoredAdmin):
 
 
 def _conversion_action(layout: str, order: Order) -> Any:
-    """Return the admin action that converts the chosen discussions."""
+    """Return the admin action that converts the selected discussions."""
 
     def convert(modeladmin: DiscussionAdmin, request: HttpRequest, queryset: QuerySet) -> None:
         counts: Counter[bool | None] = Counter()
@@ -151,12 +151,12 @@ def _conversion_action(layout: str, order: Order) -> Any:
 
 
 class InDiscussion(StoredAdmin):
-    """Documents of a discussion, which are found by its name."""
+    """An admin for documents of a discussion, which can be searched by the discussion's name."""
 
     search_fields = ("discussion_id__exact",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find the documents of the discussion with a name, app.model:key."""
+        """Search for the documents of the discussion with the name app.model:key."""
         term = search_term.strip()
         return queryset.filter(discussion_id=Target.parse(term).id) if term else queryset, False
 
@@ -174,7 +174,7 @@ class CommentAdmin(InDiscussion):
     ordering = ("-id",)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Find the comments of a discussion or an author, each with an index.
+        """Search for comments by discussion or author, each with an index.
 
         Django's own search would convert the key of each author.
         """

@@ -389,7 +389,7 @@ class Backend(Protocol):
         """
 
     def tidy(self) -> int:
-        """Run the maintenance that a worker runs every minute. It never blocks readers or writers.
+        """Do the maintenance that a worker does every minute. It never blocks readers or writers.
 
         It completes or removes the claims of dead writers, ends dead conversions, deletes old copies and searches again
         for comments to erase.

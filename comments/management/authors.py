@@ -17,7 +17,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def author(options: dict[str, Any]) -> Person:
-    """Return the selected author. Raises CommandError."""
+    """Return the author selected by the options.
+
+    Raises:
+        CommandError: If no author or an unknown account is selected.
+    """
     key = options["id"]
     email = options["email"]
     if name := options["user"]:

@@ -1,1 +1,1 @@
-"""Moderation: the queue of pending comments."""
+"""The moderation queue of pending comments."""

@@ -1,6 +1,6 @@
-"""Actions of moderators. Each checks the permission, writes, and notifies subscribers and receivers of signals.
+"""Actions of moderators. Each action checks the permission, writes, notifies subscribers and sends signals.
 
-The admin, the API and the page behind an email's link translate a request into an action, and its result into a response.
+The admin, the API and the page linked from emails translate a request into an action, and its result into a response.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,11 @@ from marginalia.comments.types import Comment, Target, Verdict
 
 
 def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) -> Decisions:
-    """Apply one of `pending.ACTIONS` to comments of the queue, as `pending.decide` does. Raises PermissionDenied."""
+    """Apply one of `pending.ACTIONS` to comments in the queue, as `pending.decide` does.
+
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+    """
     by = _check(sender)
     decisions = pending.decide(action, ids, by, links.origin(sender.request), seen=seen)
     for comment in decisions.published:
@@ -29,9 +33,13 @@ def decide(sender: Sender, action: str, ids: Iterable[str], *, seen: Verdict) ->
 
 
 def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
-    """Publish a queued comment. `rev` is the revision that the moderator saw, 0 for any.
+    """Publish a queued comment. `rev` is the revision that the moderator saw, or 0 for any revision.
 
-    Raises PermissionDenied, CommentNotFound, HeldChanged, TargetNotFound.
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+        CommentNotFound: If the queue has no such comment, or it was withdrawn.
+        HeldChanged: If the stored revision differs from `rev`.
+        TargetNotFound: If the target does not exist.
     """
     comment = pending.approve(held_id, by=_check(sender), rev=rev)
     mails.notify_subscribers(comment, links.origin(sender.request))
@@ -40,27 +48,45 @@ def approve(sender: Sender, held_id: str, *, rev: int) -> Comment:
 
 
 def restore(sender: Sender, target: Target, slug: str, *, rev: int | None = None) -> Comment:
-    """Restore a removed comment. `rev` is the revision that the moderator saw. Raises PermissionDenied, CommentError."""
+    """Restore a removed comment. `rev` is the revision that the moderator saw, or None for any revision.
+
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+        CommentError: If the comment can't be restored.
+    """
     comment = services.restore(target, slug, rev=rev, by=_check(sender))
     flags.clear(target, slug)
     return comment
 
 
 def edit(sender: Sender, target: Target, slug: str, *, text: str, rev: int, nonce: str) -> Comment:
-    """Replace the text of a public comment. `nonce` identifies the form. Raises PermissionDenied, CommentError."""
+    """Replace the text of a public comment. `nonce` identifies the form.
+
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+        CommentError: If the comment can't be changed.
+    """
     comment = services.edit(target, slug, source=text, rev=rev, token=nonce, by=_check(sender))
     flags.clear(target, slug)
     return comment
 
 
 def clear_flags(sender: Sender, target: Target, slug: str) -> None:
-    """Clear the flags of a comment. Raises PermissionDenied."""
+    """Delete the flags of a comment.
+
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+    """
     _check(sender)
     flags.clear(target, slug)
 
 
 def _check(sender: Sender) -> str:
-    """Return the key of the moderator. Raises PermissionDenied."""
+    """Return the primary key of the moderator.
+
+    Raises:
+        PermissionDenied: If the sender is not a moderator.
+    """
     if not sender.is_moderator:
         raise PermissionDenied
     return forms.user_key(sender.request.user)

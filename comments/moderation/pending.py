@@ -1,10 +1,11 @@
-"""The moderation queue: leases of moderators, decisions, counts.
+"""The moderation queue: leases, decisions and counts.
 
-Looking at the queue leases nothing: a moderator sees the waiting comments that no other moderator has leased. A
-decision leases the next comments, one findAndModify each, so that moderators who work at the same time see
-different ones.
-A lease ends by itself. A decision needs no lease, because approving and rejecting are safe however many moderators
-do it.
+Viewing the queue leases nothing. A moderator sees the waiting comments that no other moderator has leased. After a
+decision, the next comments are leased, each with one findAndModify, so that moderators who work at the same time see
+different comments.
+
+A lease expires after a while. Decisions don't need a lease, because approving and rejecting are safe even if several
+moderators do it at the same time.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ from marginalia.comments.types import Comment, HeldComment, HeldQuery, Verdict
 from marginalia.mongo.clock import now
 
 LEASE = timedelta(minutes=10)
-# Counts above this are shown as "more than".
+# Higher counts are shown as "more than".
 MAX_COUNTED = 1000
 MAX_EARLIER = 10
 ACTIONS = ("approve", "reject", "spam", "wait")
@@ -35,8 +36,10 @@ _VERDICTS = {"reject": Verdict.REJECTED, "spam": Verdict.SPAM, "wait": Verdict.W
 class Case:
     """A pending comment with the context that a moderator needs.
 
-    `obj` is None if readers cannot see it. `reasons` are sentences. `earlier` is the number of public comments of
-    the author's account, at most MAX_EARLIER.
+    Attributes:
+        obj: The object of the discussion, or None if readers can't see it.
+        reasons: The reasons why the comment waits, as sentences.
+        earlier: The number of public comments by the author's account, up to MAX_EARLIER.
     """
 
     held: HeldComment
@@ -48,10 +51,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The result of decisions.
+    """The result of several decisions.
 
-    `done` contains the decided ids, `failed` pairs (id, reason). `published` contains the published comments, and
-    `removed` those whose publication was undone.
+    Attributes:
+        done: The ids of the decided comments.
+        failed: Pairs (id, reason).
+        published: The published comments.
+        removed: The comments whose publication was undone.
     """
 
     done: tuple[str, ...]
@@ -61,15 +67,15 @@ class Decisions:
 
 
 def available_to(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments that no moderator but `by` has leased, the longest waiting first."""
+    """Return up to `size` waiting comments that only the moderator `by` has leased, or nobody.
+
+    The oldest come first.
+    """
     return backend().held(available_to=by, limit=size)
 
 
 def next_after(held_id: str, by: str, verdict: Verdict) -> str:
-    """Return the id of the comment that the moderator `by` sees after `held_id` among those with `verdict`.
-
-    Return "" if there is none.
-    """
+    """Return the id of the comment after `held_id` with `verdict` that the moderator `by` can see, or "" for none."""
     query: HeldQuery = {"available_to": by} if verdict is Verdict.WAITING else {"verdict": verdict}
     try:
         following = backend().held(**query | {"after": held_id, "limit": 1})
@@ -79,14 +85,15 @@ def next_after(held_id: str, by: str, verdict: Verdict) -> str:
 
 
 def leased_by(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Return up to `size` waiting comments that the moderator `by` has leased, the longest waiting first."""
+    """Return up to `size` waiting comments that the moderator `by` has leased, the oldest first."""
     return backend().held(leased_by=by, limit=size)
 
 
 def lease(by: str, size: int) -> tuple[HeldComment, ...]:
-    """Lease the longest waiting comments to the moderator `by`, until `by` has `size` leases.
+    """Lease the oldest waiting comments to the moderator `by`, until `by` has `size` leases.
 
-    Return all comments leased to `by`.
+    Returns:
+        All comments leased to `by`.
     """
     leased = list(leased_by(by, size))
     while len(leased) < size and (held := backend().lease(by, now() + LEASE)):
@@ -95,7 +102,7 @@ def lease(by: str, size: int) -> tuple[HeldComment, ...]:
 
 
 def release(by: str) -> int:
-    """End all leases of a moderator. Return the number of comments."""
+    """End all leases of a moderator. Return the number of ended leases."""
     return backend().release(by)
 
 
@@ -109,11 +116,15 @@ def cases(pending: Iterable[HeldComment]) -> list[Case]:
 
 
 def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: Verdict | None = None) -> Decisions:
-    """Apply one of ACTIONS to each id. A failure of one does not stop the others.
+    """Apply one of ACTIONS to comments. If it fails for one comment, the others are still decided.
 
-    An id can include the `rev` that the moderator saw, "ID.REV". Another revision is not approved. Neither is a
-    comment that was `seen` with another verdict than it has now.
-    `origin`, scheme and host, is for links in notices about published comments. Without it, no notices are sent.
+    Args:
+        action: The name of the action.
+        ids: The ids of the comments. An id can include the revision that the moderator saw, as "ID.REV". A comment with
+            another revision is not approved.
+        by: The primary key of the moderator.
+        origin: The scheme and host for links in notices about published comments. If it is "", no notices are sent.
+        seen: The verdict that the moderator saw. A comment with another verdict is not approved.
     """
     done = []
     failed = []
@@ -136,7 +147,7 @@ def decide(action: str, ids: Iterable[str], by: str, origin: str = "", *, seen: 
 
 
 def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Comment | None:
-    """Decide about one comment. Return the comment that is public now, or was until now."""
+    """Decide about one comment. Return the comment that was published, or whose publication was undone."""
     if action == "approve":
         comment = approve(held_id, by=by, rev=rev)
         if comment.removed:
@@ -146,7 +157,7 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
         return comment
     held = reject(held_id, by=by, verdict=_VERDICTS[action])
     if held.verdict is Verdict.APPROVED and action == "wait" and held.decided_by == by:
-        # Undo: remove the comment that this moderator published. It can be restored on its own page.
+        # Undo an approval: remove the published comment. It can be restored on its own page in the admin.
         return services.remove(held.target, held.slug, by=by)
     if held.verdict is not _VERDICTS[action]:
         raise CommentNotFound(held_id)
@@ -154,28 +165,44 @@ def _decide(action: str, held_id: str, by: str, origin: str, rev: int) -> Commen
 
 
 def _check_seen(held_id: str, seen: Verdict) -> None:
-    """Raise CommentNotFound if another moderator has decided against the comment since it was shown."""
+    """Check that the comment still has the verdict that the moderator saw.
+
+    Raises:
+        CommentNotFound: If another moderator has rejected the comment since.
+    """
     if selectors.get_held(held_id).verdict not in (seen, Verdict.APPROVED):
         raise CommentNotFound(held_id)
 
 
 def approve(held_id: str, *, by: str = "", rev: int = 0) -> Comment:
-    """Publish a queued comment once, in its original place. `rev` is the revision that the moderator saw, 0 for any.
+    """Publish a queued comment in its original place.
 
-    Raises CommentNotFound, HeldChanged, TargetNotFound.
+    Args:
+        held_id: The id of the comment in the queue.
+        by: The primary key of the moderator, or "".
+        rev: The revision that the moderator saw, or 0 for any revision.
+
+    Raises:
+        CommentNotFound: If the queue has no such comment, or it was withdrawn.
+        HeldChanged: If the stored revision differs from `rev`.
+        TargetNotFound: If the target does not exist.
     """
     return backend().approve(held_id, by, rev)
 
 
 def reject(held_id: str, *, by: str = "", verdict: Verdict = Verdict.REJECTED) -> HeldComment:
-    """Decide against a queued comment (REJECTED, SPAM), or return it to the queue (WAITING). Raises CommentNotFound."""
+    """Reject a queued comment (REJECTED or SPAM), or return it to the queue (WAITING).
+
+    Raises:
+        CommentNotFound: If the queue has no such comment.
+    """
     return backend().reject(held_id, by, verdict)
 
 
 def counts() -> dict[str, int]:
-    """Return how many comments wait, are spam, were rejected and are flagged.
+    """Return the numbers of waiting, spam, rejected and flagged comments.
 
-    Each is counted along an index, up to MAX_COUNTED.
+    Each number is counted with an index, up to MAX_COUNTED.
     """
     states = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
     counted = {state.value: backend().count_held(state, MAX_COUNTED) for state in states}
@@ -190,5 +217,5 @@ def _parent(held: HeldComment) -> Comment | None:
 
 
 def _earlier(held: HeldComment) -> int:
-    """Return the number of public comments of the author's account, up to MAX_EARLIER. Return 0 without an account."""
+    """Return the number of public comments by the author's account, up to MAX_EARLIER, or 0 without an account."""
     return len(selectors.by_author(held.author.id, limit=MAX_EARLIER)) if held.author.id else 0

@@ -1,4 +1,4 @@
-"""The page that emails to moderators link to. It shows a waiting comment and publishes it with a button."""
+"""The page linked from emails to moderators. It shows a waiting comment, with a button to publish it."""
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect

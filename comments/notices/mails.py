@@ -1,8 +1,8 @@
-"""Emails about comments. Events put them into the job queue, and `manage.py work` sends them.
+"""Emails about comments. Tasks send them in the background (`manage.py work`).
 
-A notice is sent at most once. It is marked as sent once the connection to the mail server is open, before it is
-handed over. The mark is only removed if the server refuses the email. If the worker dies or the connection breaks
-in between, the notice is not sent, rather than sent twice.
+A notice is sent at most once. It is marked as sent after the connection to the mail server was opened, but before the
+email is transmitted. The mark is only removed if the server refuses the email. If the worker dies or the connection
+breaks during transmission, the email is lost, because sending it twice would be worse.
 """
 
 from collections.abc import Iterable
@@ -25,18 +25,18 @@ from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.tasks import RETRIES_FOR_A_DAY, URGENT, needing, once, once_more, task
 
 MAIL: dict[str, Any] = {"priority": URGENT, "retries": RETRIES_FOR_A_DAY, "takes_context": True}
-# Maximum characters of a comment's text in an email.
+# Maximum number of characters of a comment's text in an email.
 MAX_TEXT = 2_000
 
 
 def notify_moderators(comment: HeldComment, origin: str) -> None:
-    """Enqueue an email to the moderators about a waiting comment. `origin` is scheme and host for links."""
+    """Enqueue an email to the moderators about a waiting comment. `origin` is the scheme and host for links."""
     if moderators():
         _enqueue(send_held, f"held:{comment.id}", held=comment.id, origin=origin)
 
 
 def notify_subscribers(comment: Comment, origin: str) -> None:
-    """Enqueue emails to those who subscribed to replies to the parent of `comment`."""
+    """Enqueue emails to people who subscribed to replies to the parent of `comment`."""
     if not comment.answers:
         return
     for subscription in subscriptions.confirmed_for(comment.target, {comment.answers, comment.parent}):
@@ -48,7 +48,7 @@ def notify_subscribers(comment: Comment, origin: str) -> None:
 def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
     """Subscribe an email address to replies to a comment, and enqueue an email that asks for confirmation.
 
-    The email is sent once for each time that the address is entered in a discussion.
+    Entering an unconfirmed address again in the same discussion sends no second email.
     """
     if since := subscriptions.add(target, slug, email):
         subscription_id = subscriptions.id_for(target, email)
@@ -59,14 +59,14 @@ def ask_to_confirm(target: Target, slug: str, email: str, origin: str) -> None:
 def moderators() -> list[str]:
     """Return the email addresses for notices about waiting comments.
 
-    These are COMMENTS["MODERATORS"], or else those of settings.MANAGERS.
+    These are COMMENTS["MODERATORS"], or the addresses in settings.MANAGERS if it is empty.
     """
     return list(conf.get("MODERATORS") or [email for _name, email in settings.MANAGERS])
 
 
 @task(stored_as="comments.held", **MAIL)
 def send_held(context: Any, held: str, origin: str) -> None:
-    """Send the moderators an email, unless one of them has already decided."""
+    """Send an email about a waiting comment to the moderators, unless the comment has already been decided."""
     try:
         comment = backend().get_held(held)
     except CommentNotFound:
@@ -84,7 +84,7 @@ def send_held(context: Any, held: str, origin: str) -> None:
 
 @task(stored_as="comments.reply", **MAIL)
 def send_reply(context: Any, subscription: str, discussion: str, slug: str, origin: str) -> None:
-    """Send a subscriber an email about a reply, if subscription and reply still exist."""
+    """Send an email about a reply to a subscriber, if the subscription and the reply still exist."""
     target = Target.parse(discussion)
     try:
         subscribed = subscriptions.get(subscription)
@@ -103,7 +103,7 @@ def send_reply(context: Any, subscription: str, discussion: str, slug: str, orig
 
 @task(stored_as="comments.confirm", **MAIL)
 def send_confirm(context: Any, subscription: str, origin: str) -> None:
-    """Ask the owner of an email address to confirm the subscription."""
+    """Ask the owner of an email address to confirm a subscription."""
     try:
         subscribed = subscriptions.get(subscription)
     except NoSubscription:
@@ -122,9 +122,9 @@ def _was_written_by(subscription: Subscription, comment: Comment) -> bool:
 
 
 def _account_email(key: str) -> str:
-    """Return the email address of an account, "" without one.
+    """Return the email address of an account, or "" if there is none.
 
-    Comments by accounts are stored without an email address.
+    It is read from the account, because comments by accounts are stored without an email address.
     """
     accounts = get_user_model()
     try:
@@ -139,7 +139,7 @@ def _link(name: str, subscription: Subscription, purpose: str) -> str:
 
 
 def _with_unsubscribe_url(shown: dict[str, object], subscribed: Subscription, origin: str) -> dict[str, object]:
-    """Return the context with the link that ends the subscription."""
+    """Return the template context `shown` with the URL for unsubscribing."""
     return {**shown, "leave": origin + _link("comments-unsubscribe", subscribed, subscriptions.LEAVE)}
 
 

@@ -1,4 +1,7 @@
-"""The reasons why a comment waits, as sentences for moderators. The names of rules and policies are stored."""
+"""The reasons why a comment waits, as sentences for moderators.
+
+Comments are stored with the names of rules and policies.
+"""
 
 import re
 
@@ -11,12 +14,15 @@ _LINK = re.compile(r"<a\s[^>]*href=", re.IGNORECASE)
 
 
 def links_in(html: str) -> int:
-    """Return the number of links in the clean HTML of a comment."""
+    """Return the number of links in the HTML of a comment."""
     return len(_LINK.findall(html))
 
 
 def sentences(held: HeldComment) -> list[str]:
-    """Return a sentence for each reason why a comment waits. The reasons of a project's own rules stay unchanged."""
+    """Return a sentence for each reason why a comment waits.
+
+    Reasons from a project's own rules are returned unchanged.
+    """
     return [_sentence(reason, held) for reason in held.reasons]
 
 

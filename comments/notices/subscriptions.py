@@ -1,6 +1,6 @@
 """Subscriptions to replies, one per discussion and email address.
 
-The address is confirmed by email before the first notice is sent.
+The address must be confirmed by email before the first notice is sent.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from marginalia.comments.backends import backend
 from marginalia.comments.types import Subscription, Target
 
 SALT = "comments.subscriptions"
-# The purposes of links in emails, and the days for which they are valid. Unsubscribing must be possible long after
-# the last email.
+# The purposes of signed links in emails, and the number of days for which links are valid. Unsubscribing must still be
+# possible long after the last email.
 CONFIRM, LEAVE = "confirm", "leave"
 DAYS = {CONFIRM: 7, LEAVE: 400}
 
@@ -24,19 +24,20 @@ class NoSubscription(Exception):
 
 
 class BadLink(NoSubscription):
-    """The link was not signed by this site, was truncated, or is too old."""
+    """The link was not signed by this site, was truncated, or has expired."""
 
 
 def add(target: Target, slug: str, email: str) -> datetime | None:
     """Subscribe `email` to replies to a comment.
 
-    Return the time since which the address waits for confirmation, None if it is confirmed.
+    Returns:
+        The time of the subscription if it is not confirmed yet, or None if it is confirmed.
     """
     return backend().subscriptions.add(id_for(target, email), target, slug, email)
 
 
 def confirm(subscription: Subscription) -> None:
-    """Record that the owner of the email address wants the notices."""
+    """Record that the owner of the email address confirmed the subscription."""
     backend().subscriptions.confirm(subscription.id)
 
 
@@ -46,24 +47,36 @@ def end(subscription_id: str) -> None:
 
 
 def confirmed_for(target: Target, slugs: Iterable[str]) -> list[Subscription]:
-    """Return the confirmed subscriptions to one of these comments."""
+    """Return the confirmed subscriptions to one of the comments `slugs`."""
     return backend().subscriptions.confirmed_for(target, slugs)
 
 
 def get(subscription_id: str) -> Subscription:
-    """Return a subscription. Raises NoSubscription."""
+    """Return a subscription.
+
+    Raises:
+        NoSubscription: If the subscription does not exist.
+    """
     if (subscription := backend().subscriptions.get(subscription_id)) is None:
         raise NoSubscription(subscription_id)
     return subscription
 
 
 def token(subscription_id: str, purpose: str) -> str:
-    """Return the token in links of emails. It is valid for one purpose, CONFIRM or LEAVE, for as many DAYS."""
+    """Return a signed token for a link in an email.
+
+    It is valid for one `purpose`, CONFIRM or LEAVE, for a number of days.
+    """
     return signing.dumps(subscription_id, salt=f"{SALT}.{purpose}")
 
 
 def read(signed: str, purpose: str) -> Subscription:
-    """Return the subscription of a signed link with a purpose. Raises NoSubscription, BadLink."""
+    """Return the subscription of a signed link.
+
+    Raises:
+        BadLink: If the link is invalid or has expired, or has another purpose.
+        NoSubscription: If the subscription does not exist.
+    """
     try:
         return get(signing.loads(signed, salt=f"{SALT}.{purpose}", max_age=DAYS[purpose] * 86_400))
     except signing.BadSignature as error:
@@ -76,7 +89,7 @@ def by_email(email: str) -> list[Subscription]:
 
 
 def erase(email: str) -> int:
-    """Delete all subscriptions of an email address. Return their number."""
+    """Delete all subscriptions of an email address. Return the number of deleted subscriptions."""
     return backend().subscriptions.erase(email)
 
 

@@ -1,4 +1,7 @@
-"""The pages that emails link to. Each has a button, and a GET request changes nothing."""
+"""The pages linked from emails to subscribers.
+
+Each page has a button, because GET requests must not change anything.
+"""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -13,7 +16,7 @@ from marginalia.comments.views import page, personal
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """Confirm a subscription. The signed link proves who owns the email address."""
+    """Confirm a subscription. The signed link proves that the reader owns the email address."""
     try:
         subscription = subscriptions.read(signed, subscriptions.CONFIRM)
     except NoSubscription as error:
@@ -27,7 +30,7 @@ def subscribe(request: HttpRequest, signed: str) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """End a subscription. Mail programs can POST here by themselves (RFC 8058)."""
+    """End a subscription. Mail programs can also send a POST request without showing the page (RFC 8058)."""
     try:
         subscription = subscriptions.read(signed, subscriptions.LEAVE)
     except BadLink as error:

@@ -1,4 +1,4 @@
-"""Conversions requested in the admin: short ones run immediately, long ones in a worker, which records its progress."""
+"""Conversions requested in the admin. Short ones run immediately, long ones in a worker, which records its progress."""
 
 from marginalia.comments import conf
 from marginalia.comments.backends import layout_classes
@@ -7,20 +7,24 @@ from marginalia.comments.operations import maintenance
 from marginalia.comments.types import Order, Target
 from marginalia.tasks import Postponed, task, worker
 
-# Maximum number of comments that are converted while the administrator waits: a second or two.
+# Maximum number of comments that are converted during the request, which takes a second or two.
 MAX_IMMEDIATE = 5_000
 
 
 def convert(target: Target, layout: str, order: Order) -> bool | None:
-    """Convert a discussion, or enqueue the conversion if it is long.
+    """Convert a discussion, or enqueue the conversion if the discussion is long.
 
-    Return True if it is converted, False if a worker will do it, None if it already has this layout and order.
-    Raises ConversionFailed.
+    Returns:
+        True if the discussion was converted, False if a worker will convert it, None if it already has this layout and
+        order.
+
+    Raises:
+        ConversionFailed: If the discussion can't be converted.
     """
     discussion = maintenance.discussion(next(maintenance.select_targets(discussion=str(target))))
     if not maintenance.needs_converting(discussion, layout, order):
         return None
-    # Embedding runs immediately too, so that the administrator sees at once if it is impossible.
+    # Also embed immediately, so that the administrator sees an error at once if embedding is not possible.
     if discussion.last_number <= MAX_IMMEDIATE or layout_classes()[layout].in_target:
         return maintenance.convert(target, layout, order) is not None or None
     plan = {"discussion": str(target), "layout": layout, "order": order.value}
@@ -31,13 +35,13 @@ def convert(target: Target, layout: str, order: Order) -> bool | None:
 
 @worker.regularly
 def tidy() -> None:
-    """Repair what crashes leave behind, and drop old copies of conversions. A worker calls this each minute."""
+    """Repair inconsistencies after crashes, and delete old copies of conversions. A worker calls this every minute."""
     maintenance.tidy()
 
 
 @task(stored_as="comments.convert")
 def work(discussion: str, layout: str, order: str) -> None:
-    """Run an enqueued conversion. Postpone it if another conversion of the discussion is in progress."""
+    """Run an enqueued conversion. If another conversion of the discussion is in progress, try again later."""
     try:
         maintenance.convert(Target.parse(discussion), layout, Order(order))
     except ConversionFailed as error:

@@ -1,4 +1,4 @@
-"""Imports of comments that were written elsewhere. They are stored or held once, however often they are imported."""
+"""Import of comments from other sources. A comment is stored or held once, however often it is imported."""
 
 from collections.abc import Iterable
 
@@ -11,22 +11,35 @@ from marginalia.comments.types import NewComment, PostResult, Target
 
 
 def import_(target: Model | Target, comments: Iterable[NewComment]) -> int:
-    """Store comments that were written elsewhere, parents before their replies. Return how many were new.
+    """Import comments. Importing them again changes nothing.
 
-    `slug` or `token` identifies each comment, so that importing twice changes nothing. Their `html` must be clean.
-    Raises InvalidComment, InvalidParent.
+    Args:
+        target: The target of the discussion.
+        comments: The comments, parents before their replies. Each is identified by `slug` or `token`, and its `html`
+            must already be clean.
+
+    Returns:
+        The number of new comments.
+
+    Raises:
+        InvalidComment: If a comment is empty or too long.
+        InvalidParent: If a parent does not exist.
     """
     return backend().import_(targets.target_for(target), (clean(new) for new in comments))
 
 
 def hold_imported(target: Model | Target, new: NewComment, *, reasons: Iterable[str] = ()) -> PostResult:
-    """Put a comment that waited elsewhere into the moderation queue, once for each token.
+    """Add a comment that waited for moderation elsewhere to the moderation queue. Each token is added only once.
 
-    It keeps its `posted`, and closed discussions accept it too. Raises InvalidComment, InvalidParent.
+    The comment keeps its `posted`, and the discussion can be closed.
+
+    Raises:
+        InvalidComment: If the comment is empty or too long.
+        InvalidParent: If its parent does not exist.
     """
     return backend().hold(targets.target_for(target), clean(new), tuple(reasons))
 
 
 def slug_of(new: NewComment) -> str:
-    """Return the slug that an imported comment will have, or has. Its replies use it as `parent`."""
+    """Return the slug of an imported comment, which may not be stored yet. Its replies use the slug as `parent`."""
     return new.slug or slugs.from_token(new.token, new.parent, conf.get("MAX_DEPTH"))

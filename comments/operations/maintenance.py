@@ -1,4 +1,4 @@
-"""Maintenance of whole discussions: converting, auditing and repairing them while they are in use."""
+"""Maintenance of discussions in use: conversion, audits and repairs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,7 +13,7 @@ from marginalia.mongo.reading import MALFORMED
 
 @dataclass(frozen=True)
 class AuditResult:
-    """The result of an audit: the number of comments, the faults, and how many of them were repaired."""
+    """The result of an audit: the number of comments, the faults, and the number of repairs."""
 
     comments: int
     faults: tuple[Fault, ...]
@@ -21,9 +21,10 @@ class AuditResult:
 
 
 def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]:
-    """Yield the targets to work on: that of one discussion, "app.model:pk", those of a label, or all.
+    """Yield targets with discussions: the one named "app.model:pk" in `discussion`, those of `label`, or all.
 
-    Raises TargetNotFound if the discussion does not exist.
+    Raises:
+        TargetNotFound: If `discussion` does not exist.
     """
     if not discussion:
         yield from backend().targets(label=label)
@@ -36,14 +37,18 @@ def select_targets(*, label: str = "", discussion: str = "") -> Iterator[Target]
 
 
 def discussion(target: Target) -> Discussion:
-    """Return a discussion as it is stored. Raises DiscussionDamaged."""
+    """Return a discussion as it is stored.
+
+    Raises:
+        DiscussionDamaged: If a field is missing or malformed.
+    """
     return backend().discussion(target)
 
 
 def needs_converting(discussion: Discussion, layout: str, order: Order | None) -> bool:
-    """Return whether a discussion has another layout or order.
+    """Return whether a discussion must be converted to get this layout and order.
 
-    Also return True for an unfinished conversion, which may have to be ended.
+    An unfinished conversion also counts, because it may have to be ended.
     """
     return (
         bool(discussion.moving)
@@ -55,9 +60,19 @@ def needs_converting(discussion: Discussion, layout: str, order: Order | None) -
 def convert(
     target: Target, layout: str, order: Order | None = None, *, progress: Callable[[int], None] = lambda copied: None
 ) -> int | None:
-    """Convert a discussion, in its present order if `order` is None.
+    """Convert a discussion to another layout or order.
 
-    Return the number of copied comments, None if it already has this layout and order. Raises ConversionFailed.
+    Args:
+        target: The target of the discussion.
+        layout: The name of the new layout.
+        order: The new order, or None to keep the current order.
+        progress: A function that is called with the number of comments copied so far.
+
+    Returns:
+        The number of copied comments, or None if the discussion already has this layout and order.
+
+    Raises:
+        ConversionFailed: If the discussion can't be converted.
     """
     native = order.native if order else backend().discussion(target).order
     if layout_classes()[layout].in_target:
@@ -72,14 +87,17 @@ def _check_embedding(target: Target) -> None:
 
 
 def drop_old_copies(target: Target) -> int:
-    """Delete the old copies of a discussion that are due. Return how many are still kept for slow readers."""
+    """Delete old copies of a discussion if their time is over. Return the number of copies that are still kept."""
     return backend().drop_old_copies(target)
 
 
 def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> AuditResult:
-    """Audit the stored documents of a discussion.
+    """Audit a stored discussion.
 
-    With `fix`, repair what crashes may have left behind. With `accept_loss`, also accept that comments are lost.
+    Args:
+        target: The target of the discussion.
+        fix: Whether to repair faults that crashes may have caused.
+        accept_loss: Whether to accept that comments are lost.
     """
     try:
         if fix:
@@ -87,7 +105,7 @@ def examine(target: Target, *, fix: bool = False, accept_loss: bool = False) -> 
         faults = backend().audit(target)
         repaired = 0
         if fix and faults:
-            with suppress(ConversionFailed):  # another process converts it: repair it the next time
+            with suppress(ConversionFailed):  # if another process converts the discussion, repair it next time
                 repaired = backend().repair(target, faults, accept_loss=accept_loss)
         return AuditResult(discussion(target).count, tuple(faults), repaired)
     except MALFORMED as error:
@@ -102,13 +120,14 @@ def faults(target: Target) -> tuple[Fault, ...]:
 
 
 def tidy() -> int:
-    """Do the worker's upkeep of each minute. Return how much there was to do."""
+    """Do the maintenance that a worker does every minute. Return the number of discussions that needed it."""
     return backend().tidy()
 
 
 def sweep_erasures() -> int:
-    """Search again for comments to be erased, as the worker does each minute.
+    """Search again for comments by erased authors, as a worker does every minute.
 
-    Return how many erasures are not finished.
+    Returns:
+        The number of erasures that are not finished yet.
     """
     return backend().sweep_erasures()

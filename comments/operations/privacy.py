@@ -1,7 +1,7 @@
-"""Everything that is stored about one author, for exporting and erasing it.
+"""Export and erasure of all data about an author.
 
-This includes comments of every layout, the queue, the history, ip hashes, flags, subscriptions, and counts of the
-rate limit. Jobs and logs of comments contain ids, never a name, an address or a text.
+This includes comments in every layout, the queue, the history, IP hashes, flags, subscriptions and counts of rate
+limits. Jobs and logs only contain ids of comments, never names, addresses or texts.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from marginalia.comments.types import Comment, HeldComment, ReplacedComment, Tar
 
 @dataclass(frozen=True)
 class Person:
-    """An author: a user's primary key as a str, an email address, or both."""
+    """An author, identified by the primary key of an account (as a str), an email address, or both."""
 
     id: str = ""
     email: str = ""
 
     def queries(self) -> list[dict[str, str]]:
-        """Return the keyword arguments of the queries to the back end, one per key."""
+        """Return the arguments for queries to the back end, one dict per identifier."""
         return [{name: value} for name, value in (("id", self.id), ("email", self.email)) if value]
 
 
@@ -38,7 +38,7 @@ class Erased:
 
 
 def export(author: Person) -> Iterator[dict[str, Any]]:
-    """Yield everything stored about an author, as JSON-compatible dicts. Items found by both keys are yielded once."""
+    """Yield all data about an author as JSON-compatible dicts. Items that match both identifiers are yielded once."""
     seen: set[tuple[str, ...]] = set()
     for item in _written_by(author):
         row = _row(item)
@@ -58,9 +58,9 @@ def export(author: Person) -> Iterator[dict[str, Any]]:
 
 
 def erase(author: Person) -> Erased:
-    """Erase an author permanently. Replies by others stay. Can be repeated after a crash."""
+    """Permanently erase an author. Replies by others remain. After a crash, the function can be called again."""
     places = _places(author)
-    # An ip hash stands for a household, so other readers in it may lose a count or the name on a flag.
+    # An IP hash identifies a household, so other readers in the household may lose a count, or their name on a flag.
     sent_from = {ip_hash.find(target, slug) for target, slug in places} - {""}
     flagged = sum(flags.erase(ip_hash=hash_value) for hash_value in sent_from)
     for hash_value in sent_from:
@@ -68,8 +68,8 @@ def erase(author: Person) -> Erased:
     if author.id:
         spam.erase_counts(user=author.id)
         flagged += flags.erase(user=author.id)
-    # Delete the hashes before the comments, because the comments are needed to find them if this is repeated after a
-    # crash.
+    # Delete the IP hashes before the comments. If this is repeated after a crash, the comments are needed to find the
+    # hashes.
     return Erased(
         ip_hashes=sum(ip_hash.erase(target, slug) for target, slug in places),
         flags=flagged,
@@ -79,9 +79,10 @@ def erase(author: Person) -> Erased:
 
 
 def erase_author(*, id: str = "", email: str = "") -> int:
-    """Blank everything written by a user (by primary key) or under an email address.
+    """Erase the text and author of all comments by an account (`id`) or with an email address.
 
-    Return how many comments that were.
+    Returns:
+        The number of comments that were blanked or deleted.
     """
     if not id and not email:
         raise ValueError("Say whose comments to erase.")
@@ -89,7 +90,7 @@ def erase_author(*, id: str = "", email: str = "") -> int:
 
 
 def count(author: Person) -> int:
-    """Return how many comments, queued comments and replaced texts `erase` would blank or delete."""
+    """Return the number of comments, queued comments and previous versions that `erase` would blank or delete."""
     return sum(row["kept_as"] in ("comment", "queue", "history") for row in export(author))
 
 

@@ -1,9 +1,8 @@
-"""Discussions as newline-delimited JSON, from one site, layout or order into another.
+"""Export and import of discussions as newline-delimited JSON, for another site, layout or order.
 
-Exporting an import again gives the same bytes.
-A discussion begins with the line {"discussion": "app.model:pk", "open": true}. Its comments follow, oldest first.
-The file does not contain the stored HTML. It is rendered from the text again, so that a file can only bring clean
-HTML.
+Exporting, importing and exporting again yields the same bytes. A discussion begins with the line {"discussion":
+"app.model:pk", "open": true}, followed by its comments, oldest first. The file does not contain HTML. The import
+renders the texts again, so a file can't introduce unsafe HTML.
 """
 
 import json
@@ -23,16 +22,16 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 T = TypeVar("T")
 Rows = Iterator[dict[str, Any]]
 
-# Maximum length of a line: a text of MAX_LENGTH, escaped as badly as possible.
+# Maximum length of a line: a text with MAX_LENGTH characters, all of them escaped.
 MAX_LINE = 1_000_000
-# Attempts to read a discussion that is being converted.
+# Number of attempts to read a discussion that is being converted.
 ATTEMPTS = 3
-# Queued comments per query.
+# Number of queued comments per query.
 PAGE_SIZE = 100
 
 
 class BrokenFile(Exception):
-    """A line cannot be imported. The lines before it were imported."""
+    """A line can't be imported. The lines before it were imported."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -41,7 +40,7 @@ class BrokenFile(Exception):
 
 @dataclass
 class Counts:
-    """The results of an import."""
+    """The counts of an import."""
 
     discussions: int = 0
     comments: int = 0
@@ -49,15 +48,19 @@ class Counts:
 
 
 def export(label: str = "") -> Iterator[str]:
-    """Yield the lines of all discussions (of one label)."""
+    """Yield the lines of all discussions, or of discussions of `label`."""
     for target in selectors.iterate_targets(label=label):
         yield from map(_line, rows(target))
 
 
 def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool = True) -> T:
-    """Return the result of `collect` for the `rows` of a discussion.
+    """Return the result of calling `collect` with the `rows` of a discussion.
 
-    Start again if the discussion was converted meanwhile. Raises DiscussionBusy, DiscussionDamaged.
+    If the discussion is converted meanwhile, `collect` is called again.
+
+    Raises:
+        DiscussionBusy: If the discussion is converted again and again.
+        DiscussionDamaged: If the discussion is damaged.
     """
     for _attempt in range(ATTEMPTS - 1):
         with suppress(DiscussionBusy):
@@ -66,9 +69,9 @@ def read_rows(target: Target, collect: Callable[[Rows], T], *, addresses: bool =
 
 
 def rows(target: Target, *, addresses: bool = True) -> Rows:
-    """Yield the content of the lines of a discussion, beginning with its head.
+    """Yield the lines of a discussion as dicts, beginning with the line of the discussion itself.
 
-    Without `addresses`, email addresses are left out.
+    With `addresses=False`, email addresses are omitted.
     """
     yield {"discussion": str(target), "open": selectors.discussion(target).open}
     for comment, email in selectors.iterate_with_emails(target):
@@ -76,7 +79,7 @@ def rows(target: Target, *, addresses: bool = True) -> Rows:
 
 
 def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the waiting comments as rows with their discussion and the reasons why they wait."""
+    """Yield the waiting comments as dicts that include their discussion and the reasons why they wait."""
     after = ""
     while page := selectors.held(limit=PAGE_SIZE, after=after):
         for held in page:
@@ -86,9 +89,11 @@ def held_rows(*, addresses: bool = True) -> Iterator[dict[str, Any]]:
 
 
 def import_held(row: dict[str, Any], *, dry_run: bool = False) -> bool:
-    """Hold a comment of `held_rows` here too, unless it was posted or decided here. Return whether it was new.
+    """Hold a comment from `held_rows`, unless it was already posted or decided here. Return whether it was new.
 
-    Raises BrokenFile, CommentError.
+    Raises:
+        BrokenFile: If the dict is not valid.
+        CommentError: If the comment can't be held.
     """
     target = _target(row, 0)
     new = _comment(row, 0)
@@ -110,9 +115,18 @@ def _is_known(target: Target, slug: str) -> bool:
 
 
 def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[], object] = lambda: None) -> Counts:
-    """Store the discussions in the lines. Comments that exist stay unchanged.
+    """Import the discussions in `lines`. Existing comments are not changed.
 
-    `step` is called for each line. Raises BrokenFile.
+    Args:
+        lines: The lines of the file.
+        dry_run: Whether to check the lines without importing them.
+        step: A function that is called for each line.
+
+    Returns:
+        The counts of discussions, comments and new comments.
+
+    Raises:
+        BrokenFile: If a line can't be imported. The lines before it were imported.
     """
     reading = _Reading(lines, step)
     while reading.head:
@@ -127,7 +141,7 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
             if not is_open:
                 services.close(target)
         except CommentError as error:
-            # Comments are stored in batches, so an orphan may be found after later lines were read.
+            # Comments are stored in batches, so more lines may have been read before a missing parent is detected.
             number = reading.answering.get(str(error), reading.number)
             raise BrokenFile(number, f"{type(error).__name__}: {error}") from error
     return reading.counts
@@ -135,10 +149,11 @@ def import_(lines: Iterable[bytes], *, dry_run: bool = False, step: Callable[[],
 
 @dataclass
 class _Reading:
-    """A file during its import.
+    """The state of an import.
 
-    `head` is the line that begins the next discussion, None at the end. `answering` contains the number of the
-    first line that replies to each comment of the present discussion.
+    Attributes:
+        head: The line that begins the next discussion, or None at the end of the file.
+        answering: By slug, the number of the first line in the current discussion that replies to the comment.
     """
 
     lines: Iterable[bytes]
@@ -240,8 +255,7 @@ def _comment(row: dict[str, Any], number: int) -> NewComment:
         answers = texts["answers"]
         if not slugs.is_slug(slug) or (answers and not slugs.is_slug(answers)):
             raise ValueError("a slug is none")
-        # Threads have a maximum depth, so a reply may be at the level of the comment that it answers, below a common
-        # ancestor.
+        # A reply may be at the same level as the comment that it replies to, because threads have a maximum depth.
         if not f"{answers}/".startswith(slugs.join(slugs.parent_of(slug), "")):
             raise ValueError("it lies elsewhere than below what it answers")
         return NewComment(

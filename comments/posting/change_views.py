@@ -1,6 +1,6 @@
-"""Views that change a comment: authors edit and delete their own, readers flag.
+"""Views that change a comment: authors edit or delete their own comments, and readers flag comments.
 
-A GET request only asks for confirmation.
+GET requests only ask for confirmation.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 @csrf_exempt
 @get_or_post
 def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors change their comment for a while, and moderators always.
+    """Let authors edit a recent comment, and moderators any comment.
 
-    If the change is refused, the form is shown again with the text.
+    If the change is refused, the form is shown again with the new text.
     """
     is_sent = request.method == "POST"
     comment, obj = _get_comment(request, label, pk, slug)
@@ -59,7 +59,7 @@ def edit(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 
 @get_or_post
 def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Let authors delete their comment for a while, and moderators always."""
+    """Let authors delete a recent comment, and moderators any comment."""
     comment, obj = _get_comment(request, label, pk, slug)
     if isinstance(comment, Comment) and comment.removed:
         return HttpResponseRedirect(obj.get_absolute_url())
@@ -70,7 +70,7 @@ def delete(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse
         except Refused as error:
             raise Http404(error.sentence) from error
         except CommentNotFound:
-            # A moderator was faster: the author can delete the published comment.
+            # If a moderator approves the comment at the same time, the author can delete the published comment.
             if not isinstance(comment, HeldComment):
                 raise
         return HttpResponseRedirect(_url_after_deletion(comment, obj))
@@ -101,7 +101,7 @@ def flag(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
 def confirmation_page(
     request: HttpRequest, comment: Any, obj: Model, question: str, answer: str, *, status: int = 200
 ) -> HttpResponse:
-    """Return the page that asks for confirmation before a comment is changed. Its button posts to the same URL."""
+    """Return the page that asks for confirmation before a comment is changed. Its button submits to the same URL."""
     context = {
         "comment": comment,
         "obj": obj,
@@ -114,7 +114,11 @@ def confirmation_page(
 
 
 def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[Comment | HeldComment, Model]:
-    """Return a public comment, or a held comment if the user is its author. Raises Http404."""
+    """Return a public comment, or a held comment if the user is its author, and its object.
+
+    Raises:
+        Http404: If there is no such comment for this user.
+    """
     target, obj = get_target_or_404(label, pk)
     if held := own.find_held(target, slug, sent_comments(request), request.user):
         return held, obj
@@ -122,7 +126,7 @@ def _get_comment(request: HttpRequest, label: str, pk: str, slug: str) -> tuple[
 
 
 def _url_after_deletion(comment: Comment | HeldComment, obj: Model) -> str:
-    """Return the URL to show after a deletion: the comment that it replied to, or else the discussion."""
+    """Return the URL to show after a deletion: the parent comment if there is one, otherwise the discussion."""
     with contextlib.suppress(CommentNotFound):
         if comment.parent and not selectors.get(comment.target, comment.parent).removed:
             return comment_url(comment.target, obj, comment.parent)

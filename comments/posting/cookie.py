@@ -1,4 +1,4 @@
-"""The signed cookie with which a browser identifies the comments that it sent."""
+"""The signed cookie that identifies the comments sent by a browser."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -8,12 +8,12 @@ from marginalia.comments.posting.tokens import SentComment
 
 
 def sent_comments(request: HttpRequest) -> tuple[SentComment, ...]:
-    """Return the comments in the cookie of the browser."""
+    """Return the comments in the browser's cookie."""
     return tokens.read_sent(request.COOKIES.get(tokens.OWN_COOKIE, ""))
 
 
 def remember(request: HttpRequest, response: HttpResponse, sent: SentComment) -> None:
-    """Add a comment to the cookie, which browsers send only to the URLs of comments."""
+    """Add a comment to the cookie, which browsers only send to the URLs of comments."""
     response.set_cookie(
         tokens.OWN_COOKIE,
         tokens.sign_sent([sent, *(own for own in sent_comments(request) if own != sent)]),
@@ -26,5 +26,5 @@ def remember(request: HttpRequest, response: HttpResponse, sent: SentComment) ->
 
 
 def cookie_path() -> str:
-    """Return the path prefix of all URLs of comments."""
+    """Return the common path prefix of all URLs of comments."""
     return reverse("comments-post-comment").removesuffix("post")

@@ -1,6 +1,6 @@
-"""Flags: readers report comments that moderators should see.
+"""Flags, with which readers report comments to the moderators.
 
-There is one document per comment, and each reader counts once.
+There is one document per comment, and each reader is counted once.
 """
 
 from marginalia.comments.backends import backend
@@ -8,12 +8,16 @@ from marginalia.comments.types import Comment, FlaggedComment, Target
 
 
 def flag(comment: Comment, who: str) -> bool:
-    """Flag a comment for a reader ("user:KEY" or "ip_hash:HASH"). Return False if the reader had already flagged it."""
+    """Flag a comment for the reader `who` ("user:KEY" or "ip_hash:HASH").
+
+    Returns:
+        False if the reader had already flagged the comment.
+    """
     return backend().flags.add(comment.target, comment.slug, who)
 
 
 def list_flagged(limit: int = 100) -> list[FlaggedComment]:
-    """Return the flagged comments that no moderator has looked at since, the last flagged first."""
+    """Return flagged comments that no moderator has reviewed since, beginning with the last flag."""
     return backend().flags.newest(limit)
 
 
@@ -23,18 +27,19 @@ def count() -> int:
 
 
 def flagged_by(user: str) -> list[FlaggedComment]:
-    """Return the comments that a user flagged."""
+    """Return the comments that an account flagged. `user` is its primary key as a str."""
     return backend().flags.flagged_by(f"user:{user}")
 
 
 def erase(*, user: str = "", ip_hash: str = "") -> int:
-    """Remove a user, or a reader with this ip hash, from all flags. The flags themselves stay.
+    """Remove an account, or a reader with this IP hash, from all flags. The flags themselves remain.
 
-    Return the number of flags.
+    Returns:
+        The number of changed documents.
     """
     return backend().flags.erase(f"{kind}:{key}" for kind, key in (("user", user), ("ip_hash", ip_hash)) if key)
 
 
 def clear(target: Target, slug: str) -> None:
-    """Delete the flags of a comment after a moderator has looked at it."""
+    """Delete the flags of a comment, for example after a moderator has reviewed it."""
     backend().flags.clear(target, slug)

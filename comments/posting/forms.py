@@ -1,6 +1,6 @@
 """The forms for comments.
 
-The target of a new comment is in the signed token of its form, so a comment cannot be posted elsewhere.
+The target of a new comment is part of the form's signed token, so a comment can't be posted anywhere else.
 """
 
 from typing import Any
@@ -14,13 +14,17 @@ from marginalia.comments.posting.preparation import MAX_NAME
 from marginalia.comments.posting.tokens import FormToken
 from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Target
 
-# Maximum digits of a revision: more than any author needs, few enough for the database.
+# Maximum number of digits of a revision. This is enough for any comment, and small enough for the database.
 MAX_DIGITS = 9
 _EMPTY_MESSAGE = _("Please write something.")
 
 
 def validate_length(text: str) -> None:
-    """Validate the length of a text with the rule of the services. Raises ValidationError."""
+    """Check the length of a text with the same rule as the services.
+
+    Raises:
+        ValidationError: If the text is empty or too long.
+    """
     try:
         preparation.check_length(text)
     except InvalidComment as error:
@@ -28,7 +32,7 @@ def validate_length(text: str) -> None:
 
 
 class CommentForm(forms.Form):
-    """A new comment. It asks a logged-in user only for the text."""
+    """The form for a new comment. For logged-in users, the only field is the text."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -51,7 +55,8 @@ class CommentForm(forms.Form):
         validators=[validate_length],
     )
     token = forms.CharField(widget=forms.HiddenInput)
-    # People don't see this field. Its name makes programs fill it in. Browsers are told not to fill it in.
+    # A honeypot: People don't see this field, but its name makes spam programs fill it in. An attribute tells browsers
+    # not to autofill it.
     homepage = forms.CharField(
         label=_("Leave this empty"),
         required=False,
@@ -61,32 +66,36 @@ class CommentForm(forms.Form):
     def __init__(self, *args: Any, user: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, label_suffix="", **kwargs)
         self.user = user if getattr(user, "is_authenticated", False) else None
-        # Because of maxlength, browsers cut pasted text without a message. The form refuses too long text and keeps
-        # all of it.
+        # With maxlength, browsers would truncate pasted text without a message. Instead, the form refuses a text that
+        # is too long, and shows all of it again.
         for name in ("name", "email"):
             self.fields[name].widget.attrs.pop("maxlength")
         if self.user:
             del self.fields["name"], self.fields["email"]
 
     def clean(self) -> dict[str, Any]:
-        """Require an email address if the author wants notices."""
+        """Require an email address if the author wants notices about replies."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("notify") and "email" not in self.errors and not self.notice_email():
             self.add_error("email" if "email" in self.fields else "notify", _("An address is needed to write to."))
         return data
 
     def focus_first_error(self) -> None:
-        """Focus the first field that has an error when the page opens."""
+        """Set the focus to the first field with an error."""
         for name in filter(self.errors.__contains__, self.fields):
             self.fields[name].widget.attrs["autofocus"] = True
             break
 
     def notice_email(self) -> str:
-        """Return the email address for notices of replies, "" if there is none."""
+        """Return the email address for notices about replies, or "" if there is none."""
         return str(self.user.email if self.user else self.cleaned_data.get("email", ""))
 
     def clean_name(self) -> str:
-        """Return the name on one line. Raises ValidationError if nothing visible is left."""
+        """Return the name on one line.
+
+        Raises:
+            ValidationError: If the name contains no visible characters.
+        """
         name = preparation.one_line(self.cleaned_data["name"])
         if not name:
             raise forms.ValidationError(self.fields["name"].error_messages["required"], code="required")
@@ -94,17 +103,20 @@ class CommentForm(forms.Form):
 
     @property
     def author_name(self) -> str:
-        """Return the name that the comment of a logged-in user will show."""
+        """Return the name shown with the comment of a logged-in user."""
         return display_name(self.user) if self.user else ""
 
 
-# A field of the edit form in the admin. If it is sent, the form is shown again with the typed text, and nothing is
-# changed.
+# A field of the edit form in the admin. If it is submitted, the form is shown again with the typed text, and the
+# comment is not changed.
 RESHOW = "_kept"
 
 
 class EditForm(forms.Form):
-    """The new text of a comment. `rev` is the revision that the author saw, `nonce` identifies the change."""
+    """The form for the new text of a comment.
+
+    `rev` is the revision that the author saw; `nonce` identifies the change.
+    """
 
     text = forms.CharField(
         label=_("Comment"),
@@ -112,7 +124,7 @@ class EditForm(forms.Form):
         error_messages={"required": _EMPTY_MESSAGE},
         validators=[validate_length],
     )
-    # MongoDB's limit for an int. Revisions never come near it.
+    # MongoDB's limit for an int. Real revisions are much lower.
     rev = forms.IntegerField(min_value=0, max_value=2**31 - 1, widget=forms.HiddenInput)
     nonce = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
@@ -121,41 +133,41 @@ class EditForm(forms.Form):
 
     @staticmethod
     def initial_data(comment: Comment | HeldComment) -> dict[str, Any]:
-        """Return the initial data of the form for a comment."""
+        """Return the initial data of the form for `comment`."""
         return {"text": comment.source, "rev": comment.rev, "nonce": preparation.new_token()}
 
     def renew(self, rev: int) -> "EditForm":
-        """Return the form with the typed text as a new change of the revision `rev`."""
+        """Return the form with the typed text, as a new change to the revision `rev`."""
         return EditForm(initial={"text": self.data["text"], "rev": rev, "nonce": preparation.new_token()})
 
 
 def blank_form(target: Target, user: Any = None, parent: str = "") -> CommentForm:
-    """Return an empty form for a new comment, with its own token."""
+    """Return an empty form for a new comment, with a new token."""
     token = FormToken.new(target, parent, user_key(user))
     return CommentForm(initial={"token": token.signed()}, user=user, auto_id="comment-%s")
 
 
 def parse_revision(text: str) -> int:
-    """Return the revision in the value of a button or a hidden field, 0 if it is not a number."""
+    """Return the revision in the value of a button or a hidden field, or 0 if the value is not a number."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else 0
 
 
 def user_key(user: Any) -> str:
-    """Return the primary key of a logged-in user as a str, "" for other visitors."""
+    """Return the primary key of a logged-in user as a str, or "" for anonymous visitors."""
     return str(user.pk) if getattr(user, "is_authenticated", False) else ""
 
 
 def display_name(user: Any) -> str:
-    """Return the name under which a user comments.
+    """Return the name shown with a user's comments.
 
-    It is never an email address, even if email addresses are user names.
+    It is never an email address, even if the site uses email addresses as user names.
     """
     names = (user.get_full_name(), user.get_username().partition("@")[0])
     return next(filter(None, map(preparation.one_line, names)), "")[:MAX_NAME]
 
 
 def build_author(user: Any, name: str) -> CommentAuthor:
-    """Return the author of a comment: the account of `user`, or `name` without an account."""
+    """Return the author of a comment: the account of `user`, or the typed `name` without an account."""
     if key := user_key(user):
         return CommentAuthor(name=display_name(user), id=key, is_moderator=policy.is_moderator(user))
     return CommentAuthor(name=name)

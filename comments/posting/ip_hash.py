@@ -1,7 +1,7 @@
-"""Network addresses: the address of a request, and the key under which its comments are counted.
+"""The network address of a request, and the hash that is stored instead.
 
-The address itself is never stored. A keyed hash of its network is stored apart from the comments for 30 days (by a
-TTL index).
+The address itself is never stored. A keyed hash of its network is stored separately from the comments. A TTL index
+deletes it after 30 days.
 """
 
 import ipaddress
@@ -13,25 +13,25 @@ from marginalia.comments import conf
 from marginalia.comments.backends import backend
 from marginalia.comments.types import Target
 
-# The prefix of an address that is hashed. It identifies a household, not a device.
+# The length of the address prefix to hash, by IP version. It identifies a household, not a device.
 PREFIX_BITS = {4: 24, 6: 48}
 
 
 def remote(request: HttpRequest) -> str:
-    """Return the address of the connection: the default of COMMENTS["ADDRESS"]."""
+    """Return the address of the connection. This is the default of COMMENTS["ADDRESS"]."""
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
 def forwarded(request: HttpRequest) -> str:
-    """Return the address that the nearest proxy reports.
+    """Return the client address as reported by the nearest proxy.
 
-    Use this only behind a proxy that sets X-Forwarded-For itself.
+    Use this function only behind a proxy that always sets X-Forwarded-For itself.
     """
     return str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or remote(request)
 
 
 def key(request: HttpRequest) -> str:
-    """Return a keyed hash of the truncated address of the request. It reveals nothing without the site's secret key."""
+    """Return a keyed hash of the request's network. Without the site's secret key, the hash reveals nothing."""
     address = conf.load("ADDRESS")(request)
     try:
         parsed = ipaddress.ip_address(address)
@@ -45,15 +45,18 @@ def key(request: HttpRequest) -> str:
 
 
 def record(target: Target, slug: str, ip_hash: str) -> None:
-    """Store the network from which a comment was first sent, for 30 days. `ip_hash` is a `key`."""
+    """Store the hash of the network from which a comment was first sent, for 30 days.
+
+    `ip_hash` is the result of `key`.
+    """
     backend().ip_hashes.record(target, slug, ip_hash)
 
 
 def find(target: Target, slug: str) -> str:
-    """Return the ip hash of a comment, "" if it is not stored, or no longer stored."""
+    """Return the IP hash of a comment, or "" if none is stored or it has expired."""
     return backend().ip_hashes.find(target, slug)
 
 
 def erase(target: Target, slug: str) -> int:
-    """Delete the ip hash of a comment. Return the number of deleted records."""
+    """Delete the IP hash of a comment. Return the number of deleted documents."""
     return backend().ip_hashes.erase(target, slug)

@@ -1,4 +1,4 @@
-"""What authors can still do with their comments, identified by account or by the browser's signed cookie."""
+"""Authors' access to their own comments. An author is identified by account or by the browser's signed cookie."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 from marginalia.mongo.clock import now
 
-# Maximum number of an account's newest comments that are searched for those that it can still change.
+# Maximum number of an account's newest comments to check for comments that can still be changed.
 MAX_SEARCHED = 10
-# Maximum number of changes per comment, because every replaced text is stored.
+# Maximum number of changes per comment, because every previous version is stored.
 MAX_CHANGES = 20
 
 
@@ -26,7 +26,9 @@ MAX_CHANGES = 20
 class OwnComment:
     """An author's own comment that waits for a moderator, or that the author can still change.
 
-    If it is `final`, the author can only delete it.
+    Attributes:
+        waits: Whether the comment waits for a moderator.
+        final: Whether the author can delete the comment, but not edit it.
     """
 
     comment: Comment | HeldComment
@@ -35,36 +37,36 @@ class OwnComment:
 
     @property
     def html(self) -> SafeString:
-        """Return the HTML of the comment, which was cleaned when it was written."""
+        """Return the HTML of the comment, which was sanitized when it was written."""
         return SafeString(self.comment.html)
 
     @property
     def edit_url(self) -> str:
         """Return the URL of the edit form.
 
-        It is "" after EDIT_MINUTES, after MAX_CHANGES changes, or if the comment is final.
+        The URL is "" after EDIT_MINUTES, after MAX_CHANGES changes, or if the comment is final.
         """
         may_edit = is_recent(self.comment) and may_revise(self.comment.rev) and not self.final
         return self._url("comments-edit") if may_edit else ""
 
     @property
     def delete_url(self) -> str:
-        """Return the URL for deleting the comment, "" after EDIT_MINUTES."""
+        """Return the URL for deleting the comment, or "" after EDIT_MINUTES."""
         return self._url("comments-delete") if is_recent(self.comment) else ""
 
     @property
     def anchor(self) -> str:
-        """Return the id of the element that shows the comment."""
+        """Return the id of the HTML element that shows the comment."""
         return f"c-{self.comment.slug.rpartition('/')[2]}"
 
     @property
     def waiting_anchor(self) -> str:
-        """Return the id of the element that shows the comment to its author while it waits."""
+        """Return the id of the HTML element that shows the comment to its author while it waits."""
         return waiting_anchor(self.comment.slug)
 
     @property
     def answered_anchor(self) -> str:
-        """Return the id of the element of the comment that it replies to, "" for none."""
+        """Return the id of the HTML element of the parent comment, or "" if there is none."""
         return f"c-{self.comment.parent.rpartition('/')[2]}" if self.comment.parent else ""
 
     def _url(self, name: str) -> str:
@@ -72,14 +74,18 @@ class OwnComment:
 
 
 def waiting_anchor(slug: str) -> str:
-    """Return the id of the element that shows a comment to its author while it waits."""
+    """Return the id of the HTML element that shows a comment to its author while it waits."""
     return f"w-{slug.rpartition('/')[2]}"
 
 
 def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: bool = False) -> list[OwnComment]:
-    """Return the comments in one discussion, by the account or from this browser, that wait or can still be changed.
+    """Return a user's own comments in one discussion that wait for a moderator or can still be changed.
 
-    If `final` is True, public ones can only be deleted.
+    Args:
+        sent: The comments in the browser's cookie.
+        target: The target of the discussion.
+        user: The user, whose account may have written more comments.
+        final: Whether public comments can only be deleted, not edited.
     """
     by_slug: dict[str, OwnComment] = {}
     if key := user_key(user):
@@ -103,13 +109,13 @@ def list_own(sent: Iterable[SentComment], target: Target, user: Any, *, final: b
 
 
 def find_held(target: Target, slug: str, sent: Iterable[SentComment], user: Any) -> HeldComment | None:
-    """Return the comment that waits under a slug, but only to its author."""
+    """Return the waiting comment with `slug` if the user wrote it, otherwise None."""
     held = selectors.find_held(target, slug)
     return held if held and _wrote(held, sent, user) else None
 
 
 def may_change(comment: Comment | HeldComment, sent: Iterable[SentComment], user: Any) -> bool:
-    """Return whether `user` wrote the comment recently enough to change it."""
+    """Return whether the user wrote the comment, and recently enough to change it."""
     return is_recent(comment) and _wrote(comment, sent, user)
 
 
@@ -120,16 +126,16 @@ def _wrote(comment: Comment | HeldComment, sent: Iterable[SentComment], user: An
 
 
 def may_revise(rev: int) -> bool:
-    """Return whether authors can change this revision of a comment once more."""
+    """Return whether authors can change a comment once more if it has the revision `rev`."""
     return rev <= MAX_CHANGES
 
 
 def is_recent(comment: Comment | HeldComment) -> bool:
-    """Return whether the author can still change the comment: for EDIT_MINUTES, unless it is removed or decided."""
+    """Return whether the comment can still be changed: for EDIT_MINUTES, unless it was removed or decided."""
     is_locked = comment.settled if isinstance(comment, HeldComment) else comment.removed
     return not is_locked and now() - comment.posted < timedelta(minutes=conf.get("EDIT_MINUTES"))
 
 
 def done_url(target: Target, slug: str) -> str:
-    """Return the URL of the page that shows an author what happened to a comment."""
+    """Return the URL of the page that shows authors the comment that they just sent."""
     return reverse("comments-comment-done", args=[target.label, target.pk, slug])

@@ -1,7 +1,7 @@
-"""Policies: who can comment, and whose comments wait for a moderator.
+"""Policies: who can comment, and which comments wait for a moderator.
 
-COMMENTS["POLICY"] names the function that returns the policy of a target. The site's function uses its settings and
-those of the section.
+COMMENTS["POLICY"] specifies the function that returns the policy of an object. The site's function uses the settings of
+the site and the section.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MODERATE = "marginalia_comments.can_moderate"
 
 
 class Mode(StrEnum):
-    """What happens to a comment that no spam rule objects to."""
+    """The handling of comments that no spam rule objects to."""
 
     OPEN = "open"
     HOLD_FIRST = "hold-first"
@@ -35,39 +35,43 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules of one discussion. `closes` is the time when it stops accepting comments, None for never."""
+    """The policy of one discussion.
+
+    Attributes:
+        closes: The time when the discussion stops accepting comments, or None if it doesn't.
+    """
 
     mode: Mode
     closes: datetime | None = None
 
     def is_closed(self, discussion: Discussion) -> bool:
-        """Return whether the discussion accepts no comments now."""
+        """Return whether the discussion is closed for new comments."""
         return self.mode is Mode.CLOSED or not discussion.open or (self.closes is not None and self.closes <= now())
 
 
 def policy_for(obj: Model) -> Policy:
-    """Return the policy of an object, from COMMENTS["POLICY"]."""
+    """Return the policy of an object, as configured in COMMENTS["POLICY"]."""
     policy: Policy = conf.load("POLICY")(obj)
     return policy
 
 
 def stock(obj: Model) -> Policy:
-    """Return COMMENTS["MODE"] for every object: the default of COMMENTS["POLICY"]."""
+    """Return a policy with COMMENTS["MODE"] for every object. This is the default of COMMENTS["POLICY"]."""
     return Policy(Mode(conf.get("MODE")))
 
 
 def closing_time(published: datetime | None, days: int) -> datetime | None:
-    """Return the time when a discussion closes that is open for `days` after `published`; None for 0 days."""
+    """Return the time when a discussion closes: `days` after `published`, or None if `days` is 0."""
     return published + timedelta(days=days) if published and days else None
 
 
 def is_moderator(user: Any) -> bool:
-    """Return whether `user` can decide about comments."""
+    """Return whether a user has permission to moderate comments."""
     return bool(user.has_perm(MODERATE))
 
 
 def is_moderator_key(user_id: str) -> bool:
-    """Return whether an account with the primary key `user_id` exists here and can decide about comments."""
+    """Return whether there is an account with the primary key `user_id` that has permission to moderate comments."""
     accounts = get_user_model()
     try:
         key = targets.parse_key(Target(accounts._meta.label_lower, user_id))
@@ -78,9 +82,10 @@ def is_moderator_key(user_id: str) -> bool:
 
 
 def is_known(user_id: str, sent: tuple[SentComment, ...]) -> bool:
-    """Return whether an author has a public comment: by account or, without one, sent from this browser.
+    """Return whether an author already has a public comment.
 
-    A name or an email address proves nothing, because any visitor can type both.
+    An author is identified by account, or by the comments sent from this browser. Names and email addresses prove
+    nothing, because any visitor can type them.
     """
     if user_id and selectors.by_author(user_id, limit=1):
         return True

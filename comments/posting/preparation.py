@@ -1,6 +1,6 @@
-"""Preparation of a comment for storage: length checks, rendering, cleaning.
+"""Preparation of comments for storage: length checks, rendering and cleaning.
 
-It also binds the token of a form to its text.
+This module also binds the token of a form to its text.
 """
 
 import re
@@ -17,15 +17,20 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, Kind,
 from marginalia.markup.characters import is_blank, scrub
 from marginalia.markup.text import is_empty
 
-# Bytes of a stored comment in addition to text and names: paths of 8 levels, times, keys.
+# Maximum number of bytes in a stored comment apart from its text and names: paths with 8 levels, times and keys.
 OVERHEAD = 1_500
 MAX_NAME = 200
-# NUL, and halves of surrogate pairs, which JSON can contain but which have no bytes.
+# NUL and unpaired surrogates. JSON can contain them, but they can't be stored.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class CommentFields(TypedDict):
-    """The fields of a new comment. `token` is that of its form, `parent` the slug that it replies to."""
+    """The fields of a new comment.
+
+    Attributes:
+        token: The token of the form.
+        parent: The slug of the comment that it replies to, or "".
+    """
 
     author: CommentAuthor
     source: str
@@ -36,21 +41,26 @@ class CommentFields(TypedDict):
 
 
 def new_token() -> str:
-    """Return a token for a form."""
+    """Return a new token for a form."""
     return secrets.token_urlsafe(16)
 
 
 def hash_text(token: str, source: str) -> str:
-    """Return a keyed hash of the text that was sent with `token`.
+    """Return a keyed hash of the text that is sent with `token`.
 
-    It is stored with the comment, to tell whether the form was sent again with the same text or with another one.
+    The hash is stored with the comment, to detect whether a form is sent again with the same text or with another one.
     """
-    text = f"{token}\0{source}".encode(errors="surrogatepass")  # unstorable text is refused elsewhere
+    # Texts that can't be stored are refused elsewhere.
+    text = f"{token}\0{source}".encode(errors="surrogatepass")
     return salted_hmac("comments.said", text, algorithm="sha256").hexdigest()[:32]
 
 
 def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> None:
-    """Raise TokenUsed if the comment of a form was deleted or withdrawn, or has another text than `source`."""
+    """Check that the stored comment of a form still exists, and was sent with the text `source`.
+
+    Raises:
+        TokenUsed: If the comment was removed or withdrawn, or was sent with another text.
+    """
     if stored.removed if isinstance(stored, Comment) else stored.verdict is Verdict.WITHDRAWN:
         raise TokenUsed(_("This comment was deleted. Send it again to post it after all."))
     if stored.text_hash and stored.text_hash != hash_text(token, source):
@@ -58,14 +68,22 @@ def check_same_text(stored: Comment | HeldComment, token: str, source: str) -> N
 
 
 def prepare(**fields: Unpack[CommentFields]) -> NewComment:
-    """Return a comment ready to be stored: measured, rendered and checked. Raises InvalidComment."""
+    """Return a new comment that is ready to be stored.
+
+    Raises:
+        InvalidComment: If the comment is empty or too long.
+    """
     source = fields["source"]
     check_length(source)
     return clean(NewComment(**fields, html=render(source), text_hash=hash_text(fields["token"], source)))
 
 
 def check_length(source: str) -> None:
-    """Check the length of a text before it is processed. Raises InvalidComment."""
+    """Check the length of a text before it is processed.
+
+    Raises:
+        InvalidComment: If the text is empty or too long.
+    """
     limit = conf.get("MAX_LENGTH")
     if len(source) > limit:
         raise InvalidComment(
@@ -75,21 +93,25 @@ def check_length(source: str) -> None:
 
 
 def render(source: str) -> str:
-    """Return the clean HTML of the source of a comment as it would be stored. Also used for previews."""
+    """Return the clean HTML of a text as it would be stored. Previews use this function too."""
     return str(conf.load("RENDERER")(source))
 
 
 def one_line(text: str) -> str:
     """Return a name, a URL or an email address on one line.
 
-    Characters that no page, feed or email should contain are removed. Return "" if nothing visible is left.
+    Characters that don't belong in a page, a feed or an email are removed. The result is "" if nothing visible remains.
     """
     line = " ".join(scrub(text).split())
     return "" if is_blank(line) else line
 
 
 def clean(new: NewComment) -> NewComment:
-    """Return `new` with the author's data on one line. Raises InvalidComment if it cannot be stored."""
+    """Return `new` with the author's data on one line.
+
+    Raises:
+        InvalidComment: If the comment can't be stored.
+    """
     author = replace(new.author, name=one_line(new.author.name), url=one_line(new.author.url))
     new = replace(new, author=author, email=one_line(new.email))
     if new.state is not State.REMOVED and (is_blank(new.source) or is_empty(new.html)):

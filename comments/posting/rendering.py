@@ -1,8 +1,8 @@
-"""The default renderer: clean HTML from Markdown, made once, when a comment is written."""
+"""The default renderer of comments, from Markdown to clean HTML. A comment is rendered once, when it is written."""
 
 from marginalia.markup import markdown
 
 
 def render(source: str) -> str:
-    """Return the clean HTML of a comment's Markdown: no images, no headings, and nofollow links."""
+    """Return clean HTML for the Markdown text of a comment: without images or headings, and with nofollow links."""
     return markdown.render(source, "comment")

@@ -1,9 +1,10 @@
-"""Writes: posting, changing and moderating comments. Each step can refuse a comment, but no step loses its text.
+"""Services that post, change and moderate comments. If a comment is refused, its text is never lost.
 
-`submit` and `revise` apply policy, spam rules and vetoes first: they are for forms. The other functions store what
-they get, and are for moderators and programs.
-`target` is a saved object or a Target. `token` is the token of the form. Sending a token again with the same text
-has no further effect. With another text it raises an error.
+Forms use `submit` and `revise`, which apply policies, spam rules and vetoes. The other functions store comments without
+these checks, and are for moderators and programs.
+
+In all functions, `target` is a saved object or a Target, and `token` is the token of the form. Sending a token again
+with the same text has no further effect. Sending it with another text raises an error.
 """
 
 from collections.abc import Iterable
@@ -41,22 +42,24 @@ from marginalia.comments.types import Comment, CommentAuthor, HeldComment, NewCo
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender of a comment: the request, and the comments that its browser sent before."""
+    """The sender of a comment: the request, and the comments sent before from the same browser."""
 
     request: HttpRequest
     sent: tuple[SentComment, ...]
 
     @property
     def is_moderator(self) -> bool:
-        """Return whether no rule applies to the sender, so that comments never wait."""
+        """Return whether the sender is a moderator. Policies and spam rules don't apply to moderators."""
         return policy.is_moderator(self.request.user)
 
 
 class Refused(Exception):
     """The comment was not accepted.
 
-    `sentence` tells the author why. `rule` is the name of the reason. `is_unsure` is True if the form may already
-    have been accepted.
+    Attributes:
+        rule: The name of the reason.
+        sentence: The reason as a message for the author.
+        is_unsure: Whether the comment may have been accepted before. Then the same form should be sent again.
     """
 
     def __init__(self, rule: str, sentence: str | Promise, *, is_unsure: bool = False) -> None:
@@ -74,9 +77,20 @@ class Refused(Exception):
 
 
 def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
-    """Publish or hold a comment, once per token.
+    """Publish or hold a comment that was sent with a form. A token creates only one comment.
 
-    Raises Refused. Raises DiscussionBusy or DiscussionDamaged if it is unknown whether the token was already used.
+    Args:
+        sender: The sender of the comment.
+        obj: The object of the discussion.
+        submission: The submitted data.
+
+    Returns:
+        The public or held comment.
+
+    Raises:
+        Refused: If the comment is not accepted.
+        DiscussionBusy: If it can't be determined whether the token was already used.
+        DiscussionDamaged: If it can't be determined whether the token was already used.
     """
     if earlier := find_earlier(submission):
         if not submission.token.expired:
@@ -95,9 +109,9 @@ def submit(sender: Sender, obj: Model, submission: Submission) -> PostResult:
 
 
 def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can change a comment: its author for a while, moderators always.
+    """Return whether the sender can edit a comment: authors for a limited time, moderators always.
 
-    If moderators look at every comment first, authors cannot change a comment that was looked at.
+    If all comments are moderated (HOLD_ALL), authors can't edit a published comment.
     """
     if isinstance(comment, Comment):
         if comment.removed:
@@ -110,14 +124,22 @@ def may_edit(sender: Sender, obj: Model, comment: Comment | HeldComment) -> bool
 
 
 def may_delete(sender: Sender, comment: Comment | HeldComment) -> bool:
-    """Return whether the sender can delete a comment: its author for a while, moderators always."""
+    """Return whether the sender can delete a comment: authors for a limited time, moderators always."""
     return sender.is_moderator or own.may_change(comment, sender.sent, sender.request.user)
 
 
 def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = None) -> None:
-    """Remove a public comment, or withdraw a waiting one. `rev` is the revision that the sender saw, None for any.
+    """Remove a public comment, or withdraw a waiting comment.
 
-    Raises Refused, CommentNotFound, and EditConflict for another revision.
+    Args:
+        sender: The sender of the request.
+        comment: The comment to delete.
+        rev: The revision that the sender saw, or None for any revision.
+
+    Raises:
+        Refused: If the sender can't delete the comment.
+        CommentNotFound: If the comment no longer exists, or no longer waits.
+        EditConflict: If the stored revision differs from `rev`.
     """
     if not may_delete(sender, comment):
         raise Refused("final", _("This comment can no longer be deleted."))
@@ -131,18 +153,27 @@ def delete(sender: Sender, comment: Comment | HeldComment, *, rev: int | None = 
 
 
 def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: str, rev: int, nonce: str) -> None:
-    """Replace the text of a comment. `rev` is the revision that the author saw, `nonce` identifies the change.
+    """Replace the text of a comment. A public comment can't get a text that would be held in a new comment.
 
-    A public comment cannot get a text that would make a new comment wait for a moderator. Raises Refused.
+    Args:
+        sender: The sender of the request.
+        obj: The object of the discussion.
+        comment: The comment to change.
+        text: The new text.
+        rev: The revision that the author saw.
+        nonce: The nonce of the form, which identifies the change.
+
+    Raises:
+        Refused: If the change is not accepted.
     """
     if not may_edit(sender, obj, comment):
         raise Refused("final", _("This comment can no longer be changed. Your text:"))
     submission = _build_edit(sender, comment, text, f"{comment.slug} {rev} {nonce} {text}")
     try:
-        # If `rev` is older, nothing is written: that form was sent before, or the author has to look at the comment
-        # again.
+        # An older `rev` writes nothing: either the form was sent before, or the author has to read the comment again.
         if rev >= comment.rev:
-            # Checked by the revision that was seen: the change replaces no other one, even if many are sent at once.
+            # Use the revision that the author saw. Then concurrent requests can't make more changes than allowed,
+            # because only one change per revision succeeds.
             if not sender.is_moderator and not own.may_revise(rev):
                 raise Refused("often", _("You have changed this comment very often. It stays as it is now."))
             if _reasons(sender, Mode.OPEN, submission) and isinstance(comment, Comment):
@@ -151,7 +182,7 @@ def revise(sender: Sender, obj: Model, comment: Comment | HeldComment, *, text: 
                 )
         _replace(sender, comment, text, rev, nonce)
     except Refused:
-        # If `rev` is older, nothing was counted.
+        # With an older `rev`, nothing was counted.
         if rev >= comment.rev:
             spam.uncount(submission)
         raise
@@ -161,7 +192,7 @@ def _build_edit(sender: Sender, comment: Comment | HeldComment, text: str, chang
     user = user_key(sender.request.user)
     parent = comment.parent
     return Submission(
-        # The slug part depends on the whole change, because a form's nonce could be sent again with another text or
+        # The slug part depends on the whole change, because the same nonce could be sent again with another text or
         # revision.
         token=FormToken(str(comment.target), parent, slugs.part(change), int(comment.posted.timestamp()), user),
         name=comment.author.name,
@@ -190,10 +221,11 @@ def _replace(sender: Sender, comment: Comment | HeldComment, text: str, rev: int
 
 
 def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult) -> None:
-    """Do what a new comment requires: record the ip hash, notify subscribers and moderators, send the signal.
+    """Record the IP hash, notify subscribers and moderators, and send the signal for a new comment.
 
-    All but the signal are done once per comment, however often this is called. So sending the form again completes
-    them after a crash. The signal is not sent for a comment whose writer stopped after storing it.
+    All steps except the signal are done once per comment, however often this function is called. Therefore, sending the
+    form again completes them after a crash. If the process stops right after storing the comment, the signal is never
+    sent.
     """
     target = submission.token.target
     slug = slug_of(submission.token)
@@ -211,9 +243,12 @@ def _follow_up(request: HttpRequest, submission: Submission, posted: PostResult)
 
 
 def find_earlier(submission: Submission) -> PostResult | None:
-    """Return the result of the same form if it was sent before. Raises Refused if it was sent with another text.
+    """Return the earlier result of the same form, or None if it was not sent before.
 
-    A writer can go back and send the same form with another comment. Neither comment must get lost.
+    An author can go back in the browser and send the same form with another text. Neither text must be lost.
+
+    Raises:
+        Refused: If the form was sent with another text.
     """
     posted = find_posted(submission.token)
     if posted is None:
@@ -222,24 +257,24 @@ def find_earlier(submission: Submission) -> PostResult | None:
         try:
             preparation.check_same_text(first, submission.token.nonce, submission.source)
         except TokenUsed as error:
-            # The same text may be sent with another form.
+            # Allow the same text to be sent with another form.
             spam.uncount(submission, rate=False)
             raise Refused("used", error.sentence) from error
     return posted
 
 
 def find_posted(token: FormToken) -> PostResult | None:
-    """Return the result of a form, None if it was not posted yet."""
+    """Return the result of a form, or None if it was not sent before."""
     try:
         return PostResult(selectors.get(token.target, slug_of(token)), new=False)
     except CommentNotFound:
-        # This includes rejected comments: sending them again does not publish them.
+        # Include rejected comments, so that sending the form again does not publish them.
         held = selectors.find_held(token.target, slug_of(token), verdict=None)
         return PostResult(None, held, new=False) if held else None
 
 
 def slug_of(token: FormToken) -> str:
-    """Return the slug that the comment of a form has, or will have."""
+    """Return the slug of a form's comment, which may not exist yet."""
     return slugs.from_token(token.nonce, token.parent, conf.get("MAX_DEPTH"))
 
 
@@ -253,7 +288,11 @@ def _check_policy(obj: Model, submission: Submission) -> Mode:
 
 
 def _reasons(sender: Sender, mode: Mode, submission: Submission) -> tuple[str, ...]:
-    """Return the reasons why a moderator has to look at a comment, () if there are none. Raises Refused."""
+    """Return the reasons why a moderator has to review a comment, or () if there are none.
+
+    Raises:
+        Refused: If the comment is not accepted.
+    """
     reasons = () if sender.is_moderator else _hold_reasons(sender, mode, submission)
     _veto(sender.request, submission)
     return reasons
@@ -296,40 +335,73 @@ def _store(request: HttpRequest, submission: Submission, reasons: tuple[str, ...
 
 
 def post(target: Model | Target, **fields: Unpack[CommentFields]) -> PostResult:
-    """Publish a comment.
+    """Publish a comment without applying policies and spam rules.
 
-    Raises InvalidComment, InvalidParent, DiscussionClosed, DiscussionBusy, TargetNotFound, TokenUsed.
+    Args:
+        target: The target of the discussion.
+        **fields: The fields of the comment: see CommentFields.
+
+    Returns:
+        The public comment.
+
+    Raises:
+        InvalidComment: If the comment is empty or too long.
+        InvalidParent: If the parent is not a public comment in this discussion.
+        DiscussionClosed: If the discussion no longer accepts comments.
+        DiscussionBusy: If the comment can't be stored now. It can be sent again.
+        TargetNotFound: If the target does not exist.
+        TokenUsed: If the token was already used with another text, or its comment was removed.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().post(targets.target_for(target), new), new)
 
 
 def hold(target: Model | Target, *, reasons: Iterable[str] = (), **fields: Unpack[CommentFields]) -> PostResult:
-    """Put a comment into the moderation queue instead of publishing it. `reasons` are for the moderators.
+    """Add a comment to the moderation queue instead of publishing it.
 
-    Raises the same errors as `post`.
+    Args:
+        target: The target of the discussion.
+        reasons: The reasons why the comment waits for a moderator.
+        **fields: The fields of the comment: see CommentFields.
+
+    Returns:
+        The held comment, or the public comment if the token was already posted or approved.
+
+    Raises:
+        CommentError: If the comment can't be stored. The errors are those of `post`.
     """
     new = preparation.prepare(**fields)
     return _check_posted(backend().hold(targets.target_for(target), new, tuple(reasons)), new)
 
 
 def _check_posted(posted: PostResult, new: NewComment) -> PostResult:
-    """Return `posted`. Raises TokenUsed if it is the comment of another text under the same token."""
+    """Return `posted` if its comment has the text of `new`.
+
+    Raises:
+        TokenUsed: If the token was already used with another text.
+    """
     if stored := posted.comment or posted.held:
         preparation.check_same_text(stored, new.token, new.source)
     return posted
 
 
 def change_held(held_id: str, *, source: str, rev: int) -> HeldComment:
-    """Replace the text of a waiting comment, for its author. Raises InvalidComment, CommentNotFound, HeldChanged."""
+    """Replace the text of a waiting comment for its author.
+
+    Raises:
+        InvalidComment: If the text is empty or too long.
+        CommentNotFound: If the comment no longer waits.
+        HeldChanged: If the stored revision differs from `rev`.
+    """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token="held")
     return backend().change_held(held_id, source=source, html=new.html, rev=rev)
 
 
 def withdraw(held_id: str) -> HeldComment:
-    """Remove a waiting comment from the moderation queue, for its author, and delete its ip hash.
+    """Remove a waiting comment from the moderation queue for its author, and delete its IP hash.
 
-    Raises CommentNotFound.
+    Raises:
+        CommentNotFound: If the comment no longer waits.
     """
     withdrawn = backend().withdraw(held_id)
     ip_hash.erase(withdrawn.target, withdrawn.slug)
@@ -337,9 +409,20 @@ def withdraw(held_id: str) -> HeldComment:
 
 
 def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str, by: str = "") -> Comment:
-    """Replace the text of a comment. `rev` is the revision that the form showed.
+    """Replace the text of a public comment.
 
-    Raises InvalidComment, CommentNotFound, EditConflict.
+    Args:
+        target: The target of the discussion.
+        slug: The slug of the comment.
+        source: The new text.
+        rev: The revision that the user saw.
+        token: The token of the form, which identifies the change.
+        by: The primary key of the user, or "".
+
+    Raises:
+        InvalidComment: If the text is empty or too long.
+        CommentNotFound: If the comment does not exist or was removed.
+        EditConflict: If the stored revision differs from `rev`.
     """
     new = preparation.prepare(author=CommentAuthor(""), source=source, token=token)
     return backend().edit(
@@ -348,9 +431,18 @@ def edit(target: Model | Target, slug: str, *, source: str, rev: int, token: str
 
 
 def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
-    """Replace a comment by a tombstone. Without `rev`, whatever revision is stored.
+    """Replace a comment with a tombstone, which has no text and no author.
 
-    Raises CommentNotFound, EditConflict.
+    Args:
+        target: The target of the discussion.
+        slug: The slug of the comment.
+        rev: The revision that the user saw, or None for any revision.
+        token: The token of the form, which identifies the change, or "".
+        by: The primary key of the user, or "".
+
+    Raises:
+        CommentNotFound: If the comment does not exist.
+        EditConflict: If the stored revision differs from `rev`.
     """
     subject = targets.target_for(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev
@@ -358,25 +450,32 @@ def remove(target: Model | Target, slug: str, *, rev: int | None = None, token: 
 
 
 def restore(target: Model | Target, slug: str, *, rev: int | None = None, token: str = "", by: str = "") -> Comment:
-    """Undo a removal. Raises CommentNotFound, EditConflict, NothingToRestore."""
+    """Restore the text and author of a removed comment. The arguments are those of `remove`.
+
+    Raises:
+        CommentNotFound: If the comment does not exist.
+        EditConflict: If the stored revision differs from `rev`.
+        NothingToRestore: If the author was erased, or the tombstone was imported.
+    """
     subject = targets.target_for(target)
     seen = selectors.get(subject, slug).rev if rev is None else rev
     return backend().restore(subject, slug, rev=seen, token=token or preparation.new_token(), by=by)
 
 
 def close(target: Model | Target) -> None:
-    """Close a discussion: it accepts no more comments."""
+    """Close a discussion, so that it accepts no more comments."""
     backend().close(targets.target_for(target))
 
 
 def open(target: Model | Target) -> None:
-    """Open a discussion: it accepts comments again."""
+    """Open a closed discussion, so that it accepts comments again."""
     backend().open(targets.target_for(target))
 
 
 def delete_discussion(target: Model | Target) -> int:
-    """Delete the discussion of a permanently deleted target, with everything that is stored about it.
+    """Delete the discussion of a permanently deleted target, including all data about its comments.
 
-    Return the number of deleted comments.
+    Returns:
+        The number of deleted comments.
     """
     return backend().delete_discussion(targets.target_for(target))

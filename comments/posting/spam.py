@@ -1,8 +1,8 @@
-"""Spam rules. Each looks at a comment before it is stored, or before its author changes it.
+"""Spam rules, which check a comment before it is stored, or before its author changes it.
 
-A rule can hold the comment, with a name for moderators, or refuse it, with a friendly sentence for the author. A
-refused comment takes no place in the discussion, and the form is shown again with the text.
-COMMENTS["RULES"] lists the rules by import path, the cheap ones first. A project can add its own.
+A rule can hold the comment, with a name for moderators, or refuse it, with a friendly message for the author. A refused
+comment is not stored, and the form is shown again with its text. COMMENTS["RULES"] lists the rules by import path,
+cheap rules first. Projects can add their own rules.
 """
 
 import re
@@ -23,17 +23,21 @@ from marginalia.markup.characters import scrub
 from marginalia.mongo import rate_limit
 
 REPEAT_SECONDS = 24 * 60 * 60
-# Previews allowed in the time of one comment, because authors use the preview often.
+# Number of previews allowed per comment that the rate limit allows, because authors use the preview often.
 PREVIEWS = 10
 _SPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What rules know about a comment.
+    """The data of a comment for spam rules.
 
-    `ip_hash` is a keyed hash of the network. `trap` is the content of the field that people do not see. `notify` is
-    the email address for notices of replies. `edited` is the comment to be changed, None for a new one.
+    Attributes:
+        user: The primary key of the account, or "".
+        ip_hash: A keyed hash of the sender's network.
+        trap: The content of the honeypot field.
+        notify: The email address for notices about replies, or "".
+        edited: The comment to change, or None for a new comment.
     """
 
     token: FormToken
@@ -48,20 +52,22 @@ class Submission:
 
     @cached_property
     def html(self) -> str:
-        """Return the text as it would be stored. Rendered for the first rule that needs it."""
+        """Return the HTML of the text. It is rendered for the first rule that needs it."""
         return preparation.render(self.source)
 
     @property
     def author_key(self) -> str:
-        """Return the key under which the author is counted: the account, or else the typed name."""
+        """Return the key for counting the author's comments: the account, or the typed name without an account."""
         return f"user:{self.user}" if self.user else f"name:{self.name.casefold()}"
 
 
 @dataclass(frozen=True)
 class SpamHit:
-    """The objection of a rule.
+    """The result of a rule that objects to a comment.
 
-    With a `sentence` for the author, the comment is refused. Without one, it waits for moderators.
+    Attributes:
+        rule: The name of the rule.
+        sentence: The message for the author if the comment is refused. If it is "", the comment is held.
     """
 
     rule: str
@@ -69,7 +75,7 @@ class SpamHit:
 
     @property
     def refuses(self) -> bool:
-        """Return whether the comment is refused instead of held."""
+        """Return whether the comment is refused, not held."""
         return bool(self.sentence)
 
 
@@ -94,8 +100,8 @@ def judge(submission: Submission) -> Judgement:
 def _hits(submission: Submission) -> Iterator[SpamHit]:
     rules = conf.load_all("RULES")
     if submission.edited:
-        # Changes always count toward the rate. The other rules left out here need data that the form of a change does
-        # not have.
+        # Changes always count toward the rate limit. The other rules that are left out need data that edit forms don't
+        # have.
         rules = (rate, *(rule for rule in rules if rule not in (trap, speed, rate, repeat)))
     for rule in rules:
         if hit := rule(submission):
@@ -103,55 +109,65 @@ def _hits(submission: Submission) -> Iterator[SpamHit]:
 
 
 def trap(submission: Submission) -> SpamHit | None:
-    """Refuse senders that fill in the field that people do not see."""
+    """Refuse comments with a completed honeypot field."""
     if submission.trap:
         return SpamHit("trap", _("Please leave the last field empty, and send your comment again."))
     return None
 
 
 def speed(submission: Submission) -> SpamHit | None:
-    """Refuse a comment that was sent faster than people type. A second attempt counts from the first form."""
+    """Refuse a comment that was sent faster than people can type.
+
+    The time is measured from the first form of the comment.
+    """
     if submission.token.age() < conf.get("MIN_SECONDS"):
         return SpamHit("speed", _("That was quick! Please read it through once more, then send it again."))
     return None
 
 
 def links(submission: Submission) -> SpamHit | None:
-    """Hold a comment with many links."""
+    """Hold a comment with more than MAX_LINKS links."""
     has_many = reasons.links_in(submission.html) > conf.get("MAX_LINKS")
     return SpamHit("links") if has_many else None
 
 
 def words(submission: Submission) -> SpamHit | None:
-    """Hold a comment that contains a listed word, as a whole word, in its text or name."""
+    """Hold a comment whose text or name contains one of the configured words, as a whole word."""
     listed = "|".join(re.escape(word.casefold()) for word in conf.get("WORDS") if word.strip())
-    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # as readers will see it
+    text = scrub(f"{submission.name}\n{submission.source}").casefold()  # use the text as readers will see it
     matches = sorted(set(re.findall(rf"(?<!\w)(?:{listed})(?!\w)", text))) if listed else []
     return SpamHit(f"words: {', '.join(matches)}") if matches else None
 
 
 def rate(submission: Submission) -> SpamHit | None:
-    """Refuse more comments and changes from one network or account than COMMENTS["RATE"] allows."""
+    """Refuse a comment if its network or account has reached the rate limit for comments and changes."""
     if _count(_keys("rate", submission.ip_hash, submission.user), submission.token.nonce):
         return None
     return SpamHit("rate", _("You have sent or changed many comments in a short time. Please wait a few minutes."))
 
 
 def may_preview(*, ip_hash: str, user: str) -> bool:
-    """Count a preview. Return whether the network (by its hash) and the account, or "", are within the limit.
+    """Count a preview. Return whether the network and the account are within the limit.
 
-    Each preview counts separately, because one form can request any number of previews.
+    Previews are counted separately from comments, because a form can request any number of previews.
+
+    Args:
+        ip_hash: A keyed hash of the network.
+        user: The primary key of the account, or "".
     """
     return _count(_keys("preview", ip_hash, user), preparation.new_token(), PREVIEWS)
 
 
 def may_flag(*, ip_hash: str, user: str) -> bool:
-    """Count a flag. Return whether the network (by its hash) and the account, or "", are within the limit."""
+    """Count a flag. Return whether the network and the account are within the limit.
+
+    The arguments are those of `may_preview`.
+    """
     return _count(_keys("flag", ip_hash, user), preparation.new_token())
 
 
 def repeat(submission: Submission) -> SpamHit | None:
-    """Refuse the same text by the same author in reply to the same comment. Elsewhere it can be repeated."""
+    """Refuse the same text by the same author in reply to the same comment. The text can be repeated elsewhere."""
     if rate_limit.allow(
         _repeat_key(submission),
         limit=1,
@@ -164,9 +180,12 @@ def repeat(submission: Submission) -> SpamHit | None:
 
 
 def uncount(submission: Submission, *, rate: bool = True) -> None:
-    """Undo the counting of a comment or a change that was not stored and will be sent again.
+    """Undo the counting of a comment or change that was not stored, because it will be sent again.
 
-    Without `rate`, keep the count of the rate: the form has stored another comment, which shares it.
+    Args:
+        submission: The submitted data.
+        rate: Whether to undo the rate limit too. Use False if the form has already stored another comment, which shares
+            this count.
     """
     rates = _keys("rate", submission.ip_hash, submission.user) if rate else []
     for key in (*rates, _repeat_key(submission)):

@@ -1,7 +1,7 @@
-"""Signed data: the tokens of forms, and the cookie that identifies comments of authors without an account.
+"""Signed data: form tokens, and the cookie that identifies the comments of authors without an account.
 
-A form's token identifies one intent. However often the form is sent, it posts one comment, whose slug part is made
-from the nonce. The place (discussion and parent) is read from the token, never from another field.
+A form token identifies one intent. However often the form is sent, it posts one comment, whose slug is derived from the
+nonce. The discussion and the parent are read from the token, never from another field.
 """
 
 import time
@@ -18,21 +18,24 @@ from marginalia.comments.types import Target
 FORM_SALT = "comments.form"
 OWN_SALT = "comments.own"
 OWN_COOKIE = "comments_own"
-# The lifetime of the cookie, and the maximum number of comments in it.
+# The lifetime of the cookie in seconds, and the maximum number of comments in it.
 OWN_SECONDS = 365 * 24 * 60 * 60
 MAX_SENT = 8
 
 
 class BadToken(Exception):
-    """The token was not signed by this site, or was changed."""
+    """The token was not signed by this site, or was modified."""
 
 
 @dataclass(frozen=True)
 class FormToken:
     """The token of a form, which identifies one intent.
 
-    `begun` is the time when the first form of this intent was rendered, in seconds since 1970. `user` is the
-    account, "" for any visitor. `expired` is True if the form is too old to be accepted.
+    Attributes:
+        discussion: The target as a str.
+        begun: The time when the first form of this intent was rendered, in seconds since 1970.
+        user: The primary key of the account, or "" for any visitor.
+        expired: Whether the form is too old to be accepted.
     """
 
     discussion: str
@@ -44,16 +47,16 @@ class FormToken:
 
     @classmethod
     def new(cls, target: Target, parent: str = "", user: str = "") -> "FormToken":
-        """Return the token of a form that is rendered now."""
+        """Return a token for a new form."""
         return cls(str(target), parent, preparation.new_token(), int(time.time()), user)
 
     @property
     def target(self) -> Target:
-        """Return the target of the form's comment."""
+        """Return the target of the discussion."""
         return Target.parse(self.discussion)
 
     def renew(self, user: str = "") -> "FormToken":
-        """Return a new token for the same text in the same place."""
+        """Return a new token for the same discussion and parent."""
         return replace(self, nonce=preparation.new_token(), user=user, expired=False)
 
     def signed(self) -> str:
@@ -61,12 +64,16 @@ class FormToken:
         return signing.dumps([self.discussion, self.parent, self.nonce, self.begun, self.user], salt=FORM_SALT)
 
     def age(self) -> int:
-        """Return the seconds since the first form of this intent was rendered."""
+        """Return the number of seconds since the first form of this intent was rendered."""
         return int(time.time()) - self.begun
 
 
 def read_form(signed: str) -> FormToken:
-    """Return the token of a submitted form. Raises BadToken. A token that is too old is returned as `expired`."""
+    """Return the token of a submitted form. If the token is too old, its `expired` is True.
+
+    Raises:
+        BadToken: If the token was not signed by this site, or was modified.
+    """
     try:
         discussion, parent, nonce, begun, user = signing.loads(signed, salt=FORM_SALT)
     except (signing.BadSignature, ValueError, TypeError) as error:
@@ -81,7 +88,13 @@ def read_form(signed: str) -> FormToken:
 
 @dataclass(frozen=True)
 class SentComment:
-    """A comment that this browser sent. `nonce` finds it while it is pending, `slug` when it is public."""
+    """A comment sent from this browser.
+
+    Attributes:
+        discussion: The target as a str.
+        slug: The slug of the comment.
+        nonce: The nonce of the form.
+    """
 
     discussion: str
     slug: str
@@ -89,12 +102,12 @@ class SentComment:
 
     @property
     def target(self) -> Target:
-        """Return the target of the comment."""
+        """Return the target of the discussion."""
         return Target.parse(self.discussion)
 
 
 def read_sent(cookie: str) -> tuple[SentComment, ...]:
-    """Return the comments in a browser's cookie, newest first, () for a cookie that this site did not sign."""
+    """Return the comments in a browser's cookie, newest first, or () if the cookie is not valid."""
     if not cookie:
         return ()
     try:
@@ -104,6 +117,6 @@ def read_sent(cookie: str) -> tuple[SentComment, ...]:
 
 
 def sign_sent(sent: Iterable[SentComment]) -> str:
-    """Return the value of the cookie for the first MAX_SENT of these comments."""
+    """Return the value of the cookie for the first MAX_SENT comments."""
     entries: list[dict[str, Any]] = [asdict(entry) for entry in sent]
     return signing.dumps(entries[:MAX_SENT], salt=OWN_SALT, compress=True)

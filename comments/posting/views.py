@@ -1,6 +1,6 @@
-"""Views for writing a comment: the form, its preview, the result.
+"""Views for writing a comment: the form, its preview and the result.
 
-A refused form is shown again with its text and a new token.
+If a comment is refused, the form is shown again with the text and a new token.
 """
 
 from typing import Any
@@ -35,9 +35,9 @@ TOO_OLD = gettext_lazy(
 
 @require_safe
 def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
-    """Show the form for a comment, or for a reply to ?parent=SLUG.
+    """Show the form for a comment, or for a reply to the comment ?parent=SLUG.
 
-    With ?fragment, return only the form, which a script inserts into the page.
+    With ?fragment, return only the form, so that a script can insert it into the page.
     """
     target, obj = get_target_or_404(label, pk)
     try:
@@ -52,7 +52,7 @@ def form(request: HttpRequest, label: str, pk: str) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def post(request: HttpRequest) -> HttpResponse:
-    """Accept a comment, or show its preview. If it is refused, show the form again with the text."""
+    """Accept a comment, or show its preview. If the comment is refused, show the form again with the text."""
     try:
         token = tokens.read_form(request.POST.get("token", ""))
     except BadToken:
@@ -92,7 +92,7 @@ def submission(request: HttpRequest, token: FormToken, form: CommentForm) -> Sub
 
 @require_safe
 def done(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Show authors the comment that they just sent: on its page, or that it waits for a moderator."""
+    """Show authors the comment that they just sent: on its page, or with a message that it waits for a moderator."""
     target, obj = get_target_or_404(label, pk)
     held = own.find_held(target, slug, sent_comments(request), request.user)
     try:
@@ -136,7 +136,7 @@ def _form_context(
         "is_closed": rules.is_closed(selectors.discussion(target)),
         "needs_login": rules.mode is Mode.MEMBERS and not forms.user_key(request.user),
         "own": own.list_own(sent_comments(request), target, request.user, final=final),
-        # If a script fetched the form into the page, the page also shows the waiting comment.
+        # If a script inserted the form into the page, the page also shows the waiting comment.
         "is_in_place": "fragment" in request.GET or "in_place" in request.POST,
     }
 
@@ -144,10 +144,10 @@ def _form_context(
 def _form_again(
     request: HttpRequest, token: FormToken, obj: Model, form: CommentForm, refused: Refused | None
 ) -> HttpResponse:
-    """Show the form with everything that was typed, a new token and the reason.
+    """Show the form with the typed text, a new token and the reason of the refusal.
 
-    If it is unknown whether the form was accepted, it keeps its token, because under another token the comment
-    could be posted twice.
+    If the comment may have been accepted, the form keeps its token, because with another token it could be posted
+    twice.
     """
     fresh = token if refused and refused.is_unsure else token.renew(forms.user_key(request.user))
     try:
@@ -163,7 +163,12 @@ def _form_again(
 
 
 def _preview(request: HttpRequest, token: FormToken, obj: Model, form: CommentForm) -> HttpResponse:
-    """Show the text as it would be published. Raises Refused, CommentError."""
+    """Show a preview of the comment.
+
+    Raises:
+        Refused: If there were too many previews.
+        CommentError: If the comment can't be stored.
+    """
     if not spam.may_preview(ip_hash=ip_hash.key(request), user=forms.user_key(request.user)):
         raise Refused(
             "rate", _("You have looked at many previews in a short time. Wait a few minutes, or post it as it is.")
@@ -190,10 +195,10 @@ def _redirect_to_comment(request: HttpRequest, token: FormToken, obj: Model, pos
 
 
 def is_forged(request: HttpRequest) -> bool:
-    """Return whether a POST request lacks the CSRF token.
+    """Return whether a POST request has no valid CSRF token.
 
-    For views that respond themselves, because the response of the middleware would lose the form. They must be
-    csrf_exempt.
+    Use this function in csrf_exempt views that return an error response of their own. The error response of Django's
+    middleware would lose the text of the form.
     """
     return CsrfViewMiddleware(lambda _request: HttpResponse()).process_view(request, _guarded, (), {}) is not None
 

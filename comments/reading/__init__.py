@@ -1,1 +1,1 @@
-"""Reading comments: selectors, pages of lists, and the presenter for templates."""
+"""Reading comments: selectors, pages of a discussion, and the presenter for templates."""

@@ -1,4 +1,4 @@
-"""Absolute URLs for emails and feeds. They begin with the origin that the project sets."""
+"""Absolute URLs in emails and feeds."""
 
 from django.http import HttpRequest
 
@@ -6,13 +6,16 @@ from marginalia.comments import conf
 
 
 def origin(request: HttpRequest) -> str:
-    """Return "https://example.org", without a trailing slash, from COMMENTS["ORIGIN"]."""
+    """Return the scheme and host for links, such as "https://example.org", as configured in COMMENTS["ORIGIN"]."""
     return str(conf.load("ORIGIN")(request)).rstrip("/")
 
 
 def requested(request: HttpRequest) -> str:
-    """Return the scheme and host of the request: the default of COMMENTS["ORIGIN"], safe if ALLOWED_HOSTS is narrow.
+    """Return the scheme and host of the request. This is the default of COMMENTS["ORIGIN"].
 
-    Raises DisallowedHost, which becomes a 400 response, for a host that is not in ALLOWED_HOSTS.
+    It is safe if ALLOWED_HOSTS only contains the site's own hosts.
+
+    Raises:
+        DisallowedHost: If the host is not in ALLOWED_HOSTS. Django then returns a 400 response.
     """
     return f"{request.scheme}://{request.get_host()}"

@@ -1,4 +1,4 @@
-"""A page of a discussion for templates: read, presented, folded, with links to other pages."""
+"""The template context of a page of comments, with folded threads and links to other pages."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from marginalia.comments.reading.presenter import CommentView, Folds, Presenter,
 from marginalia.comments.types import Comment, Discussion, Order, Page, Target
 
 ANCHOR = "comments"
-# A threaded page folds threads with at least FOLD_ABOVE replies. Then it shows FOLD_LEAVES comments of the thread,
-# including its root.
+# On a threaded page, threads with at least FOLD_ABOVE replies are folded. Then only FOLD_LEAVES comments are visible,
+# including the root comment.
 FOLD_ABOVE, FOLD_LEAVES = 12, 8
 
 
@@ -36,7 +36,7 @@ class Subject:
 
     @cached_property
     def object(self) -> Model | None:
-        """The object, looked up if necessary, or None if readers cannot see it."""
+        """Return the object, looked up if necessary, or None if readers can't see it."""
         if self.obj is not None:
             return self.obj
         try:
@@ -49,15 +49,19 @@ class Subject:
         return self.object is not None and not conf.load("POLICY")(self.object).is_closed(discussion)
 
     def authors(self) -> Collection[str]:
-        """Return the primary keys of the accounts that wrote the object, from COMMENTS["AUTHORS"]."""
+        """Return the primary keys of the authors of the object, from COMMENTS["AUTHORS"]."""
         authors: Collection[str] = conf.load("AUTHORS")(self.object) if self.object is not None else ()
         return authors
 
 
 def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "") -> dict[str, Any]:
-    """Return the context of list templates for a page that was read.
+    """Return the template context of a list of comments.
 
-    `slug` is the comment that the reader asked for. `url` is the URL of the page that shows the list.
+    Args:
+        subject: The subject of the discussion.
+        page: The page to show.
+        slug: The slug of the comment that the reader asked for, or "".
+        url: The URL of the page that contains the list.
     """
     is_open = subject.is_open(page.discussion)
     presenter = Presenter(
@@ -78,7 +82,7 @@ def list_context(subject: Subject, page: Page, *, slug: str = "", url: str = "")
 
 
 def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
-    """Return the context of templates for the discussion itself."""
+    """Return the template context of the discussion itself."""
     args = [subject.target.label, subject.target.pk]
     return {
         "target": subject.target,
@@ -91,7 +95,7 @@ def discussion_context(subject: Subject, page: Page) -> dict[str, Any]:
 
 
 class LazyComments(Sequence[CommentView]):
-    """The comments of a presenter, for templates that loop over them. Created at the first access."""
+    """The comments of a presenter, for templates that loop over them. They are created at the first access."""
 
     def __init__(self, presenter: Presenter) -> None:
         self.presenter = presenter
@@ -110,9 +114,9 @@ class LazyComments(Sequence[CommentView]):
 
 
 def render_list(presenter: Presenter, slug: str = "") -> SafeString:
-    """Return the HTML of the list.
+    """Return the HTML of a list of comments.
 
-    In threads, the rest of a long thread is folded away, unless the rest contains the comment `slug`.
+    Long threads are folded, unless the folded part contains the comment `slug`.
     """
     html = comments_html(presenter)
     if presenter.order is not Order.THREADED:
@@ -136,7 +140,10 @@ def _fold(presenter: Presenter, pairs: Iterable[tuple[Comment, str]], slug: str)
 
 
 def present_across(comments: Iterable[tuple[Comment, Model]]) -> list[CommentView]:
-    """Return comments of several discussions for templates. Each has `obj`, the object that it is about."""
+    """Return comments from several discussions for templates.
+
+    Each has an attribute `obj`, the object of its discussion.
+    """
     return [_present_alone(comment, obj) for comment, obj in comments]
 
 

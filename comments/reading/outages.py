@@ -1,4 +1,7 @@
-"""Outages of the comments' database: pages of a project with another database are shown without comments."""
+"""Handling of outages of the comments' database.
+
+If a project's own data is in another database, its pages still work.
+"""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -9,19 +12,23 @@ from django.db import DEFAULT_DB_ALIAS
 from marginalia.comments import conf
 from marginalia.mongo.servers import Outage, outage_after
 
-# Maximum seconds that a page waits for comments.
+# Maximum number of seconds that a page waits for comments.
 PATIENCE = 2.0
 AWAY = "comments_are_away"
 
 
 @contextmanager
 def limit_waiting(shared: MutableMapping[Any, Any]) -> Iterator[None]:
-    """Limit the reads in the block to PATIENCE seconds. Raises Outage.
+    """Limit the time of reads in the block to PATIENCE seconds.
 
-    `shared` is a mapping that all tags of a page share. After the first outage, later blocks of the page raise
-    Outage immediately.
-    If the project's own data is in the same database, the block sets no limit: the page fails as it would without
-    comments.
+    No limit applies if the project's own data is in the same database, because the page needs this database anyway.
+
+    Args:
+        shared: A mapping that all tags of a page share. After the first outage, it makes later blocks of the page fail
+            immediately.
+
+    Raises:
+        Outage: If the database did not respond in time, or if an earlier block of the page failed.
     """
     if conf.database_alias() == DEFAULT_DB_ALIAS:
         yield

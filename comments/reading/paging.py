@@ -1,9 +1,11 @@
-"""The part of a discussion that a reader asks for, in one query parameter, so that a page cache has to know only one.
+"""The query parameter that selects a part of a discussion.
 
-?comments=newest             the first page, newest first
-?comments=oldest.3           page 3
-?comments=threaded.after.C   the page after the cursor C; also "before"
-?comments=threaded.at.SLUG   the page that contains a comment
+There is only one, so that page caches only have to know one.
+
+    ?comments=newest             the first page, newest first
+    ?comments=oldest.3           page 3
+    ?comments=threaded.after.C   the page after the cursor C; also "before"
+    ?comments=threaded.at.SLUG   the page that contains a comment
 """
 
 from dataclasses import dataclass
@@ -16,13 +18,13 @@ from marginalia.comments.types import Order, Page
 
 PARAMETER = "comments"
 MAX_DIGITS = 7
-# Longer than any cursor, which has at most eight levels of a time and a slug part.
+# Maximum length of the parameter, more than any cursor needs with eight levels.
 MAX_LENGTH = 600
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """The part of a discussion that a reader asks for.
+    """The part of a discussion that a reader requested.
 
     If all fields are empty, it is the first page in the discussion's own order.
     """
@@ -35,12 +37,12 @@ class PageRequest:
 
     @classmethod
     def from_request(cls, request: HttpRequest | None) -> "PageRequest":
-        """Return the part of a discussion that `request` asks for."""
+        """Return the part of the discussion that `request` asks for."""
         return cls.parse(request.GET.get(PARAMETER, "")) if request else cls()
 
     @classmethod
     def parse(cls, value: str) -> "PageRequest":
-        """Return the part of a discussion that the parameter `value` asks for: the first page if it is invalid."""
+        """Parse the value of the parameter. An invalid value selects the first page."""
         order, _, rest = value[:MAX_LENGTH].partition(".")
         if order not in tuple(Order):
             return cls()
@@ -57,9 +59,10 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class PageLinks:
-    """The URLs of the previous and the next page, "" if there is none, and of all orders.
+    """The URLs of the previous and next page ("" if there is none), and of all orders.
 
-    `orders` contains tuples (order, URL, whether it is the order of this page).
+    Attributes:
+        orders: Tuples (order, URL, whether the page has this order).
     """
 
     previous: str
@@ -68,7 +71,7 @@ class PageLinks:
 
 
 def url_without_part(request: HttpRequest) -> str:
-    """Return the URL of the page that shows a discussion, without the parameter for a part of the discussion."""
+    """Return the URL of the page that shows a discussion, without the parameter."""
     query = request.GET.copy()
     query.pop(PARAMETER, None)
     path = escape_uri_path(request.path)
@@ -76,12 +79,12 @@ def url_without_part(request: HttpRequest) -> str:
 
 
 def url_with_part(page_url: str, value: str) -> str:
-    """Return the URL of a part of the discussion that is shown at `page_url`, which can have a query string."""
+    """Return the URL of a part of the discussion on the page `page_url`, which can have a query string."""
     return f"{page_url}{'&' if '?' in page_url else '?'}{PARAMETER}={quote(value, safe='/:.')}"
 
 
 def links(page: Page, page_url: str, anchor: str) -> PageLinks:
-    """Return the links of a page that is shown at `page_url`. Each link ends with the fragment `anchor`."""
+    """Return the links of a page. Each URL begins with `page_url` and ends with the fragment `anchor`."""
 
     def url(value: str) -> str:
         return f"{url_with_part(page_url, value) if value else page_url}#{anchor}"
@@ -92,7 +95,7 @@ def links(page: Page, page_url: str, anchor: str) -> PageLinks:
 
 
 def cursors(page: Page) -> tuple[str, str]:
-    """Return the values of the parameter for the previous and the next page, "" if there is none."""
+    """Return the parameter values for the previous and next page, each "" if there is no such page."""
 
     def parameter(cursor: str, direction: str) -> str:
         if not cursor:
@@ -103,7 +106,7 @@ def cursors(page: Page) -> tuple[str, str]:
 
 
 def parameter_for(page: Page, slug: str) -> str:
-    """Return the value of the parameter for the page `page`, which contains `slug`."""
+    """Return the parameter value for `page`, which contains the comment `slug`."""
     if page.order is Order.THREADED:
         return f"{page.order}.at.{slug}"
     return f"{page.order}.{page.number}"

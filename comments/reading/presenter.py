@@ -1,9 +1,9 @@
-"""Comments as pages show them, and fast rendering of many comments.
+"""Preparation of comments for templates, and fast rendering of many comments.
 
-`comments/comment.html` is an ordinary template. The shipped one is not rendered for every comment, but once for
-each combination of flags (a reply? edited? removed? …), with marks instead of values. Such a form is then filled
-for each comment by string formatting.
-A project's own template can do anything with the values, so it is rendered for each comment.
+`comments/comment.html` is an ordinary template. The template of this app is not rendered for each comment, but only
+once for each combination of flags (is a reply, edited, removed, …), with placeholders for the values. The result,
+called a form, is then filled in for each comment with string formatting. A project's own template is rendered for each
+comment, because it can use the values in any way.
 """
 
 import re
@@ -30,10 +30,10 @@ from marginalia.comments.types import Comment, Kind, Order, Target
 from marginalia.comments.views import template_names
 
 SHIPPED = Path(__file__).resolve().parents[1] / "templates"
-# Placeholder for a slug when URLs are reversed. No slug contains "1".
+# A placeholder for the slug when URLs are reversed. Real slugs never contain "1".
 _SLUG = "1" * 16
 _MARK = re.compile("\x00(\\w+)\x01")
-# Values that can fill a form, each as HTML.
+# The values that are filled into a form, each as HTML.
 VALUES = (
     "anchor",
     "permalink",
@@ -55,18 +55,18 @@ VALUES = (
     "thread_link",
     "flag_link",
 )
-# Number of colours of avatars, which are classes in comments.css.
+# Number of avatar colors, which are classes in comments.css.
 HUES = 12
 
 
 class Flags(NamedTuple):
-    """Conditions that decide how a comment is shown. Templates use them by name."""
+    """The conditions that determine how a comment is shown. Templates use them by name."""
 
     removed: bool
     edited: bool
     has_url: bool
     answers: bool
-    # The comment replies to a comment at the same level, because threads go no deeper.
+    # True if the comment replies to a comment at the same level, because the maximum depth is reached.
     is_beside: bool
     by_author: bool
     by_moderator: bool
@@ -77,7 +77,7 @@ class Flags(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentUrls:
-    """The beginnings of the URLs of comments in one discussion. A slug is appended to each."""
+    """The prefixes of comment URLs in one discussion. The slug of a comment is appended to each."""
 
     permalink: str
     permalink_tail: str
@@ -87,9 +87,9 @@ class CommentUrls:
 
     @classmethod
     def for_target(cls, target: Target, order: str = "") -> "CommentUrls":
-        """Return the URLs for the comments of `target`.
+        """Return the URL prefixes for comments on `target`.
 
-        Permalinks open in `order`. If it is "", they open in the discussion's own order.
+        Permalinks open the page in `order`, or in the discussion's own order if it is "".
         """
 
         def before_slug(name: str) -> str:
@@ -105,14 +105,17 @@ class CommentUrls:
         )
 
 
-# The names that templates for Django's comments framework use for these attributes.
+# Attribute names used by templates for Django's comments framework.
 OLD_NAMES = {"user_name": "name", "user_url": "url", "submit_date": "posted", "is_removed": "removed"}
 
 
 class CommentView:
-    """A comment with the values that templates need. Other attributes are those of the comment: see `types.Comment`."""
+    """A comment with the values that templates need.
 
-    # The object that the comment is about, if comments of several discussions are shown together.
+    Other attributes are those of the comment (see `types.Comment`).
+    """
+
+    # The object of the discussion, if comments from several discussions are shown together.
     obj: Model | None = None
 
     def __init__(self, comment: Comment, presenter: "Presenter", flags: Flags) -> None:
@@ -141,7 +144,7 @@ class CommentView:
 
 
 class Presenter:
-    """Comments that are shown together."""
+    """The presentation of comments that are shown together."""
 
     def __init__(
         self,
@@ -153,9 +156,15 @@ class Presenter:
         is_own_order: bool = True,
         authors: Collection[str] = (),
     ) -> None:
-        """Accept the comments of a page.
+        """Initialize with the comments of a page.
 
-        `authors` contains the accounts that wrote the discussed object, from COMMENTS["AUTHORS"].
+        Args:
+            target: The target of the discussion.
+            comments: The comments on the page.
+            order: The order of the comments.
+            may_reply: Whether readers can reply.
+            is_own_order: Whether `order` is the discussion's own order.
+            authors: The accounts of the object's authors, from COMMENTS["AUTHORS"].
         """
         self.target = target
         self.order = order
@@ -168,7 +177,7 @@ class Presenter:
         self.comments = [comment for comment in comments if not comment.removed or self._is_needed(comment)]
 
     def _is_needed(self, removed: Comment) -> bool:
-        """Return whether a removed comment keeps its place on the page, because a shown comment is below it."""
+        """Return whether a removed comment must be shown because a reply to it is shown."""
         return removed.slug in self.answered or removed.slug in self._above
 
     @cached_property
@@ -184,7 +193,7 @@ class Presenter:
         """Return the flags of a comment."""
         public = not comment.removed
         author = comment.author
-        # Positional arguments, because a page creates a hundred of these.
+        # Use positional arguments, because this code runs for each of about 100 comments on a page.
         return Flags(
             not public,
             public and comment.edited is not None,
@@ -237,9 +246,9 @@ class Presenter:
 
 @lru_cache(maxsize=10_000)
 def avatar(name: str) -> tuple[str, str]:
-    """Return the initials and the colour number of the avatar for `name`.
+    """Return the initials and the color number of the avatar for `name`.
 
-    The initials are those of the first and last word, safe in HTML. The number, from 1 to HUES, is always the same
+    The initials are those of the first and last word, and are safe in HTML. The number (1 to HUES) is always the same
     for a name.
     """
     letters = [next(filter(str.isalnum, word), "") for word in name.split()]
@@ -248,7 +257,7 @@ def avatar(name: str) -> tuple[str, str]:
 
 
 def comments_html(presenter: Presenter) -> list[str]:
-    """Return the HTML of each comment of a presenter, from `comments/comment.html` or its override."""
+    """Return the HTML of each comment, using `comments/comment.html` or the project's template."""
     template = select_template(template_names(presenter.target, "comment"))
     if shipped := _shipped_template(template):
         return _fill_forms(shipped, presenter)
@@ -256,16 +265,16 @@ def comments_html(presenter: Presenter) -> list[str]:
 
 
 def _shipped_template(template: Any) -> Template | None:
-    """Return the inner template if it was shipped with the app, which is then the key of its cached forms.
+    """Return the template if it belongs to this app, or None if it belongs to the project.
 
-    Return None for a template of the project.
+    The returned template is the key of its cached forms.
     """
     inner: Template | None = getattr(template, "template", None)
     return inner if isinstance(inner, Template) and SHIPPED in Path(inner.origin.name).parents else None
 
 
 class Folds:
-    """Replies that can be folded away, from `comments/folded.html` or its override. Created once per list."""
+    """The HTML for folded replies, using `comments/folded.html` or the project's template. Create it once per list."""
 
     def __init__(self, target: Target) -> None:
         self._template = select_template(template_names(target, "folded"))
@@ -273,9 +282,13 @@ class Folds:
         self._forms = _folds.setdefault(shipped, {}) if shipped else None
 
     def html(self, replies: Iterable[str], count: int, *, is_open: bool, is_rest: bool) -> str:
-        """Return the HTML of `count` replies, folded or open.
+        """Return the HTML of `count` replies.
 
-        `is_rest` is True if other replies of their thread are shown before them.
+        Args:
+            replies: The HTML of each reply.
+            count: The number of replies.
+            is_open: Whether the replies are visible at first.
+            is_rest: Whether other replies of the thread are shown before these.
         """
         context = {"count": count, "is_open": is_open, "is_rest": is_rest}
         if self._forms is None:
@@ -288,7 +301,7 @@ class Folds:
         return f"{before}{''.join(replies)}{after}"
 
 
-# By template: {(language, count, is_open, is_rest): the HTML before the replies and the HTML after them}.
+# The HTML before and after the replies, by template and by (language, count, is_open, is_rest).
 _folds: WeakKeyDictionary[Template, dict[tuple[str, int, bool, bool], tuple[str, str]]] = WeakKeyDictionary()
 
 
@@ -306,23 +319,24 @@ def _fill_forms(template: Template, presenter: Presenter) -> list[str]:
     return html
 
 
-# A format string, and the function that selects the values for it.
+# A format string, and a function that selects the values for it.
 Form = tuple[str, Callable[[dict[str, str]], tuple[str, ...]]]
-# By template: {(language, flags): form}. If templates are reloaded, the forms disappear with the old template.
+# The forms by template and by (language, flags). If a template is reloaded, its forms are deleted with the old
+# template.
 _forms: WeakKeyDictionary[Template, dict[tuple[str, Flags], Form]] = WeakKeyDictionary()
 
 
 def _build_form(template: Template, flags: Flags) -> Form:
     marks = {name: SafeString(f"\x00{name}\x01") for name in VALUES}
     form = template.render(Context({"comment": {**marks, **flags._asdict()}})).replace("%", "%%")
-    # By position, which is faster than by name. itemgetter returns a tuple because every form has more than one
-    # value.
+    # Positional placeholders are faster than named ones. itemgetter always returns a tuple, because every form has more
+    # than one value.
     return _MARK.sub("%s", form), itemgetter(*_MARK.findall(form))
 
 
 def join_html(parts: Iterable[str]) -> SafeString:
-    """Return the HTML of comments as one safe string.
+    """Join the HTML of comments into one safe string.
 
-    Each part was made from escaped values and from texts that were cleaned when they were written.
+    The parts are safe, because they consist of escaped values and texts that were sanitized when they were written.
     """
     return SafeString("".join(parts))

@@ -1,6 +1,8 @@
-"""Reads. `target` is a saved object or a Target. Returned values never change and contain no email address.
+"""Functions that read comments. `target` is a saved object or a Target.
 
-A page takes two commands (three in threaded buckets), whatever the length of the discussion.
+Returned values are immutable, without email addresses.
+
+Reading a page takes two commands (three in threaded buckets), whatever the length of the discussion.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +22,9 @@ from marginalia.mongo.engine.read_tracking import tracked_reads
 
 @tracked_reads()
 def discussion(target: Model | Target) -> Discussion:
-    """Return the discussion of a target. `begun` is False before the first post.
+    """Return the discussion of a target. If there are no comments yet, its `begun` is False.
 
-    Call this before reading the comments: see `Discussion.version`.
+    Call this function before reading the comments: see `Discussion.version`.
     """
     result = backend().discussion(targets.target_for(target))
     versions.note(result)
@@ -31,7 +33,7 @@ def discussion(target: Model | Target) -> Discussion:
 
 @tracked_reads()
 def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
-    """Return the discussions of many targets with one look-up, for lists that show counts."""
+    """Return the discussions of many targets with one query, for lists that show counts."""
     by_target = backend().discussions([targets.target_for(target) for target in wanted])
     for found in by_target.values():
         versions.note(found)
@@ -39,7 +41,7 @@ def discussions(wanted: Iterable[Model | Target]) -> dict[Target, Discussion]:
 
 
 def count(target: Model | Target) -> int:
-    """Return the number of public comments of a target."""
+    """Return the number of public comments on a target."""
     return discussion(target).count
 
 
@@ -54,10 +56,20 @@ def page(
     before: str = "",
     at: str = "",
 ) -> Page:
-    """Return a page as `Backend.page` does. `size` is limited to 1 … MAX_PAGE_SIZE, with a default of PAGE_SIZE.
+    """Return a page of comments, as `Backend.page` does.
 
-    `order` can be text from a request. An order that does not exist means the discussion's own.
-    Raises CommentNotFound if no comment has the slug `at`.
+    Args:
+        target: The target of the discussion.
+        order: The order of the page, which can come from a request. None or an unknown order selects the discussion's
+            own order.
+        size: The number of comments per page, from 1 to MAX_PAGE_SIZE. The default is PAGE_SIZE.
+        number: The page number in the orders OLDEST and NEWEST, or 0 for the first page in reading order.
+        after: A cursor in the order THREADED. The page begins after it.
+        before: A cursor in the order THREADED. The page ends before it.
+        at: The slug of a comment on the requested page.
+
+    Raises:
+        CommentNotFound: If there is no comment with the slug `at`.
     """
     result = backend().page(
         targets.target_for(target),
@@ -73,7 +85,7 @@ def page(
 
 
 def requested_page(target: Model | Target, request: PageRequest, *, size: int | None = None) -> Page:
-    """Return the page that a reader asks for, or the first page if the requested comment does not exist."""
+    """Return the page that a reader requested, or the first page if the requested comment does not exist."""
     query = asdict(request)
     try:
         return page(target, size=size, **query)
@@ -97,19 +109,33 @@ def newest(target: Model | Target, *, limit: int = 50) -> tuple[Comment, ...]:
 
 
 def get(target: Model | Target, slug: str) -> Comment:
-    """Return one comment, which can be a tombstone. Raises CommentNotFound."""
+    """Return one comment, which can be a tombstone.
+
+    Raises:
+        CommentNotFound: If there is no comment with this slug.
+    """
     versions.note_unversioned()
     return backend().get(targets.target_for(target), slug)
 
 
 def permalink(target: Model | Target, slug: str, *, order: Order | str | None = None, size: int | None = None) -> Page:
-    """Return the page that contains a comment, in the order that the reader uses. Raises CommentNotFound."""
+    """Return the page that contains a comment, in the order that the reader uses.
+
+    Raises:
+        CommentNotFound: If there is no comment with this slug.
+    """
     return page(target, order=order, size=size, at=slug)
 
 
 @tracked_reads()
 def subdiscussion(target: Model | Target, slug: str, *, size: int | None = None, after: str = "") -> Page:
-    """Return a comment and all its descendants, threaded. Raises CommentNotFound."""
+    """Return a page with a comment and its descendants in threaded order.
+
+    `after` is the cursor of the previous page.
+
+    Raises:
+        CommentNotFound: If there is no comment with this slug.
+    """
     page_size = max(1, min(size or conf.get("PAGE_SIZE"), conf.get("MAX_PAGE_SIZE")))
     result = backend().subdiscussion(targets.target_for(target), slug, size=page_size, after=after)
     versions.note(result.discussion)
@@ -122,22 +148,25 @@ def iterate(target: Model | Target, *, order: Order = Order.OLDEST) -> Iterator[
 
 
 def recent(limit: int = 10, *, label: str = "") -> tuple[Comment, ...]:
-    """Return the newest public comments of all discussions.
+    """Return the newest public comments of all discussions, or of discussions of `label`.
 
-    Use `targets.with_objects` to leave out comments on objects that readers cannot see.
+    To omit comments on objects that readers can't see, use `targets.with_objects`.
     """
     versions.note_unversioned()
     return backend().recent(limit, label=label)
 
 
 def by_author(author_id: str, *, limit: int = 50, before: datetime | None = None) -> tuple[Comment, ...]:
-    """Return the public comments of a user, newest first."""
+    """Return the public comments of an account, newest first.
+
+    `before` is the `posted` of the previous page's last comment.
+    """
     versions.note_unversioned()
     return backend().by_author(author_id, limit=limit, before=before)
 
 
 def history(target: Model | Target, slug: str) -> tuple[ReplacedComment, ...]:
-    """Return the replaced versions of a comment, newest first, for moderators."""
+    """Return the previous versions of a comment, newest first, for moderators."""
     return backend().history(targets.target_for(target), slug)
 
 
@@ -150,45 +179,55 @@ def held(
     limit: int = 100,
     after: str = "",
 ) -> tuple[HeldComment, ...]:
-    """Return queued comments with a verdict, None for any, for moderators and their authors. The longest waiting comes first.
+    """Return queued comments, the oldest first, for moderators and authors.
 
-    `target`, `author_id` and `slug` restrict the result.
+    Args:
+        target: Only return comments on this target.
+        author_id: Only return comments by the account with this primary key.
+        slug: Only return comments with this slug.
+        verdict: Only return comments with this verdict; None for any.
+        limit: The maximum number of comments.
+        after: The id of the last comment on the previous page, or "".
     """
     subject = targets.target_for(target) if target else None
     return backend().held(target=subject, author_id=author_id, slug=slug, verdict=verdict, limit=limit, after=after)
 
 
 def get_held(held_id: str) -> HeldComment:
-    """Return one queued comment, for moderators. Raises CommentNotFound."""
+    """Return one queued comment, for moderators.
+
+    Raises:
+        CommentNotFound: If the queue has no such comment.
+    """
     return backend().get_held(held_id)
 
 
 def find_held(target: Model | Target, slug: str, *, verdict: Verdict | None = Verdict.WAITING) -> HeldComment | None:
     """Return the queued comment with a slug, to show it to its author.
 
-    Return None if there is none, or if it has another verdict. A `verdict` of None means any.
+    The result is None if there is no such comment, or if it has another verdict. A `verdict` of None means any.
     """
     return next(iter(held(target=target, slug=slug, verdict=verdict)), None)
 
 
 def email_of(comment: Comment) -> str:
-    """Return the email address that the author of a comment left, or "". For notices and moderators, never for a page."""
+    """Return the email address of a comment's author, or "". Use it only for notices and moderators, never on pages."""
     return backend().email_of(comment.target, comment.slug)
 
 
 def iterate_targets(*, label: str = "") -> Iterator[Target]:
-    """Yield the targets (of one label) that have a discussion."""
+    """Yield the targets that have a discussion. With `label`, yield only targets of this model."""
     return backend().targets(label=label)
 
 
 def iterate_with_emails(target: Model | Target) -> Iterator[tuple[Comment, str]]:
-    """Yield all comments, oldest first, each with the email address of its author.
+    """Yield all comments of a discussion, oldest first, each with the email address of its author or "".
 
-    Only for exports by an operator, never for a page.
+    Use this only for exports by an administrator, never on pages.
     """
     return backend().iterate_with_emails(targets.target_for(target))
 
 
 def written_by(*, id: str = "", email: str = "") -> Iterator[Comment | HeldComment | ReplacedComment]:
-    """Yield everything that is stored about a user's key or an email address."""
+    """Yield all data about an account (`id`, its primary key) or an email address."""
     return backend().written_by(id=id, email=email)

@@ -1,6 +1,6 @@
-"""Times for readers: exact in their time zone, and how long ago.
+"""Times for readers: the exact time in their time zone, and how long ago it was.
 
-Results are cached by the minute, because a page shows a hundred times.
+Results are cached by minute, because a page shows about 100 times.
 """
 
 from datetime import datetime
@@ -20,9 +20,9 @@ DAY = 24 * 60 * 60
 
 
 class Clock:
-    """Formats times in the language and time zone of the current reader.
+    """A formatter of times in the current reader's language and time zone.
 
-    Both are looked up once for all comments of a page.
+    Both are determined once for all comments on a page.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Clock:
         self._now = now()
 
     def exact(self, moment: datetime) -> str:
-        """Return the date and time to the minute."""
+        """Return the date and time, with a precision of one minute."""
         return _exact(moment.replace(second=0, microsecond=0), self._zone, self._language)
 
     def day(self, moment: datetime) -> str:

@@ -1,6 +1,6 @@
-"""The versions of the discussions that a response was made from.
+"""Recording of the discussion versions that a response depends on.
 
-A cache compares them before it serves the response again.
+A cache compares these versions before it serves the response again.
 """
 
 from dataclasses import dataclass, field
@@ -13,10 +13,11 @@ from marginalia.mongo.engine.recording import Recorder
 class ReadVersions:
     """The versions that were read in a `recorded()` block.
 
-    `versions` contains the version of each discussion by its id, read before the comments.
-    `lasting` is False if no version covers something that was read, such as the newest comments of all discussions.
-    `writing` is True if a discussion was being written to, so that its version is not reliable yet.
-    `readings` counts how often a discussion was reads.
+    Attributes:
+        versions: The version of each discussion by its id, read before its comments.
+        lasting: False if no version covers something that was read, such as the newest comments of all discussions.
+        writing: True if a discussion was being written to, so that its version is not reliable yet.
+        readings: The number of times that a discussion was read.
     """
 
     versions: dict[str, str] = field(default_factory=dict)
@@ -25,32 +26,32 @@ class ReadVersions:
     readings: int = 0
 
 
-# Records the reads of marginalia.comments.reading.selectors.
+# The recorder that marginalia.comments.reading.selectors reports to.
 _recorder = Recorder("discussions", ReadVersions)
 recorded = _recorder.recorded
 
 
 def reliable_version(version: object, *, writing: object) -> str | None:
-    """Return the version of a discussion, or None while a claim is open (`writing`).
+    """Return the version of a discussion, or None if it is not reliable because a claim is open (`writing`).
 
-    A failing server can lose a commit. Then the claim stays, and the version is older than a comment that may have
-    been acknowledged.
+    If a failing server loses a commit, the claim remains. The version is then older than a comment that may have been
+    acknowledged.
     """
     return None if writing else str(version)
 
 
 def note(discussion: Discussion) -> None:
-    """Record that comments were read after the version of `discussion` was read."""
+    """Record that the comments of `discussion` are read after its version."""
     if (reads := _recorder.current) is None:
         return
     reads.writing |= discussion.writing
     reads.readings += 1
     if reads.versions.setdefault(discussion.target.id, discussion.version) != discussion.version:
-        # The discussion changed between two reads, so that no single version covers the response.
+        # The discussion changed between two reads, so no single version covers the response.
         reads.lasting = False
 
 
 def note_unversioned() -> None:
-    """Record a read that no version of a discussion covers."""
+    """Record a read that is not covered by the version of a discussion."""
     if (reads := _recorder.current) is not None:
         reads.lasting = False

@@ -1,4 +1,4 @@
-"""Views for readers: permalinks, a discussion on its own page, a thread, a reader's own comments."""
+"""Views for readers: permalinks, a discussion or thread on its own page, and a reader's own comments."""
 
 from urllib.parse import quote
 
@@ -22,7 +22,11 @@ MAX_OWN = 50
 
 
 def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
-    """Return a comment, which can be a tombstone, and the object that it is about. Raises Http404."""
+    """Return a comment, which can be a tombstone, and its object.
+
+    Raises:
+        Http404: If the comment does not exist, or readers can't see the object.
+    """
     target, obj = get_target_or_404(label, pk)
     try:
         return selectors.get(target, slug), obj
@@ -32,10 +36,10 @@ def get_comment_or_404(label: str, pk: str, slug: str) -> tuple[Comment, Model]:
 
 @require_safe
 def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpResponse:
-    """Redirect to the page that contains a comment, in the order ?order= or the discussion's own.
+    """Redirect to the page that contains a comment, in the order ?order= or in the discussion's own order.
 
-    For a removed comment with replies, redirect to its thread, without a message that it was removed. For one
-    without public replies, return 410.
+    For a removed comment with replies, redirect to its thread. For a removed comment without public replies, return
+    410.
     """
     target, obj = get_target_or_404(label, pk)
     result = _page_with(target, slug, request.GET.get("order", ""))
@@ -47,9 +51,9 @@ def permalink(request: HttpRequest, label: str, pk: str, slug: str) -> HttpRespo
 
 
 def comment_url(target: Target, obj: Model, slug: str) -> str:
-    """Return the URL of the page that contains a comment, at the comment.
+    """Return the URL of a comment on the page that contains it.
 
-    If the page cannot be determined now, return the permalink.
+    If the page can't be determined now, return the permalink.
     """
     try:
         return _page_url(obj, selectors.permalink(target, slug), slug)

@@ -1,6 +1,6 @@
-"""The tags of `{% load comments %}`; docs/reference/template-tags.md shows each.
+"""The template tags of `{% load comments %}`, which docs/reference/template-tags.md documents.
 
-Each tag with "for" accepts an object or `app.model pk`, and then options: order, page, page_size, using.
+Tags with "for" accept an object or `app.model pk`, followed by options: order, page, page_size and using.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ LIST_OPTIONS = frozenset({"order", "page", "page_size"})
 class ForNode(template.Node):
     """A tag with "for".
 
-    It has an object or a label and key, options, and perhaps a variable to fill. Without an object, it returns
-    `without`.
+    The tag has an object, or a label and a key. It also has options, and perhaps the name of a variable to fill. If the
+    object does not exist, it returns `without`.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class ForNode(template.Node):
         return str(result)
 
     def subject(self, context: Context) -> Subject | None:
-        """Return the subject of the tag, None if the object does not exist.
+        """Return the subject of the tag, or None if the object does not exist.
 
-        Then the tag renders nothing, like Django's own tags.
+        In this case the tag renders nothing, like Django's own tags.
         """
         if self.obj is None:
             pk = self.pk.resolve(context) if self.pk else None
@@ -96,7 +96,11 @@ def for_tag(
 ) -> Callable[..., Any]:
     """Register a function as a tag `{% name for … [option=…] [as variable] %}`.
 
-    With `fills_variable`, the tag must have a variable. It gets `without` if the object does not exist.
+    Args:
+        name: The name of the tag.
+        fills_variable: Whether the tag must have a variable.
+        options: The names of the options that the tag accepts.
+        without: The result if the object does not exist.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +142,7 @@ def _compile(
 
 
 def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[list[str], str]:
-    """Return the bits before "as", and the variable after it."""
+    """Return the words before "as", and the variable after it."""
     if fills_variable != (len(bits) > 2 and bits[-2] == "as"):
         raise template.TemplateSyntaxError(
             f"{{% {name} %}} {'ends in “as variable”' if fills_variable else 'takes no “as”'}."
@@ -147,7 +151,7 @@ def _split_variable(name: str, bits: list[str], fills_variable: bool) -> tuple[l
 
 
 def _label(name: str, text: str) -> str:
-    """Return the label of a model. Templates can use any case, like Django's own settings."""
+    """Return the label of a model in lowercase. Templates can use any case, as in Django's own settings."""
     try:
         label = targets.get_model(text.lower())._meta.label_lower
         targets.check_registered(label)
@@ -170,7 +174,7 @@ def get_comment_list(context: Context, subject: Subject, **options: Any) -> Sequ
 
 @for_tag("render_comment_list", fills_variable=False, options=LIST_OPTIONS | {"using"})
 def render_comment_list(context: Context, subject: Subject, using: str = "", **options: Any) -> SafeString:
-    """Render one page of comments, with links to the others, through `comments/list.html`."""
+    """Render one page of comments with `comments/list.html`, including links to other pages."""
     return _render(context, subject, "list", using, _listing(context, subject, **options))
 
 
@@ -182,7 +186,7 @@ def get_comment_form(context: Context, subject: Subject) -> forms.CommentForm:
 
 @for_tag("render_comment_form", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a form for a new comment if the discussion accepts any.
+    """Render a form for a new comment if the discussion is open.
 
     The page is then private to one reader, so caches must not store it.
     """
@@ -194,10 +198,9 @@ def render_comment_form(context: Context, subject: Subject, using: str = "") -> 
 
 @for_tag("render_comment_form_link", fills_variable=False, options=frozenset({"using"}))
 def render_comment_form_link(context: Context, subject: Subject, using: str = "") -> SafeString:
-    """Render a link to the page of the form. The script, if loaded, inserts the form instead.
+    """Render a link to the page with the form. If the script is loaded, it inserts the form instead.
 
-    If a discussion accepts no comments, there is no link, only the place, because authors can still change their
-    comments.
+    If the discussion is closed, only an empty element is rendered, because authors can still change their comments.
     """
     url = reverse("comments-form", args=[subject.target.label, subject.target.pk])
     extra = {"form_url": url, "target": subject.target, "is_open": _is_open(context, subject)}
@@ -206,7 +209,7 @@ def render_comment_form_link(context: Context, subject: Subject, using: str = ""
 
 @register.simple_tag
 def get_comment_permalink(comment: Any, order: str = "") -> str:
-    """Return the URL that opens the page with a comment, optionally in another order than the discussion's own."""
+    """Return the URL of the page that contains a comment, in `order` or in the discussion's own order."""
     _check_order(order)
     urls = CommentUrls.for_target(comment.target, order)
     return urls.permalink + comment.slug + urls.permalink_tail
@@ -214,34 +217,37 @@ def get_comment_permalink(comment: Any, order: str = "") -> str:
 
 @register.simple_tag
 def comment_form_target() -> str:
-    """Return the URL that forms are posted to."""
+    """Return the URL that forms are submitted to."""
     return reverse("comments-post-comment")
 
 
 @register.simple_tag(takes_context=True)
 def get_recent_comments(context: Context, limit: int = 10, label: str = "") -> list[CommentView]:
-    """Return the newest comments on objects that readers can see. Each has `obj`, the object that it is about."""
+    """Return the newest comments on objects that readers can see. Each has an attribute `obj`, the object."""
     if label:
         targets.check_registered(label.lower())
     return _read(context, partial(_recent, int(limit), label.lower()), [])
 
 
 def _recent(limit: int, label: str) -> list[CommentView]:
-    # Some may be on objects that are not public, so a few more are read, but never all.
+    # Some comments may be on objects that readers can't see, so read more than `limit`, but not all.
     comments = targets.with_objects(selectors.recent(limit * 2, label=label))
     return lists.present_across(comments[:limit])
 
 
 @register.simple_tag(takes_context=True)
 def render_recent_comments(context: Context, limit: int = 10, label: str = "") -> str:
-    """Render the newest comments through `comments/recent.html`."""
+    """Render the newest comments with `comments/recent.html`."""
     extra = {"comments": get_recent_comments(context, limit, label)}
     return select_template(["comments/recent.html"]).render(context.flatten() | extra, context.get("request"))
 
 
 @register.simple_tag(takes_context=True)
 def get_comments_by(context: Context, user: Any, limit: int = 50) -> list[CommentView]:
-    """Return the comments of a user, newest first, on objects that readers can see. Each has `obj`."""
+    """Return a user's comments on objects that readers can see, newest first.
+
+    Each has an attribute `obj`, the object.
+    """
     if not getattr(user, "pk", None):
         return []
     return _read(context, partial(_written_by, str(user.pk), int(limit)), [])
@@ -252,13 +258,13 @@ def _written_by(user: str, limit: int) -> list[CommentView]:
 
 
 def _read(context: Context, read: Callable[[], Any], away: Any) -> Any:
-    """Return what `read` returns. If the comments cannot be read now, return `away`. _AWAY stands for the template."""
+    """Return the result of `read`, or `away` if comments can't be read now. _AWAY means the template for outages."""
     request = context.get("request")
     try:
         with outages.limit_waiting(vars(request) if request else context.render_context):
             return read()
     except (Outage, DiscussionBusy, DiscussionDamaged):
-        # No version of a discussion covers this response.
+        # The response is not covered by the version of a discussion.
         versions.note_unversioned()
         return select_template([_AWAY]).render() if away is _AWAY else away
 
@@ -275,7 +281,7 @@ def _listing(
     listing = lists.list_context(
         subject, result, slug=page_request.at, url=paging.url_without_part(request) if request else ""
     )
-    # For a link to the form in the same template.
+    # Stored for a link to the form in the same template.
     context.render_context[IS_OPEN, subject.target] = listing["is_open"]
     return listing
 
@@ -296,7 +302,7 @@ def _render(context: Context, subject: Subject, name: str, using: str, extra: di
     inner: Template | None = getattr(chosen, "template", None)
     if not isinstance(inner, Template) or not isinstance(context, RequestContext):
         return chosen.render(context.flatten() | extra, context.get("request"))
-    # Like {% include %}: use the context of the page, whose processors have already run.
+    # As with {% include %}, use the context of the page, whose context processors have already run.
     with context.push(**extra):
         return inner.render(context)
 

@@ -1,4 +1,4 @@
-"""The tags of `{% load comments %}`, for projects in which another app, such as django_comments, uses that name."""
+"""The tags of `{% load comments %}` under another name, for projects with another tag library called `comments`."""
 
 from marginalia.comments.templatetags.comments import register
 

@@ -177,7 +177,7 @@ class Repairing(Part):
         return int(self.store.discussions.collection.update_one(query, update).matched_count)
 
     def tidy(self) -> int:
-        """Run the maintenance that a worker runs every minute.
+        """Do the maintenance that a worker does every minute.
 
         A damaged discussion does not prevent the maintenance of others.
         """

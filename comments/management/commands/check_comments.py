@@ -1,4 +1,4 @@
-"""Audit the stored documents of discussions, and repair what crashes leave behind."""
+"""Audit stored discussions, and repair inconsistencies after crashes."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -66,7 +66,7 @@ class Command(AuditCommand):
 
 
 def _row(fault: Fault) -> dict[str, Any]:
-    """Return a fault with the public names of the JSON output."""
+    """Return a fault as a dict with the public names of the JSON output."""
     return {
         "discussion": fault.discussion,
         "kind": fault.kind,

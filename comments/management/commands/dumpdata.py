@@ -1,4 +1,4 @@
-"""Django's dumpdata without comments, which are not rows of the dumped database."""
+"""Django's dumpdata command without comments, because they are not stored as rows."""
 
 from typing import Any
 
@@ -13,7 +13,11 @@ class Command(MongoCommand, dumpdata.Command):
     """Django's dumpdata command, which refuses to dump comments."""
 
     def handle(self, *app_labels: str, **options: Any) -> None:
-        """Dump everything except comments. Raises CommandError if comments are requested."""
+        """Dump everything except comments.
+
+        Raises:
+            CommandError: If comments are requested.
+        """
         if any(label.partition(".")[0] == "marginalia_comments" for label in app_labels):
             raise CommandError("Comments are no fixtures: manage.py export_comments writes them.")
         if not app_labels:
@@ -21,6 +25,7 @@ class Command(MongoCommand, dumpdata.Command):
         try:
             super().handle(*app_labels, **options)
         except CommandError as error:
-            if is_outage(error):  # Django's own message omits the cause
+            # Django's own message omits the cause.
+            if is_outage(error):
                 raise CommandError(describe_outage(error)) from error
             raise

@@ -1,4 +1,4 @@
-"""Erase everything that one author wrote."""
+"""Erase all data about an author."""
 
 import time
 from argparse import ArgumentParser
@@ -10,7 +10,7 @@ from marginalia.mongo.management.base import MongoCommand
 from marginalia.tasks import queue
 from marginalia.tasks.backend import databases
 
-# Seconds between two searches for comments to be erased.
+# Seconds between searches for comments to erase.
 PAUSE = 5
 
 

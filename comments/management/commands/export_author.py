@@ -1,4 +1,4 @@
-"""Export everything that is stored about one author."""
+"""Export all data about an author."""
 
 import json
 from argparse import ArgumentParser
