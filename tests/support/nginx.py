@@ -58,7 +58,7 @@ def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str
     """Return the configuration of nginx for a site's port, without TLS. The site still sees all requests as HTTPS."""
     text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
     text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Where certbot.*", "", text, flags=re.DOTALL)
+    text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Here, certbot.*", "", text, flags=re.DOTALL)
     text = text.replace("$scheme", "https").replace("/var/log/nginx/access.log", f"{folder}/access.log")
     return MAIN.format(folder=folder, site=text.replace("server_name example.org", "server_name localhost example.org"))
 
