@@ -1,10 +1,11 @@
-"""The archive of an export: a folder or zip with documents as lines, the bytes of photos, and a manifest of their hashes.
+"""The archive of an export: a folder or zip with documents as lines, the bytes of photos, and a manifest with hashes.
 
-    manifest.json        format, options, and for each file below its sha256, bytes and number of documents
-    sections.jsonl …     one document per line; FILES lists all these files
-    photos/ID            the bytes of a photo, or of a picture that it showed before; photos.jsonl has their sha256
+manifest.json        format, options, and the sha256, bytes and number of documents of each file below
+sections.jsonl …     one document per line; FILES lists all these files
+photos/ID            the bytes of a photo, or of its earlier file; photos.jsonl contains their sha256
 
-An archive is never unpacked. Its files are read only by the names in this module, and an archive with other files is refused.
+An archive is never unpacked. Only the files that this module names are read, and an archive with other files is
+refused.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ from transfer.lines import BadLine, decode
 FORMAT = "marginalia-site"
 VERSION = 1
 MANIFEST = "manifest.json"
-# In the order of import, because each file refers to documents of earlier ones.
+# The files in the order of import, because each file refers to documents of earlier files.
 FILES = (
     REVISIONS := "revisions.jsonl",
     SECTIONS := "sections.jsonl",
@@ -51,10 +52,11 @@ _KEYS: dict[str, dict[str, type]] = {
     PENDING: {"discussion": str},
 }
 PIECE = 1 << 20
-# MongoDB accepts documents of 16 MB. As extended JSON, a document is longer.
+# Maximum length of a line. MongoDB accepts documents of 16 MB, and their extended JSON is longer.
 LONGEST_LINE = 48 << 20
 LARGEST_MANIFEST = 1 << 20
-# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Lines of text shrink to a tenth.
+# Maximum ratio of uncompressed to compressed size. A higher ratio indicates a zip bomb. Lines of text are usually
+# compressed to a tenth.
 MOST_GROWTH = 200
 SMALL = 1 << 20
 _PICTURE = re.compile("photos/[0-9a-f]{24}")
@@ -62,12 +64,18 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class BadArchive(Exception):
-    """The archive was not written by an export, or it is incomplete. The message describes the problem."""
+    """The archive was not written by an export, or is incomplete. The message describes the problem."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of an archive. `files`: {name: {"sha256", "bytes", "records"}}. `options`: the options of the export."""
+    """The manifest of an archive.
+
+    Attributes:
+        made: The time of the export.
+        options: The options of the export.
+        files: {"sha256", "bytes", "records"} by the name of the file.
+    """
 
     made: str
     options: dict[str, Any]
@@ -79,9 +87,11 @@ class Manifest:
 
 
 class ArchiveWriter:
-    """A writer of an archive. It writes to a temporary name in the same folder, and renames the complete archive to `path`.
+    """A writer of an archive. It writes to a temporary path in the same folder, and renames the complete archive to `path`.
 
-    Raises FileExistsError if `path` exists, and NotADirectoryError if its folder doesn't exist.
+    Raises:
+        FileExistsError: `path` already exists.
+        NotADirectoryError: The folder of `path` doesn't exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,7 +101,7 @@ class ArchiveWriter:
             raise NotADirectoryError(path.parent)
         is_zip = path.suffix == ".zip"
         prefix = f".{path.name}."
-        # An archive contains drafts. Files made by tempfile can be read only by their owner.
+        # An archive contains drafts. Only their owner can read files created by tempfile.
         if is_zip:
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix)
             os.close(handle)
@@ -105,7 +115,7 @@ class ArchiveWriter:
 
     @contextmanager
     def lines(self, name: str) -> Iterator["LineWriter"]:
-        """Yield a writer for the lines of a file. It buffers them in a temporary file, as pictures follow meanwhile."""
+        """Yield a writer for the lines of a file. It buffers them in a temporary file while photos are written."""
         with tempfile.TemporaryFile(dir=self._part.parent) as buffer:
             lines = LineWriter(buffer)
             yield lines
@@ -115,11 +125,15 @@ class ArchiveWriter:
         self._files[name] = {"sha256": sha256, "bytes": size, "records": lines.records}
 
     def picture(self, file_id: object, pieces: Iterator[bytes]) -> str:
-        """Write the bytes of a picture in pieces. Return their sha256. If `pieces` raises, the bytes so far stay written."""
+        """Write the bytes of a photo in pieces, and return their sha256. If `pieces` raises, the bytes so far stay written."""
         return self._write(f"photos/{file_id}", zipfile.ZIP_STORED, pieces)
 
     def finish(self, made: str, options: dict[str, Any]) -> Manifest:
-        """Write the manifest, and rename the archive to its path. Raises FileExistsError if the path exists by now."""
+        """Write the manifest, and rename the archive to its path.
+
+        Raises:
+            FileExistsError: The path exists now.
+        """
         manifest = Manifest(made, options, self._files)
         data = {"format": FORMAT, "version": VERSION, "made": made, "options": options, "files": self._files}
         with self._open(MANIFEST, zipfile.ZIP_DEFLATED) as file:
@@ -131,9 +145,9 @@ class ArchiveWriter:
         return manifest
 
     def abort(self) -> None:
-        """Delete the temporary files of an archive that is not finished."""
+        """Delete the temporary files of an unfinished archive."""
         if self._zip:
-            with suppress(ValueError, OSError):  # if the disk is full
+            with suppress(ValueError, OSError):  # the disk may be full
                 self._zip.close()
         if self._part.is_dir():
             shutil.rmtree(self._part)
@@ -144,7 +158,7 @@ class ArchiveWriter:
             raise FileExistsError(self._path)
 
     def _write(self, name: str, compression: int, pieces: Iterator[bytes]) -> str:
-        """Write a file; return its sha256."""
+        """Write a file, and return its sha256."""
         sha256 = hashlib.sha256()
         with self._open(name, compression) as file:
             for piece in pieces:
@@ -162,7 +176,7 @@ class ArchiveWriter:
 
 
 class LineWriter:
-    """A writer of lines that counts them in `records`."""
+    """A writer of lines. It counts them in `records`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -174,7 +188,7 @@ class LineWriter:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Remove the lines that were added in the block if the block raises."""
+        """If the block raises, remove the lines that were added in the block."""
         start = self._file.tell()
         records = self.records
         try:
@@ -187,7 +201,11 @@ class LineWriter:
 
 
 class Archive:
-    """A reader of an archive. Raises BadArchive for an archive that no export wrote. Call `check` before using its contents."""
+    """A reader of an archive. Call `check` before using the contents of the archive.
+
+    Raises:
+        BadArchive: The archive was not written by an export.
+    """
 
     def __init__(self, path: Path, file: zipfile.ZipFile | None) -> None:
         self.path = path
@@ -200,14 +218,22 @@ class Archive:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator["Archive"]:
-        """Yield the archive at `path`, which is a folder or a zip. A zip is closed after the block. Raises BadArchive."""
+        """Yield the archive at `path`, which is a folder or a zip. A zip is closed after the block.
+
+        Raises:
+            BadArchive: There is no readable archive at `path`.
+        """
         with nullcontext() if path.is_dir() else _open_zip(path) as file:
             yield cls(path, file)
 
     def check(self, step: Callable[[], object] = lambda: None) -> None:
-        """Compare all files with the manifest, and the pictures with photos.jsonl. Raises BadArchive.
+        """Compare all files with the manifest, and the photos with photos.jsonl.
 
-        `step` is called for each document.
+        Args:
+            step: Called for each document.
+
+        Raises:
+            BadArchive: The archive is incomplete, or was changed.
         """
         for name in FILES:
             entry = self.manifest.files[name]
@@ -227,7 +253,11 @@ class Archive:
                 self._check_picture(record)
 
     def _check_picture(self, record: Mapping[str, Any]) -> None:
-        """Compare the bytes of a photo with its length and hash in photos.jsonl. Raises BadArchive."""
+        """Compare the bytes of a photo with its length and hash in photos.jsonl.
+
+        Raises:
+            BadArchive: The bytes are missing or different.
+        """
         name = f"photos/{record['_id']}"
         sha256 = hashlib.sha256()
         if name not in self._sizes:
@@ -238,12 +268,20 @@ class Archive:
             raise BadArchive(f"{name} is not what {PHOTOS} says: it was changed, or is not whole")
 
     def records(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the documents of a file. Raises BadArchive."""
+        """Yield the documents of a file.
+
+        Raises:
+            BadArchive: A line contains no document.
+        """
         for number, line in enumerate(self.lines(name), start=1):
             yield _parse_document(name, number, line)
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file. Raises BadArchive."""
+        """Yield the lines of a file.
+
+        Raises:
+            BadArchive: The file cannot be read, or a line is too long.
+        """
         with self._open(name) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 if len(line) > LONGEST_LINE:
@@ -251,7 +289,11 @@ class Archive:
                 yield line
 
     def picture(self, file_id: object) -> Iterator[bytes]:
-        """Yield the bytes of a picture. Raises BadArchive."""
+        """Yield the bytes of a photo.
+
+        Raises:
+            BadArchive: The file cannot be read.
+        """
         with self._open(f"photos/{file_id}") as file:
             while piece := file.read(PIECE):
                 yield piece
@@ -289,7 +331,7 @@ class Archive:
         assert self._zip
         seen = set()
         entries = self._zip.infolist()
-        # The sizes in a zip can be forged, so they are compared with the size of the file.
+        # The sizes in a zip can be forged, so their sum is compared with the size of the zip.
         if sum(entry.compress_size for entry in entries) > self.path.stat().st_size:
             raise BadArchive("it says that it holds more than it is long")
         for entry in entries:
@@ -338,7 +380,7 @@ def _parse_document(name: str, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _is_file_entry(entry: object) -> bool:
-    """Return whether a value describes a file, as the manifest must."""
+    """Return whether a value from the manifest describes a file."""
     return (
         isinstance(entry, dict)
         and isinstance(entry.get("sha256"), str)

@@ -1,6 +1,7 @@
 """The documents of nodes and photos in an export. They are exported as stored, without derived fields.
 
-The trash is left out, and so are the contents of sections in the trash, because they are shown nowhere.
+The trash is not exported. Contents of sections in the trash are not exported either, because the site shows them
+nowhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,35 +18,40 @@ from nodes.content import CONTENT, registry
 from nodes.models import tree
 
 BATCH = 200
-# A revision is stored a moment before its node.
+# Maximum time between storing a revision and its node, which is stored after the revision.
 BEFORE = timedelta(minutes=1)
-# The range of times in ObjectIds.
+# The range of times that an ObjectId can contain.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(2106, 1, 1, tzinfo=UTC)
 _NODE = ("_id", "metadata", "position", "draft")
 _FILE = ("_id", "metadata", "filename", "length", "uploadDate")
-# Derived fields of a draft.
+# The derived fields of a draft.
 _DERIVED_OF_DRAFT = frozenset({"refs", "derived"})
-# Fields of a file for locking and cleanup.
+# Fields of a file that serve locking and cleanup.
 _UPKEEP = frozenset({"locked"})
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The nodes and photos to export: those with these `ids`, or all if `ids` is None, that were changed `since` a time."""
+    """The nodes and photos to export.
+
+    Attributes:
+        ids: The ids to export, or None for all.
+        since: The time from which changes are exported, or None for all.
+    """
 
     ids: frozenset[ObjectId] | None = None
     since: datetime | None = None
 
     def includes(self, id: ObjectId) -> bool:
-        """Return whether a node or photo belongs to the selection, regardless of when it was changed."""
+        """Return whether a node or photo belongs to the selection, regardless of the time of its last change."""
         return self.ids is None or id in self.ids
 
     def changed_filter(self) -> dict[str, Any]:
-        """Return the filter of nodes and photos that were changed since.
+        """Return the filter for nodes and photos that have changed since `since`.
 
-        It includes the nonce, which contains the time of the save. That time also finds a node whose dates an import set
-        back, and an upload that began earlier.
+        The filter includes the nonce, which contains the time of the save. This time also finds a node whose dates an
+        import set to earlier values, and an upload that began earlier.
         """
         if self.since is None:
             return {}
@@ -57,8 +63,8 @@ class Selection:
 def ids_of_section(section_id: ObjectId) -> frozenset[ObjectId]:
     """Return the ids to export for a section.
 
-    They are the section, everything in it, the photos that it refers to, and the sections above all of these. Referenced
-    pages in other sections are not included.
+    They are the section, its contents at all levels, the photos that these refer to, and the sections above all of
+    them. Referenced pages in other sections are not included.
     """
     sections = tree.fresh()
     inner = [section_id, *(section.id for section in sections.descendants(section_id))]
@@ -83,7 +89,7 @@ _REFS = {"derived.refs": 1, "draft.refs": 1}
 
 
 def sections(selection: Selection) -> Iterator[Document]:
-    """Yield the sections, each after the sections above it."""
+    """Yield the selected sections, each after the sections above it."""
     known = tree.fresh()
     selected = [section.id for section in known.sections.values() if selection.includes(section.id)]
     depths = {section_id: len(known.ancestors(section_id) or ()) for section_id in selected}
@@ -96,14 +102,14 @@ def sections(selection: Selection) -> Iterator[Document]:
 
 
 def leaves(selection: Selection) -> Iterator[Document]:
-    """Yield the nodes that are not sections, ordered by id."""
+    """Yield the selected nodes that are not sections, ordered by id."""
     yield from _with_history(
         _selected(NODES, selection, {"metadata.type": {"$in": list(registry.non_sections())}}, _NODE)
     )
 
 
 def photos(selection: Selection) -> Iterator[Document]:
-    """Yield the photos ordered by id, each followed by its other contents, former or present, if they are stored completely."""
+    """Yield the selected photos, ordered by id, each followed by its other files, if these are completely stored."""
     for batch in batched(_with_history(_selected(ASSET_FILES, selection, node_filter(ASSET_FILES), _FILE)), BATCH):
         contents_filter = {"metadata.parent_id": {"$in": [photo["_id"] for photo in batch]}, "metadata.type": CONTENT}
         whole = {**contents_filter, "metadata.locked": None, "metadata.doomed": None, "length": {"$gt": 0}}
@@ -116,9 +122,9 @@ def photos(selection: Selection) -> Iterator[Document]:
 
 
 def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Document]:
-    """Yield the revisions of some nodes and photos, by node in descending order, and oldest first.
+    """Yield the revisions of some nodes and photos, by node id in descending order, oldest revision first.
 
-    This is the order of the index. A cursor would time out if the server had to sort documents with whole texts.
+    This is the order of the index. If the server had to sort documents with whole texts, the cursor would time out.
     """
     later = {"saved_at": {"$gte": selection.since - BEFORE}} if selection.since else {}
     for batch in batched(node_ids, BATCH):
@@ -127,7 +133,7 @@ def revisions(selection: Selection, node_ids: Iterable[ObjectId]) -> Iterator[Do
 
 
 def redirects(selection: Selection, node_ids: frozenset[ObjectId]) -> Iterator[Document]:
-    """Yield the former addresses of some nodes. For the whole site, also yield those of deleted nodes."""
+    """Yield the former paths of some nodes. For the whole site, also yield those of deleted nodes."""
     for redirect in database()[REDIRECTS].find().sort("_id", 1):
         is_deleted = selection.ids is None and "deleted_at" in redirect
         moment = redirect.get("deleted_at") or redirect.get("kept_at")
@@ -143,7 +149,7 @@ def exists(id: ObjectId) -> bool:
 
 
 def as_exported(document: Mapping[str, Any]) -> Document:
-    """Return a stored node, photo or content as it is exported, without its history and the hash of its bytes."""
+    """Return a stored node, photo or file as it is exported, without its history and the hash of its bytes."""
     fields = _FILE if "uploadDate" in document else _NODE
     record = {name: document[name] for name in fields if name in document}
     if "draft" in record:
@@ -157,9 +163,9 @@ def as_exported(document: Mapping[str, Any]) -> Document:
 def _selected(
     collection: str, selection: Selection, condition: Mapping[str, Any], fields: Iterable[str]
 ) -> Iterator[Document]:
-    """Yield the selected documents with an unbroken chain of sections, ordered by id.
+    """Yield the selected documents that have an unbroken chain of sections, ordered by id.
 
-    Each batch is a separate query, because a cursor would time out while slow pictures are written.
+    Each batch is a separate query, because a cursor would time out while large photos are written.
     """
     known = tree.fresh()
     home = database()[collection]
@@ -182,9 +188,10 @@ def _id_batches(home: Collection[Document], query: Mapping[str, Any]) -> Iterato
 
 
 def _with_history(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield nodes as they are exported, with their "history": all nonces that they ever had here.
+    """Yield nodes as they are exported, with their "history", which contains all nonces that they ever had on this site.
 
-    The importing site compares these nonces with its own version to decide whether that version is an earlier one.
+    The importing site searches these nonces for the nonce of its own version, to decide whether that version is an
+    earlier one.
     """
     for batch in batched(documents, BATCH):
         history: dict[ObjectId, list[ObjectId]] = {document["_id"]: [] for document in batch}

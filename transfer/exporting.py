@@ -1,6 +1,6 @@
-"""The export of a site, or of a section, to an archive: the content that editors and readers wrote, without credentials.
+"""The export of a site, or of a section, to an archive. It contains what editors and readers wrote, without credentials.
 
-Accounts, tokens, sessions, network addresses and jobs are never read. Email addresses of comments are read only on request.
+Accounts, tokens, sessions, IP addresses and jobs are never read. Email addresses of comments are read only on request.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -44,16 +44,28 @@ SECOND = timedelta(seconds=1)
 
 
 class NoSuchSection(Exception):
-    """There is no section at this address."""
+    """There is no section at this path."""
 
 
 def export_site(
     path: Path, *, section: str = "", since: datetime | None = None, addresses: bool = False, step: Step = lambda: None
 ) -> "Export":
-    """Write the site, or a section with everything below it, to `path`: a zip if it ends with ".zip", else a folder.
+    """Write the site, or a section with its contents at all levels, to an archive.
 
-    `since`: export only documents that were changed from then on. `addresses`: export the email addresses of comments.
-    `step` is called for each document. Raises NoSuchSection, FileExistsError, OSError.
+    Args:
+        path: The archive, which is a zip if its name ends with ".zip", otherwise a folder.
+        section: The path of the section to export, or "" for the whole site.
+        since: The time from which changed documents are exported, or None for all documents.
+        addresses: Whether to export the email addresses of comments.
+        step: Called for each document.
+
+    Returns:
+        The finished export.
+
+    Raises:
+        NoSuchSection: There is no section at this path.
+        FileExistsError: The archive already exists.
+        OSError: The archive cannot be written.
     """
     selection = Selection(_section_ids(section) if section else None, since)
     writer = ArchiveWriter(path)
@@ -76,8 +88,10 @@ def _section_ids(address: str) -> frozenset[ObjectId]:
 class Export:
     """A running export.
 
-    `ids`: the exported nodes and photos. `unreadable`: descriptions of what could not be read, with the reasons.
-    `manifest`: set at the end.
+    Attributes:
+        ids: The ids of the exported nodes and photos.
+        unreadable: Descriptions of documents that could not be read, with the reasons.
+        manifest: The manifest, which is set at the end.
     """
 
     selection: Selection
@@ -121,8 +135,8 @@ class Export:
         return record
 
     def _photos(self) -> Iterator[dict[str, Any]]:
-        """Yield the photos and contents, each after writing its bytes."""
-        # Descriptions of photos, by the id of the shown content that has not been read yet.
+        """Yield the photos and their other files, each after writing its bytes."""
+        # Descriptions of photos, by the id of the current file that has not been read yet.
         shown: dict[ObjectId, str] = {}
         for record in exported.photos(self.selection):
             is_content = record["metadata"]["type"] == CONTENT
@@ -147,7 +161,7 @@ class Export:
                 self._discussion(lines, target)
 
     def _discussion(self, lines: LineWriter, target: Target) -> None:
-        """Write a discussion. Write nothing if it was not changed since, or if it cannot be read completely."""
+        """Write a discussion, unless it has not changed since `since`, or cannot be read completely."""
 
         def write(rows: transfer.Rows) -> None:
             with lines.all_or_nothing():
@@ -160,13 +174,13 @@ class Export:
             self.unreadable.append(f"the discussion {target}: {error}")
 
     def _was_changed(self, discussion: Discussion) -> bool:
-        # An ObjectId contains its time in whole seconds.
+        # An ObjectId contains a time in whole seconds.
         return (
             self.selection.since is None or ObjectId(discussion.version).generation_time + SECOND > self.selection.since
         )
 
     def _includes(self, target: Target) -> bool:
-        """Return whether the target of a discussion is exported. An export of the whole site includes targets of all kinds."""
+        """Return whether the target of a discussion is exported. An export of the whole site includes all kinds of targets."""
         if target.label not in (Node._meta.label_lower, Photo._meta.label_lower):
             return self.selection.ids is None
         if not ObjectId.is_valid(target.pk) or not self.selection.includes(id := ObjectId(target.pk)):

@@ -1,7 +1,7 @@
 """The import of an archive, and its dry run. An interrupted import is resumed by the next run.
 
-A document that is already stored stays. An earlier version is replaced. A document that was changed here since is skipped and
-reported.
+Documents that are already stored are kept, and earlier versions of them are replaced. Documents that have also changed
+on this site are skipped and reported.
 """
 
 import hashlib
@@ -53,7 +53,13 @@ CHANGED, NOT_HERE = "it was changed here since", "what it is about is not here"
 
 @dataclass
 class ImportSummary:
-    """The outcomes of an import, counted by file, with the results of skipped documents and the `replaced` documents."""
+    """The outcomes of an import.
+
+    Attributes:
+        counts: The number of documents with each outcome, by file.
+        skipped: The results of skipped documents.
+        replaced: Descriptions of documents that replaced an earlier version.
+    """
 
     counts: dict[str, Counter[Outcome]] = field(default_factory=lambda: {name: Counter() for name in FILES})
     skipped: list[ImportResult] = field(default_factory=list)
@@ -79,24 +85,31 @@ class ImportSummary:
 class Import:
     """An import of an archive.
 
-    `dry_run`: only determine the results. `reads_photos`: also compare the bytes of stored photos.
-    `step` is called for each document.
+    Attributes:
+        dry_run: Whether to determine only the results.
+        reads_photos: Whether to also compare the bytes of stored photos.
+        step: Called for each document.
     """
 
     archive: Archive
     dry_run: bool = False
     reads_photos: bool = False
     step: Callable[[], object] = lambda: None
-    # Documents that an earlier run skipped, by label. The revisions of such nodes and photos are not imported.
+    # Documents that an earlier run skipped, by label. Revisions of such nodes and photos are not imported.
     skipped_before: dict[str, ImportResult] = field(default_factory=dict)
     _skipped_ids: set[ObjectId | None] = field(default_factory=set, init=False)
     _unstored: Unstored = field(default_factory=Unstored, init=False)
     _moderates: Callable[[str], bool] = field(default_factory=lambda: cache(policy.is_moderator_key), init=False)
 
     def run(self) -> ImportSummary:
-        """Import the archive. Raises BadArchive."""
+        """Import the archive, and return the outcomes.
+
+        Raises:
+            BadArchive: The archive cannot be read.
+        """
         summary = ImportSummary()
-        # An import knows the skipped nodes from its earlier dry run. A dry run only knows them after reading the nodes.
+        # An import knows the skipped nodes from the dry run before it. A dry run knows them only after reading all
+        # nodes.
         last = (REVISIONS,) if self.dry_run else ()
         self._skipped_ids = {result.id for result in self.skipped_before.values()}
         if self.dry_run:
@@ -120,7 +133,7 @@ class Import:
         return summary
 
     def _list_contents(self) -> Unstored:
-        """Return the contents of the archive. `run` removes skipped nodes and photos later."""
+        """Return the contents of the archive. Later, `run` removes skipped nodes and photos from them."""
         types = {
             record["_id"]: str(record["metadata"].get("type"))
             for name in (SECTIONS, PHOTOS, NODES)
@@ -149,9 +162,9 @@ class Import:
         return map(importers[name], records)
 
     def _needed_revisions(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield the revisions in the histories of nodes and photos that are not skipped."""
-        # The nonces of a whole site are stored as one bytes object per node, to save memory. The lines of a node's revisions
-        # follow one another in an export, so each bytes object is split only once.
+        """Yield the revisions that belong to the histories of nodes and photos that are not skipped."""
+        # To save memory, the nonces of each node are stored as one bytes object. In an export, the lines of a node's
+        # revisions follow one another, so each bytes object is split only once.
         past = {
             record["_id"]: b"".join(nonce.binary for nonce in record["history"] if isinstance(nonce, ObjectId))
             for name in (SECTIONS, PHOTOS, NODES)
@@ -166,8 +179,8 @@ class Import:
     def _photos(self, records: Iterable[dict[str, Any]]) -> Results:
         """Import photos and yield their results.
 
-        Earlier versions are replaced after all pictures are stored. A photo whose picture is neither in the archive nor stored
-        here is skipped.
+        Earlier versions are replaced after all files are stored. A photo is skipped if its current file is neither in
+        the archive nor on this site.
         """
         newer: set[ObjectId] = set()
         content_ids = {
@@ -221,7 +234,7 @@ class Import:
         return ImportResult(Outcome.NEW, label)
 
     def _discussions(self, records: Iterable[dict[str, Any]]) -> Results:
-        """Import one discussion after another. Yield the results of each discussion and of its comments."""
+        """Import one discussion after another, and yield the results of each discussion and its comments."""
         settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
         count = 0
 
@@ -244,7 +257,8 @@ class Import:
             yield ImportResult(Outcome.SKIPPED, label, NOT_HERE)
             return
         addresses = bool(self.archive.manifest.options.get("addresses"))
-        # A discussion may be larger than memory. In a container, /tmp may be in memory too, so the file is in VAR_DIR.
+        # A discussion can be larger than the memory. In a container, /tmp may also be in memory, so the file is in
+        # VAR_DIR.
         with tempfile.TemporaryFile(dir=settings.VAR_DIR) as lines:
             try:
                 stored = transfer.read_rows(target, _digests, addresses=addresses)
@@ -266,7 +280,7 @@ class Import:
         return is_unstored or _exists(target)
 
     def _check_moderator(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row of a comment. It is a moderator's comment only if the named account is a moderator here."""
+        """Return the row of a comment, marked as a moderator's only if its account is a moderator on this site."""
         user = row.get("user")
         is_moderator = row.get("moderator") is True and isinstance(user, str) and self._moderates(user)
         return {**row, "moderator": is_moderator} if "moderator" in row else row
@@ -300,7 +314,7 @@ def _compare(target: Target, row: dict[str, Any], digests: dict[str, bytes]) -> 
 
 
 def _digests(rows: transfer.Rows) -> dict[str, bytes]:
-    """Return the digests of comments by slug, and the digest of the discussion itself under ""."""
+    """Return the digests of comments by slug. The digest of the discussion itself has the key ""."""
     return {row.get("comment", ""): _digest(row) for row in rows}
 
 

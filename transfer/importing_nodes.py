@@ -1,7 +1,7 @@
 """The import of nodes, with the ids and nonces that they have in the export.
 
-A stored node is replaced only if the export's history contains its version, with a compare-and-set on that version. A node
-that was changed here since is skipped and reported.
+A stored node is replaced only if its version is in the history of the exported node, with a compare-and-set on this
+version. A node that has also changed on this site is skipped and reported.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ from nodes.tags import unique
 from nodes.types import NEVER, Expected
 from transfer import exported
 
-# Revisions stored with one command. Each contains a whole text.
+# Number of revisions stored with one command. Each revision contains a whole text.
 BATCH = 20
 DATABASE_REFUSED = "the database refuses it: it is not what its collection holds"
 
@@ -47,7 +47,7 @@ _DATES = ("created", "updated", "published", "expires")
 
 
 class Outcome(StrEnum):
-    """The outcome of importing a document. The values are the words of the report."""
+    """The outcome of importing a document. The values are used in the report."""
 
     NEW = "new"
     NEWER = "newer than here"
@@ -59,8 +59,11 @@ class Outcome(StrEnum):
 class ImportResult:
     """The result of importing a document, or of a dry run.
 
-    `label`: a description of the document. `reason`: why it was skipped. `id`: the id of its node or photo.
-    `replaced`: a description of the earlier version that it replaces.
+    Attributes:
+        label: A description of the document.
+        reason: The reason why it was skipped.
+        id: The id of its node or photo.
+        replaced: A description of the earlier version that it replaces.
     """
 
     outcome: Outcome
@@ -71,26 +74,34 @@ class ImportResult:
 
 
 class Refused(NodeError):
-    """The document cannot be stored here. The message contains the reason."""
+    """The document cannot be stored on this site. The message contains the reason."""
 
 
 @dataclass
 class Unstored:
-    """Contents of an export that a dry run doesn't store: the `types` of nodes and photos by id, and the ids of revisions."""
+    """Contents of an export that a dry run doesn't store.
+
+    Attributes:
+        types: The types of nodes and photos by id.
+        read_revisions: Returns the ids of revisions.
+    """
 
     types: dict[ObjectId, str] = dataclasses.field(default_factory=dict)
     read_revisions: Callable[[], Iterable[ObjectId]] = tuple
 
     @cached_property
     def revisions(self) -> frozenset[ObjectId]:
-        """Return the ids of revisions. They are read only if needed, because that takes long."""
+        """Return the ids of revisions. They are read only if needed, because reading them takes long."""
         return frozenset(self.read_revisions())
 
 
 def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: Unstored | None = None) -> ImportResult:
-    """Store a node of an export. Its sections and revisions must be stored already.
+    """Store a node of an export. Its sections and revisions must already be stored.
 
-    With `dry_run`, only return the result that the import would have if `unstored` were stored.
+    Args:
+        record: The exported node.
+        dry_run: Whether to return only the result that the import would have.
+        unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
     try:
@@ -114,7 +125,11 @@ def import_node(record: Mapping[str, Any], *, dry_run: bool = False, unstored: U
 
 
 def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collection: str) -> ImportResult:
-    """Return the result of importing a node or photo over the `stored` one. Raises one of MALFORMED for malformed documents."""
+    """Return the result of importing a node or photo over its `stored` version, or over nothing if `stored` is None.
+
+    Raises:
+        Exception: The document is malformed. MALFORMED contains the exceptions.
+    """
     label = describe(record)
     exported_fields = {k: v for k, v in record.items() if k not in ("history", "sha256")}
     if stored is None:
@@ -131,7 +146,7 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
     if not present <= known:
         return skip(record, "it was changed here since")
     if (record["metadata"]["nonce"], _draft_nonce(record)) == (stored["metadata"]["nonce"], _draft_nonce(stored)):
-        # Changes that don't set a nonce, such as tags and order, don't show which site made the last one.
+        # Some changes, such as tags and order, don't set a nonce, so the site of the latest change is unknown.
         return skip(record, "it is the same version with other tags, in another order or the like")
     if stored["metadata"]["tags"] not in (record["metadata"]["tags"], _saved_tags(stored)):
         return skip(record, "its tags were changed here since")
@@ -142,18 +157,23 @@ def compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None, collect
 
 
 def _was_discarded(record: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Return whether the draft of a record is the draft that was discarded here, or an earlier one."""
+    """Return whether the draft of a record was discarded on this site, or precedes a draft that was discarded."""
     discarded = stored.get("discarded")
     if discarded is None or "draft" in stored or "draft" not in record:
         return False
     is_same_version = record["metadata"]["nonce"] == stored["metadata"]["nonce"]
-    # Nonces begin with their time in seconds, so a draft that was begun elsewhere later has a greater nonce.
+    # Nonces begin with their time in seconds. A draft that was begun later on another site therefore has a greater
+    # nonce.
     nonce = record["draft"]["nonce"]
     return bool(nonce == discarded or (is_same_version and discarded not in record["history"] and nonce < discarded))
 
 
 def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -> None:
-    """Raise Refused for a replacing version without a revision, because the next editor could not merge with it."""
+    """Refuse a replacing version without a revision, because the next editor could not merge with it.
+
+    Raises:
+        Refused: There is no such revision.
+    """
     revision = {"_id": record["metadata"]["nonce"], "node_id": record["_id"]}
     is_unstored = unstored is not None and revision["_id"] in unstored.revisions
     if not is_unstored and database()[REVISIONS].find_one(revision, {"_id": 1}) is None:
@@ -161,13 +181,13 @@ def check_history(record: Mapping[str, Any], unstored: Unstored | None = None) -
 
 
 def _saved_tags(stored: Mapping[str, Any]) -> Any:
-    """Return the tags with which the present version was saved. Changing only tags doesn't set a new nonce."""
+    """Return the tags with which the present version was saved. A change of only the tags doesn't set a new nonce."""
     revision = {"_id": stored["metadata"]["nonce"], "node_id": stored["_id"]}
     return (database()[REVISIONS].find_one(revision, {"metadata.tags": 1}) or {}).get("metadata", {}).get("tags")
 
 
 def describe(record: Mapping[str, Any]) -> str:
-    """Return the title, or the slug, and the id of a node or photo, for an operator."""
+    """Return the title or slug and the id of a node or photo, as text for an operator."""
     metadata = record.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title = "".join(c if c.isprintable() else " " for c in str(metadata.get("title", metadata.get("slug")))[:80])
@@ -180,7 +200,7 @@ def skip(record: Mapping[str, Any], reason: str) -> ImportResult:
 
 
 def explain(error: Exception) -> str:
-    """Return the reason why a document cannot be stored, in words."""
+    """Return the reason why a document cannot be stored, as text for an operator."""
     if isinstance(error, DuplicateKeyError):
         return "something else has its address here"
     if isinstance(error, WriteError):
@@ -193,7 +213,7 @@ def explain(error: Exception) -> str:
 
 
 def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = False) -> Iterator[ImportResult]:
-    """Store the missing revisions in batches. Yield the result of each revision."""
+    """Store the missing revisions in batches, and yield the result of each revision."""
     for batch in batched(records, BATCH):
         documents = {record["_id"]: dict(record) for record in batch}
         node_ids = list({record["node_id"] for record in batch})
@@ -207,7 +227,7 @@ def import_revisions(records: Iterable[Mapping[str, Any]], *, dry_run: bool = Fa
 
 
 def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
-    """Store some revisions. Return the results of those that the database refused, by id."""
+    """Store revisions, and return the results of those that the database refused, by id."""
     try:
         if missing:
             database()[REVISIONS].insert_many(missing, ordered=False)
@@ -218,10 +238,10 @@ def _insert_revisions(missing: list[Document]) -> dict[ObjectId, ImportResult]:
 
 
 def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> ImportResult:
-    """Store a former address of a node, unless the address is already known here."""
+    """Store a former path of a node, unless the path is already known on this site."""
     label = f"the former address {_format_place(record['_id'])}"[:200]
     if stored := database()[REDIRECTS].find_one({"_id": record["_id"]}):
-        # The redirect is the same even if its time differs, or if the node was deleted since.
+        # A redirect to the same node is the same redirect, even if its time differs or the node was deleted since.
         is_same = stored["node_id"] == record["node_id"]
         if is_same:
             return ImportResult(Outcome.SAME, label)
@@ -235,7 +255,7 @@ def import_redirect(record: Mapping[str, Any], *, dry_run: bool = False) -> Impo
 
 
 def _format_place(place: Mapping[str, Any]) -> str:
-    """Return a place as an address. If its section is not here, return its slug and the id of the section."""
+    """Return a place as a path, or as the slug and the section's id if the section is not stored."""
     parent_id = place.get("parent_id")
     slug = str(place.get("slug"))
     is_known = parent_id is None or isinstance(parent_id, ObjectId)
@@ -243,7 +263,7 @@ def _format_place(place: Mapping[str, Any]) -> str:
 
 
 def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> ImportResult:
-    """Return the result of importing a document that is never changed after its creation."""
+    """Return the result of importing a document of a kind that never changes after its creation."""
     if stored is None:
         return ImportResult(Outcome.NEW, label)
     if stored == record:
@@ -252,7 +272,11 @@ def _compare_immutable(label: str, record: Mapping[str, Any], stored: Mapping[st
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
-    """Raise NodeError for a node that no editor could have created here."""
+    """Refuse a node that no editor could have created on this site.
+
+    Raises:
+        NodeError: The node breaks a rule.
+    """
     metadata = record["metadata"]
     if unknown := set(record) - {"_id", "metadata", "position", "draft", "history"}:
         raise Refused(f"it has a field {min(unknown)!r}")
@@ -265,23 +289,27 @@ def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
-    """Raise NodeError for a node or photo, or its draft, with a value that no editor could have saved."""
+    """Refuse a node or photo if it or its draft has a value that no editor could have saved.
+
+    Raises:
+        NodeError: A value breaks a rule.
+    """
     metadata = record["metadata"]
     for version in (metadata, upgrading.draft_metadata(record)) if "draft" in record else (metadata,):
         present = writable(version)
         if not isinstance(present["detail"], Mapping):
             raise InvalidField("detail", _("The field does not take this value."))
-        # Fields that the type had in a former release are stored unchecked, because nothing reads them.
+        # Fields that only an earlier release of the type had are stored unchecked, because nothing reads them.
         fields = declared_fields.keep_declared(version["type"], merging.fields(present))
         cleaned = normalized(fields, version["type"])
-        # Values of an upgrader are stored as they are, so they are not compared with their normalized form.
+        # Values from an upgrader are stored unchanged, so they are not compared with their normalized form.
         wrong = [path for path in fields if present is version and fields[path] != cleaned[path]]
         wrong += ["tags"] if sorted(version["tags"]) != sorted(unique(version["tags"])) else []
         rules.check_tags(version["tags"])
         wrong += [name for name in _DATES if name in version and not _is_shown(version[name])]
         if wrong:
             raise InvalidField(min(wrong), _("The field does not take this value."))
-        # Unscheduled drafts are checked when an editor publishes them.
+        # Unscheduled drafts are not checked, because they are checked when an editor publishes them.
         if version is metadata or record["draft"].get("due"):
             rules.check_ready(present)
         common = [(name, Metadata._meta.get_field(name), version[name]) for name in _COMMON & version.keys()]
@@ -295,12 +323,12 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def _is_shown(moment: Any) -> bool:
-    """Return whether a moment has a date in every time zone. Also accept None and NEVER."""
+    """Return whether a moment has a date in every time zone, or is None or NEVER."""
     return moment in (None, NEVER) or MINYEAR < moment.year < MAXYEAR
 
 
 def _with_derived(record: Mapping[str, Any]) -> Document:
-    """Return a node as it is stored, with its derived fields."""
+    """Return a node as it is stored, including its derived fields."""
     document = {name: value for name, value in record.items() if name != "history"}
     document["derived"] = derived.derive(writable(record["metadata"]))
     if "draft" in document:
@@ -317,7 +345,12 @@ def _insert(document: Document) -> None:
 
 
 def _replace(stored: Document, document: Document) -> None:
-    """Replace the stored earlier version of a node. Raises Refused if it was changed meanwhile, and InvalidPlace."""
+    """Replace the stored earlier version of a node.
+
+    Raises:
+        Refused: The node has changed meanwhile.
+        InvalidPlace: The node cannot be in its new section.
+    """
     check_history(document)
     seen = Expected.of(stored)
     metadata = document["metadata"]
@@ -342,7 +375,7 @@ def _replace(stored: Document, document: Document) -> None:
 
 
 def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
-    """Return the update that replaces a stored node by another version. Comments in the same document are kept."""
+    """Return the update that replaces a stored node with another version. Comments embedded in the node are kept."""
     changes = {f"metadata.{name}": value for name, value in document["metadata"].items()}
     removed = {f"metadata.{name}": "" for name in stored["metadata"].keys() - document["metadata"].keys()}
     for name in ("draft", "discarded", "position", "derived"):
@@ -354,7 +387,7 @@ def _update(stored: Mapping[str, Any], document: Mapping[str, Any]) -> Document:
 
 
 def _invalidate_tree(document: Mapping[str, Any]) -> None:
-    """If the node is a section, set a new version of the site, so that processes read the tree of sections again."""
+    """Set a new version of the site if the node is a section, so that processes read the tree of sections again."""
     if content.get(document["metadata"]["type"]).is_section:
         invalidate()
 

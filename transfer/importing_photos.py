@@ -1,7 +1,7 @@
-"""The import of photos. Their documents are imported like nodes (transfer/importing_nodes.py), their bytes as a stream.
+"""The import of photos. Their documents are imported like nodes (transfer/importing_nodes.py), and their bytes are streamed.
 
-A photo and each picture that it showed before is a separate file. Like an upload, the file is locked while it is written.
-The next import deletes an incomplete file of an interrupted import, because the file has the same id.
+A photo and each of its earlier files is a separate file in GridFS. Like an upload, the file is locked while it is
+written. After an interrupted import, the next import deletes the incomplete file, because the file has the same id.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from transfer.importing_nodes import (
     skip,
 )
 
-# Fields of a photo that describe the picture that it shows.
+# Fields of a photo that describe its current file.
 _PICTURE_FIELDS = ("content_type", "resolution", "size", "sha256")
 _RAISED = (NodeError, DecoderBusy, DuplicateKeyError, WriteError, *MALFORMED)
 
@@ -53,10 +53,14 @@ def import_photo(
     dry_run: bool = False,
     unstored: Unstored | None = None,
 ) -> ImportResult:
-    """Store a photo or content of an export with its bytes, given in `pieces`. Its gallery or photo must be stored already.
+    """Store a photo of an export, or one of its other files. Its gallery, or its photo, must already be stored.
 
-    An earlier version of a photo is replaced only with `replace`, which requires that its picture is stored.
-    With `dry_run`, only return the result that the import would have if `unstored` were stored.
+    Args:
+        record: The exported photo or file.
+        pieces: The bytes of the file.
+        replace: Whether to replace an earlier version of the photo. This requires that its current file is stored.
+        dry_run: Whether to return only the result that the import would have.
+        unstored: Documents that a dry run treats as stored.
     """
     unstored = unstored or Unstored()
     try:
@@ -84,16 +88,16 @@ def import_photo(
 
 
 def has_shown_picture(record: Mapping[str, Any], exported_ids: Container[ObjectId]) -> bool:
-    """Return whether the picture that a photo shows is stored, or among the exported contents. Return True for a content."""
+    """Return whether the current file of a photo is stored or exported. Return True for a file that is not a photo itself."""
     shown = _replaced_by(record)
     return shown is None or shown in exported_ids or contents.find(record["_id"], shown) is not None
 
 
 def has_same_bytes(record: Mapping[str, Any]) -> bool:
-    """Return whether the bytes of a photo or content are stored, and equal those of the export.
+    """Return whether the bytes of a photo or file are stored, and equal the bytes in the export.
 
-    The first picture of a photo that shows a later one may be deleted. For such a photo, return whether the later picture is
-    stored.
+    The first file of a photo may have been deleted after a replacement. For a photo with a replaced file, return
+    whether the current file is stored.
     """
     if shown := _replaced_by(record):
         return contents.find(record["_id"], shown) is not None
@@ -109,7 +113,11 @@ def has_same_bytes(record: Mapping[str, Any]) -> bool:
 
 
 def read_pieces(file_id: ObjectId) -> Iterator[bytes]:
-    """Yield the bytes of a stored photo or content. Raises MissingChunk."""
+    """Yield the bytes of a stored photo or file.
+
+    Raises:
+        MissingChunk: The file is not stored, or is incomplete.
+    """
     file = database()[ASSET_FILES].find_one({"_id": file_id}, contents.PROJECTION)
     if file is None:
         raise reader.MissingChunk(file_id)
@@ -117,13 +125,13 @@ def read_pieces(file_id: ObjectId) -> Iterator[bytes]:
 
 
 def _replaced_by(record: Mapping[str, Any]) -> ObjectId | None:
-    """Return the id of the later picture that a photo shows instead of its first. Return None if there is none."""
+    """Return the id of the file that has replaced a photo's first file, or None."""
     shown = record["metadata"].get("content_id")
     return shown if isinstance(shown, ObjectId) and shown != record["_id"] else None
 
 
 def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a photo that shows a later picture without the fields of its first one, because sweeping changes them."""
+    """Return a photo without the fields of its first file if the file was replaced, because sweeping changes these fields."""
     if _replaced_by(photo) is None:
         return photo
     metadata = {name: value for name, value in photo["metadata"].items() if name not in ("superseded", "doomed")}
@@ -131,7 +139,7 @@ def _without_first_picture(photo: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_unfinished(stored: Mapping[str, Any]) -> bool:
-    """Return whether a file is a running or interrupted upload."""
+    """Return whether a file is an upload that is still running or was interrupted."""
     metadata = stored["metadata"]
     if metadata.get("type") == CONTENT:
         return metadata.get("locked") is not None
@@ -149,7 +157,11 @@ def _compare(record: Mapping[str, Any], stored: Mapping[str, Any] | None) -> Imp
 
 
 def _check(record: Mapping[str, Any], unstored: Unstored) -> None:
-    """Raise NodeError for a photo or content that no editor could have uploaded here."""
+    """Refuse a photo or file that no editor could have uploaded to this site.
+
+    Raises:
+        NodeError: The document breaks a rule.
+    """
     metadata = record["metadata"]
     id = record["_id"]
     if unknown := set(record) - {"_id", "metadata", "filename", "length", "uploadDate", "history", "sha256"}:
@@ -186,7 +198,15 @@ def _delete_unfinished(stored: Mapping[str, Any]) -> None:
 
 
 def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
-    """Store a file that is not stored yet. Raises BadPicture, DecoderBusy, UploadLost, Refused, DuplicateKeyError."""
+    """Store a file that is not stored yet.
+
+    Raises:
+        BadPicture: The bytes are not an accepted picture.
+        DecoderBusy: Other pictures are being decoded.
+        UploadLost: Another process has deleted the incomplete file.
+        Refused: The bytes don't match the document.
+        DuplicateKeyError: The id or the place is already used.
+    """
     metadata = dict(record["metadata"])
     is_photo = record["metadata"]["type"] == PHOTO
     changes: Document = {"uploadDate": record["uploadDate"]}
@@ -195,7 +215,7 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
         metadata["content_id"] = None
     writer = Writer(ASSETS, record["_id"], record["filename"], metadata, place=_place(metadata))
     if not record["sha256"]:
-        # The first picture was replaced long ago and is deleted. Only the photo's document is left.
+        # The first file was replaced long ago and has been deleted, so only the document of the photo is stored.
         writer.finish(changes)
         return
     incoming = IncomingPhoto(writer, record["filename"])
@@ -211,7 +231,12 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
 
 
 def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Raise Refused for bytes that don't match the document. If the photo shows this picture, also check its fields."""
+    """Refuse bytes that don't match the document. If this is the photo's current file, also check the photo's fields.
+
+    Raises:
+        Refused: The bytes don't match.
+        InvalidField: A field of the photo doesn't match.
+    """
     if received.sha256 != record["sha256"]:
         raise Refused("an upload here would leave something of its file out: upload that, it is in the export")
     photo_id = record["metadata"]["parent_id"] if record["metadata"]["type"] == CONTENT else record["_id"]
@@ -222,7 +247,11 @@ def _check_received(record: Mapping[str, Any], received: ReceivedPhoto) -> None:
 
 
 def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
-    """Raise InvalidField for a field of a photo that doesn't match its picture."""
+    """Refuse a field of a photo that doesn't match its file.
+
+    Raises:
+        InvalidField: The field doesn't match.
+    """
     properties = received.properties
     actual = properties.content_type, list(properties.size), received.length, received.sha256
     for name, value in zip(_PICTURE_FIELDS, actual, strict=True):
@@ -231,7 +260,13 @@ def _check_detail(detail: Mapping[str, Any], received: ReceivedPhoto) -> None:
 
 
 def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
-    """Read a stored content again, and return its properties. Raises Refused if it is not stored, BadPicture, DecoderBusy."""
+    """Read a stored file again, and return its properties.
+
+    Raises:
+        Refused: The file is not stored.
+        BadPicture: The bytes are not an accepted picture.
+        DecoderBusy: Other pictures are being decoded.
+    """
     if (stored := contents.find(photo_id, content_id)) is None:
         raise Refused("the picture that it shows is not here")
     cleaning = Cleaning("")
@@ -245,7 +280,11 @@ def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
 
 
 def _replace(stored: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Replace the stored earlier version of a photo. Raises Refused if it was changed meanwhile."""
+    """Replace the stored earlier version of a photo.
+
+    Raises:
+        Refused: The photo has changed meanwhile.
+    """
     check_history(record)
     before = stored["metadata"]
     after = record["metadata"]

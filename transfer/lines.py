@@ -1,4 +1,4 @@
-"""Documents as lines of canonical extended JSON. Only types of values that nodes and comments contain are accepted."""
+"""Documents as lines of canonical extended JSON. Only the types of values that nodes and comments contain are accepted."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +10,12 @@ from bson.int64 import Int64
 
 _WRITE_OPTIONS = json_util.CANONICAL_JSON_OPTIONS
 _READ_OPTIONS = _WRITE_OPTIONS.with_options(tz_aware=True, tzinfo=UTC)
-# MongoDB's own limits: bytes of a document, and levels of nested documents.
+# MongoDB's own limits for the bytes of a document and for the levels of nested documents.
 LARGEST = 16 << 20
 DEEPEST = 90
-# Each value except the first follows one of these characters. A document of LARGEST bytes can contain up to 2,600,000 of them.
-# A real document contains few, apart from those in its texts. A decoded value needs up to forty times the memory of its
-# character.
+# Maximum number of the characters that precede each value except the first. A document of LARGEST bytes could contain
+# up to 2,600,000 of them, but a real document contains few outside its texts. A decoded value needs up to forty times
+# the memory of its character.
 _SIGNS = (b"{", b"[", b",")
 MOST_SIGNS = 1_000_000
 # The accepted types. Subclasses are refused, because bson.Code is a subclass of str.
@@ -23,7 +23,7 @@ _VALUES = frozenset({str, bool, int, Int64, float, datetime, ObjectId, Decimal12
 
 
 class BadLine(Exception):
-    """The line is not a document that an export contains."""
+    """The line is not a document that an export can contain."""
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -34,13 +34,17 @@ def encode(record: dict[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Return the document of a line. Raises BadLine."""
+    """Return the document in a line.
+
+    Raises:
+        BadLine: The line contains no document of an export.
+    """
     if sum(map(line.count, _SIGNS)) > MOST_SIGNS:
         raise BadLine("it has too many values")
     try:
         record = json_util.loads(line.decode(), json_options=_READ_OPTIONS)
         _check(record)
-        # Encoding also refuses numbers of more than eight bytes and lone surrogates.
+        # Encoding also refuses numbers of more than eight bytes, and lone surrogates.
         if len(bson.encode(record)) > LARGEST:
             raise ValueError("it is too large")
     except (ValueError, TypeError, OverflowError, RecursionError, BSONError) as error:
@@ -51,7 +55,12 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int = 0) -> None:
-    """Raise TypeError for a type, and ValueError for a field name or a depth, that no document of the site has."""
+    """Check that a value is one that a document of the site can contain.
+
+    Raises:
+        TypeError: The type is not accepted.
+        ValueError: The value has a field name or a depth that is not accepted.
+    """
     if depth > DEEPEST:
         raise ValueError("its parts stand too deep in each other")
     if isinstance(value, dict):

@@ -22,7 +22,11 @@ COUNTED = {
 
 
 def parse_moment(text: str) -> datetime:
-    """Return the date or time that an operator typed. Without a time zone, it is in UTC."""
+    """Return the date or time that an operator typed. Without a time zone, it is in UTC.
+
+    Raises:
+        ArgumentTypeError: The text is no date or time.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

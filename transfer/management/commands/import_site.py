@@ -15,7 +15,7 @@ from transfer.archive import FILES, Archive, BadArchive
 from transfer.importing import Import, ImportSummary
 from transfer.importing_nodes import Outcome
 
-# Maximum replaced documents, and maximum skipped documents, that are listed.
+# Maximum replaced documents that are listed, and maximum skipped documents.
 NAMED = 100
 
 
@@ -58,7 +58,11 @@ class Command(MongoCommand):
             self._import_and_verify(archive)
 
     def _import_and_verify(self, archive: Archive) -> None:
-        """Import the archive, and verify that everything is stored. Raises CommandError."""
+        """Import the archive, and verify that everything is stored.
+
+        Raises:
+            CommandError: Some documents were skipped, or differ from the archive.
+        """
         before = self._run("comparing", archive, dry_run=True)
         imported = self._run("importing", archive, skipped_before=before.skipped_by_label)
         self._report("Imported", imported, "Written over")
@@ -85,7 +89,7 @@ class Command(MongoCommand):
         self.stdout.write(f"{heading}: {text}.")
 
     def _list(self, heading: str, descriptions: list[str]) -> None:
-        """Write the first NAMED descriptions, and the number of the others."""
+        """Write the first NAMED descriptions, and the number of further descriptions."""
         for description in descriptions[:NAMED]:
             self.stdout.write(f"{heading}: {description}")
         if len(descriptions) > NAMED:
