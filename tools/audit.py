@@ -1,6 +1,7 @@
-"""`python -m tools.audit`: check the packages of requirements.lock for known vulnerabilities.
+"""`python -m tools.audit`: check the packages in requirements.lock for known vulnerabilities.
 
-Exit code 0: no advisory applies. 1: some apply. 2: the check failed. Further arguments are passed to pip-audit.
+The exit code is 0 if no advisory applies, 1 if some apply, and 2 if the check failed. Further arguments are passed to
+pip-audit.
 """
 
 import json
@@ -12,15 +13,15 @@ from collections.abc import Sequence
 from tools.lock import LOCK, ROOT
 
 CLEAN, VULNERABLE, UNKNOWN = 0, 1, 2
-# Time limit for all packages, which are queried one by one.
+# Time limit in seconds for all packages, which are queried one by one.
 SECONDS = 300
 
 
 def verdict(output: str, errors: str) -> tuple[int, str]:
     """Return the exit code and a message for pip-audit's report and log.
 
-    pip-audit's own exit code isn't reliable: it is 1 also if the advisories can't be reached, and 0 also if they don't
-    know a package.
+    pip-audit's own exit code isn't reliable. It is 1 even if the advisories cannot be reached, and 0 even if they
+    don't know a package.
     """
     try:
         packages = json.loads(output)["dependencies"]
@@ -42,8 +43,8 @@ def verdict(output: str, errors: str) -> tuple[int, str]:
 
 
 def audit(arguments: Sequence[str] = ()) -> tuple[int, str]:
-    """Run pip-audit; return the exit code and a message."""
-    with tempfile.TemporaryDirectory() as cache:  # a new cache, so that no response is older than this run
+    """Run pip-audit, and return the exit code and a message."""
+    with tempfile.TemporaryDirectory() as cache:  # an empty cache, so that no response is older than this run
         command = [sys.executable, "-m", "pip_audit", "--requirement", str(LOCK), "--require-hashes", "--disable-pip"]
         command += ["--format", "json", "--progress-spinner", "off", "--cache-dir", cache, *arguments]
         try:

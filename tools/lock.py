@@ -19,7 +19,11 @@ HEADER = "# Made by `make lock` from requirements.txt: the wheels for CPython 3.
 
 
 def install(*options: str) -> None:
-    """Run pip for the image's platform. Raises CalledProcessError if it fails."""
+    """Run pip for the image's platform.
+
+    Raises:
+        CalledProcessError: pip failed.
+    """
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     subprocess.run([*command, *WHEELS, *options], check=True)
 
@@ -30,7 +34,8 @@ def lock() -> str:
         report = Path(folder) / "report"
         install("--dry-run", "--ignore-installed", "--target", folder, "--report", str(report), "-r", str(PINS))
         packages = json.loads(report.read_text())["install"]
-    # A package's metadata and its pin can differ in hyphens and underscores. The lock has the names of the pins.
+    # The names in a package's metadata and in its pin can differ in hyphens and underscores. The lock contains the
+    # names in the pins.
     pins = [line.partition("==")[0] for line in PINS.read_text().splitlines() if "==" in line]
     names = {pin.lower().replace("_", "-"): pin for pin in pins}
     lines = []
@@ -43,7 +48,7 @@ def lock() -> str:
 
 
 def main() -> None:
-    """Write the lock, or install its packages."""
+    """Write the lock, or install its packages in a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", metavar="FOLDER", help="install what is locked here")
     folder = parser.parse_args().into

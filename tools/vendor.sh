@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `make vendor`: fetch what static/vendor holds, from the npm registry, in the versions and with the sums that stand here.
-# Only for those who raise a version: what is fetched is committed, so that a site needs neither npm nor a network.
+# `make vendor`: fetch the files in static/vendor from the npm registry, in the versions and with the checksums below.
+# Run this only to update a version. The files are committed, so a site needs neither npm nor a network.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# package NAME VERSION SHA512: unpack a package into $work/NAME, once its sum was found right.
+# package NAME VERSION SHA512: check the checksum of a package, and unpack it into $work/NAME.
 package() {
     local archive
     archive=$(cd "$work" && npm pack --silent "$1@$2")
@@ -15,7 +15,7 @@ package() {
 }
 
 package easymde 2.21.0 '5uE7I/DEN8gvGRwxaqAv7h1PMEK2ykNXVX5zL0dK3nCYROGja3AMbdQz8eCEELnfvCfy7tRkTmLuvyJG8uSWjQ=='
-# What easymde.min.js contains: fetched for their licences.
+# Packages that easymde.min.js contains. They are fetched only for their licences.
 package codemirror 5.65.15 'YC4EHbbwQeubZzxLl5G4nlbLc1T21QTrKGaOal/Pkm9dVDMZXMH7+ieSPEOZCtO9I68i8/oteJKOxzHC2zR+0g=='
 package marked 4.3.0 'PRsaiG84bK+AMvxziE/lCFss8juXjNaWzVbN5tXAm4XjeaS9NAHhop+PjQxz2A9h8Q4M/xGmzP8vqNwy6JeK0A=='
 package codemirror-spell-checker 1.1.2 '2Tl6n0v+GJRsC9K3MLCdLaMOmvWL0uukajNJseorZJsslaxZyZMgENocPU8R0DyoTAiKsyqiemSOZo7kjGV0LQ=='
@@ -31,7 +31,7 @@ for name in codemirror marked codemirror-spell-checker; do
 done
 chmod 644 "$to"/*
 
-# Fonts, as their author published them, and cut down to what Latin texts need.
+# Fonts as published by their author, reduced to the characters of Latin texts.
 package source-serif 4.5.1 'NUAh5IzF7KiUu2gTpqE+ed9MNbMe4st7LIIXZ0OHHSPc6gg86H67j04M8sIhU2qqFd26btXaFQ2ge5u/p72j0Q=='
 package source-sans 3.52.0 'xsm7qlMI/JwxwNdp6pvpR6l+aZjn90fzOzoeUz/qoohIYbKbDwQNRIz5/ItYs7/hvqLirQNUoDFGXSVA3TU9tw=='
 python3 -m venv "$work/python"
@@ -42,8 +42,8 @@ latin+=,U+2026,U+202F,U+2030,U+2032-2033,U+2039-203A,U+2044,U+20AC,U+2190-2193,U
 extended=U+A2,U+A4-A6,U+AE-AF,U+B1-B6,U+B8-BA,U+BC-BE,U+100-151,U+154-17F,U+218-21B,U+1E9E,U+2C6-2C7,U+2D8-2DD
 extended+=,U+2116,U+2122,U+2260,U+2264-2265
 
-# cut FONT NAME: write NAME.woff2, and NAME-extended.woff2 that is loaded where a page has a letter or sign of it. What is changed may
-# not be called "Source": the names within go, author and licence stay.
+# cut FONT NAME: write NAME.woff2 and NAME-extended.woff2. Browsers load the latter only for pages that contain its characters. The
+# licence forbids the name "Source" for changed fonts, so the names in the file are removed, and the author and licence are kept.
 cut() {
     local part
     for part in latin extended; do
