@@ -17,12 +17,12 @@ from photos.assets.limits import limits
 from photos.assets.renditions import Spec
 
 ORIGINAL = "original"
-# URL parameter for files that only editors get: a file that was replaced, or the whole of a cropped photo.
+# URL parameter of files that only editors can get: a file that was replaced, or the whole of a cropped photo.
 FORMER = "former"
 # Width in pixels of the copy for browsers that don't support srcset.
 DEFAULT_WIDTH = 960
-# Default of the `sizes` attribute: the width of the text, or of the window if that is narrower. On phones the margins take 40
-# pixels, so 88vw lets a window of nearly 640 pixels use the copy with 640 pixels instead of 960.
+# Default of the attribute `sizes`: the width of the text, or of the window if that is narrower. The margins on phones
+# take 40 pixels. So 88vw lets a window of nearly 640 pixels use the copy with 640 pixels instead of 960.
 SIZES = "(min-width: 50rem) 46rem, 88vw"
 _LAZY = SafeString(' loading="lazy" decoding="async"')
 
@@ -33,7 +33,7 @@ def cut(photo: Photo) -> Cut:
 
 
 def focal(photo: Photo) -> Focal | None:
-    """Return the photo's focal point in the whole picture; None without one."""
+    """Return the photo's focal point in the whole picture, or None if it has none."""
     point = photo.metadata.detail.focal
     return (point[0], point[1]) if point else None
 
@@ -61,7 +61,10 @@ def original_name(photo: Photo) -> str:
 
 
 def uncut_path(photo: Photo, width: int = 0) -> str:
-    """Return the path, for editors, of the stored file or, with `width`, of an uncropped copy of about this width."""
+    """Return the path, for editors, of the stored file or an uncropped copy.
+
+    `width` is the approximate width of the copy.
+    """
     widths = renditions.widths(photo.metadata.detail.resolution, "jpg")
     path = file_path(photo, str(Spec(_sufficient_width(widths, width), "jpg")) if width else ORIGINAL)
     return path if is_whole(photo) else f"{path}?{FORMER}=1"
@@ -73,7 +76,7 @@ def _sufficient_width(widths: Sequence[int], width: int) -> int:
 
 
 def copy_path(photo: Photo, width: int, extension: str = "jpg") -> str:
-    """Return the path of a copy. `width` is one of the widths of copies."""
+    """Return the path of a copy that is `width` pixels wide, which must be one of the widths of copies."""
     return file_path(photo, str(Spec(width, extension, cut=cut(photo))))
 
 
@@ -83,12 +86,12 @@ def square_path(photo: Photo, width: int, extension: str = "jpg") -> str:
 
 
 def file_path(photo: Photo, spec: str) -> str:
-    """Return the path of the photo's file, if `spec` is ORIGINAL, or of a copy."""
+    """Return the path of the photo's file if `spec` is ORIGINAL, else of a copy."""
     return reverse("photo-file", args=[photo.pk, photo.metadata.content_id, photo.parent_id, spec])
 
 
 def srcset(photo: Photo, extension: str, limit: int | None = None) -> str:
-    """Return a srcset of all copies, or of the `limit` smallest; "" if the format doesn't support the photo's height.
+    """Return a srcset of all copies, or of the `limit` smallest, or "" if the format doesn't support the photo's height.
 
     A copy can be narrower than its nominal width. The srcset contains its real width.
     """
@@ -123,7 +126,15 @@ def share_image(photo: Photo) -> ShareImage:
 def picture(
     photo: Photo, *, sizes: str = SIZES, alt: str | None = None, eager: bool = False, css_class: str = ""
 ) -> SafeString:
-    """Return the photo as <picture> with WebP and JPEG copies, in the sizes that the layout needs."""
+    """Return the photo as <picture> with WebP and JPEG copies, in the sizes that the layout needs.
+
+    Args:
+        photo: The photo.
+        sizes: The value of the attribute `sizes`.
+        alt: The alternative text. None uses the photo's own.
+        eager: Whether the photo is visible without scrolling, and so loads immediately.
+        css_class: The CSS class of the image.
+    """
     width, height = size(photo)
     widths = renditions.widths((width, height), "jpg")
     webp = srcset(photo, "webp")
@@ -143,9 +154,13 @@ def picture(
 
 
 def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool = False) -> SafeString:
-    """Return the photo as a square <picture> of `width` pixels, one of the widths of square copies.
+    """Return the photo as a square <picture>. High-resolution screens get a larger copy, if there is one.
 
-    High-resolution screens get a larger copy, if there is one.
+    Args:
+        photo: The photo.
+        width: The width in pixels, which must be one of the widths of square copies.
+        alt: The alternative text. None uses the photo's own.
+        eager: Whether the photo is visible without scrolling, and so loads immediately.
     """
     larger = max((square for square in limits().squares if square > width), default=width)
     srcsets = {
@@ -166,10 +181,11 @@ def thumbnail(photo: Photo, width: int, *, alt: str | None = None, eager: bool =
     )
 
 
-# Widest aspect ratio (width to height) of photos in lists, and width in pixels of the largest copy that lists need.
+# The widest aspect ratio (width to height) of photos in lists, and the width in pixels of the largest copy that lists
+# need.
 WIDEST_IN_LISTS = 1.5
 LARGEST_IN_LISTS = 1280
-# Centre of photos without a focal point, in tenths of width and height.
+# The centre of photos without a focal point, in tenths of width and height.
 CENTRE_TENTH = 5
 # Aspect ratios (width to height) in hundredths for which the style sheet has a class.
 SHAPES = (50, 56, 67, 75, 80, 100, 125, 133, 150, 167, 178, 200, 250, 300)
@@ -180,8 +196,14 @@ def cropped_picture(
 ) -> SafeString:
     """Return the photo as <picture> for a box that the style sheet fills, cropped around the focal point.
 
-    `sizes`: the width of the box. `widest`: the widest aspect ratio of the box. Only a part of wider photos is visible, and
-    the srcset contains the width of that part.
+    Only a part of a wide photo is visible. The srcset contains the width of that part.
+
+    Args:
+        photo: The photo.
+        sizes: The width of the box.
+        alt: The alternative text. None uses the photo's own.
+        eager: Whether the photo is visible without scrolling, and so loads immediately.
+        widest: The widest aspect ratio of the box.
     """
     width, height = size(photo)
     visible_part = min(widest * height / width, 1)
@@ -206,13 +228,13 @@ def cropped_picture(
 
 
 def nearest_shape(photo: Photo) -> int:
-    """Return the aspect ratio of SHAPES that is nearest to that of the photo."""
+    """Return the aspect ratio in SHAPES that is nearest to that of the photo."""
     width, height = size(photo)
     return min(SHAPES, key=lambda shape: abs(math.log(shape / 100 * height / width)))
 
 
 def _focus(photo: Photo) -> str:
-    """Return the CSS classes of the focal point, in tenths: "across-3 down-7"; "" for the centre."""
+    """Return the CSS classes of the focal point in tenths, such as "across-3 down-7", or "" for the centre."""
     across, down = (round(part * 10) for part in cut(photo).point(focal(photo)))
     return " ".join(
         f"{name}-{tenths}" for name, tenths in (("across", across), ("down", down)) if tenths != CENTRE_TENTH
@@ -220,7 +242,7 @@ def _focus(photo: Photo) -> str:
 
 
 def _tint(photo: Photo) -> str:
-    """Return the CSS classes of the colour shown until the photo has loaded, in tenths: "red-5 green-2 blue-0"; "" for none."""
+    """Return the CSS classes of the colour that is shown until the photo has loaded, such as "red-5 green-2 blue-0", or ""."""
     parts = bytes.fromhex((photo.metadata.detail.colour or "").removeprefix("#"))
     return " ".join(f"{name}-{round(part / 25.5)}" for name, part in zip(("red", "green", "blue"), parts, strict=False))
 
@@ -250,7 +272,10 @@ ICONS = {"icon": 32, "touch-icon": 180, "large-icon": 512}
 
 
 def icon_path(photo: Photo, name: str) -> str:
-    """Return the path of an icon made from a logo. It contains the photo's cut, so browsers can cache the icon for ever."""
+    """Return the path of an icon made from a logo.
+
+    It contains the photo's cut, so browsers can cache the icon forever.
+    """
     return reverse("look-icon", args=[photo.metadata.content_id, f"{name}{cut(photo)}"])
 
 
@@ -269,6 +294,6 @@ def admin_path(photo_id: Any) -> str:
 
 
 def markdown(photo: Photo) -> str:
-    """Return the Markdown that shows the photo in a text. It contains the id, so moving or renaming the photo is safe."""
+    """Return the Markdown that shows the photo in a text. It contains the id, so the photo can be moved or renamed."""
     alt = re.sub(r"([\\`*_\[\]<>&])", r"\\\1", " ".join(photo.metadata.detail.alt.split()))
     return f"![{alt}](photo:{photo.pk})"

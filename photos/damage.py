@@ -20,9 +20,12 @@ CHUNKS_OF = {name: f"{name.removesuffix('.files')}.chunks" for name in (ASSET_FI
 def find_damaged(
     db: Database[Document], documents: Iterable[Document], chunks: str = f"{ASSETS}.chunks"
 ) -> Iterator[tuple[Document, str]]:
-    """Yield (document, reason) of the files documents that cannot be shown. Uploads under way are skipped.
+    """Yield (document, reason) for the files documents that can't be shown. Uploads under way are skipped.
 
-    `documents` are read with PROJECTION. `chunks` is the collection of their chunks.
+    Args:
+        db: The database.
+        documents: The files documents, read with PROJECTION.
+        chunks: The name of the collection of their chunks.
     """
     for batch in batched(documents, BATCH):
         totals = _chunk_totals(db, [document["_id"] for document in batch], chunks)
@@ -61,7 +64,7 @@ def _missing_fields(document: Document) -> str:
 def _missing_content(document: Document, existing: set[Any]) -> str:
     metadata = document["metadata"]
     content_id = metadata.get("content_id")
-    # The document of a photo in the trash is not in the collection that was searched, so its own length decides.
+    # The document of a photo in the trash isn't in the searched collection, so its own length decides.
     exists = content_id in existing or (content_id == document["_id"] and document["length"] > 0)
     if metadata.get("type") == PHOTO and content_id is not None and not exists:
         return f"shows {content_id}, which is not there"

@@ -19,7 +19,7 @@ SAMPLED_FILES = 100
 
 @check
 def stalled_uploads(examination: Examination) -> Iterator[Finding]:
-    """Report uploads, replacements and copies whose process died."""
+    """Check for uploads, replacements and copies whose process died."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         for file in examination.db[name].find(stale_filter(now()), {"filename": 1}).limit(MAX_LISTED):
             message = f"The upload of {file.get('filename')} ({file['_id']}) has stopped."
@@ -28,7 +28,7 @@ def stalled_uploads(examination: Examination) -> Iterator[Finding]:
 
 @check
 def orphan_chunks(examination: Examination) -> Iterator[Finding]:
-    """Report chunks of missing files, in a random sample if there are many chunks."""
+    """Check for chunks of missing files, in a random sample if there are many chunks."""
     for files, chunks in ((ASSET_FILES, ASSET_CHUNKS), (RENDITION_FILES, RENDITION_CHUNKS)):
         if not examination.declared(files):
             continue
@@ -37,7 +37,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
             {"$group": {"_id": "$files_id"}},
         ]
         ids = {group["_id"] for group in examination.db[chunks].aggregate(pipeline)}
-        # A file that is moved to or from the trash meanwhile is found by one of the three queries.
+        # One of the three queries finds a file that is moved to or from the trash meanwhile.
         for name in (files, TRASH, files):
             ids -= examination.present(name, ids)
         if ids:
@@ -48,7 +48,7 @@ def orphan_chunks(examination: Examination) -> Iterator[Finding]:
 
 @check
 def photo_files(examination: Examination) -> Iterator[Finding]:
-    """Report photos and copies that lack bytes, in a random sample of SAMPLED_FILES."""
+    """Check for photos and copies that lack bytes, in a random sample of SAMPLED_FILES."""
     for name in examination.declared(ASSET_FILES, RENDITION_FILES):
         pipeline: list[Document] = [{"$sample": {"size": SAMPLED_FILES}}, {"$project": damage.PROJECTION}]
         documents = examination.db[name].aggregate(pipeline)

@@ -10,7 +10,7 @@ from photos import damage
 
 
 def damaged_files(fix: bool) -> Iterator[Defect]:
-    """Yield a defect for each damaged photo, also in the trash, and each damaged content. Nothing is fixed."""
+    """Yield a defect for each damaged photo, also in the trash, and for each damaged content. Nothing is fixed."""
     for collection, query in ((ASSET_FILES, {}), (TRASH, {"metadata.type": PHOTO})):
         documents = database()[collection].find(query, damage.PROJECTION)
         for document, reason in damage.find_damaged(database(), documents):
@@ -18,7 +18,7 @@ def damaged_files(fix: bool) -> Iterator[Defect]:
 
 
 def damaged_copies(fix: bool) -> Iterator[Defect]:
-    """Yield a defect for each damaged copy. With `fix` delete the copy; the next request makes it again."""
+    """Yield a defect for each damaged copy. With `fix`, delete the copy, which the next request makes again."""
     documents = database()[RENDITION_FILES].find({}, damage.PROJECTION)
     for document, reason in damage.find_damaged(database(), documents, RENDITION_CHUNKS):
         if fix:

@@ -31,7 +31,7 @@ def _length(text: str) -> float:
 
 
 def _year(text: str) -> int:
-    # Exactly four digits, because MongoDB cannot store integers of any length.
+    # MongoDB can't store integers of any length, so exactly four digits are allowed.
     if not re.fullmatch("[0-9]{4}", text):
         raise ValueError(text)
     return int(text)
@@ -39,12 +39,12 @@ def _year(text: str) -> int:
 
 # In millimetres, longer than any lens. The limit also excludes infinity.
 LONGEST_LENS = 100_000
-# Properties that photos can be found by, with the function that converts the URL parameter.
+# Properties by which photos can be found, each with the function that converts the URL parameter.
 SEARCHABLE: dict[str, Callable[[str], Any]] = {"camera": str, "lens": str, "focal_length": _length, "year": _year}
 
 
 def facts(photo: Photo) -> list[tuple[Any, Any, str]]:
-    """Return (label, value, query) of the photo's properties. `query` finds photos with the same value; "" if none can."""
+    """Return (label, value, query) for the photo's properties. `query` finds photos with the same value, or is ""."""
     values = {part["n"]: part["v"] for part in photo.metadata.detail.exif or ()}
     return [
         (label, values[name], urlencode({name: values[name]}) if name in SEARCHABLE else "")

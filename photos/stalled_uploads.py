@@ -21,7 +21,7 @@ class StalledUpload:
 
 
 def list_stalled(moment: datetime) -> list[StalledUpload]:
-    """Return the uploads that had stalled at `moment`, the oldest first, at most COUNTED."""
+    """Return the uploads that had stalled at `moment`, oldest first, at most COUNTED."""
     fields = {"filename": 1, "metadata.parent_id": 1, "metadata.locked": 1}
     documents = database()[ASSET_FILES].find(stale_filter(moment), fields).sort("metadata.locked", 1).limit(COUNTED)
     return [

@@ -1,8 +1,8 @@
 """Texts as readers see them: with inserts, photos (`![alt](photo:…)`), and links with the current URLs of nodes.
 
-A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id: `[words](node:…)`. These are the
-names in a text. All names are looked up with one query for nodes and one for photos (two if there are slugs). The process
-caches the results under the site's version `lists`.
+A text refers to a photo by its id, its slug, or "gallery/slug", and to a node by its id: `[words](node:…)`. These are
+the names in a text. All names are looked up with one query for nodes and one for photos (two if there are slugs). The
+process caches the results under the site's version `lists`.
 """
 
 import re
@@ -31,7 +31,7 @@ from nodes.selectors.listing import is_public
 from nodes.selectors.references import State
 from photos import addresses
 
-# Why readers see only the words of a reference, for editors.
+# The reasons why readers see only the words of a reference, for editors.
 REASONS = {
     State.HIDDEN: gettext_lazy("not public"),
     State.TRASHED: gettext_lazy("in the trash"),
@@ -41,9 +41,12 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of the references in a text, by name: photos, and the paths of nodes.
+    """The targets of the references in a text. Readers see only the words of a reference without a target.
 
-    Readers see only the words of a reference without a target. `marks`: the reason why, for editors.
+    Attributes:
+        photos: The photos by name.
+        nodes: The paths of nodes by name.
+        marks: The reasons why there is no target by name, for editors.
     """
 
     photos: Mapping[str, Photo]
@@ -52,7 +55,7 @@ class Targets:
 
 
 NO_TARGETS = Targets({}, {})
-# Maximum broken references listed for one text.
+# Maximum broken references to list for one text.
 MAX_BROKEN = 50
 # A reference in the source of a text: in a link, a photo or an attribute.
 _REFERENCE = re.compile(r"(?i)\b(?:node|photo):\s*([^\s#()<>\[\]\"',}]+)")
@@ -86,7 +89,10 @@ def _field_inserts(node: BaseNode) -> Iterator[TextInserts]:
 
 
 def clean_html(node: BaseNode) -> str:
-    """Return a node's text as clean HTML, with unresolved references and inserts; "" without a text. Cached by nonce."""
+    """Return a node's text as clean HTML, with unresolved references and inserts, or "" without a text.
+
+    The process caches the result by nonce.
+    """
     detail = node.metadata.detail
     text = getattr(detail, "text", "")
     return rendering.saved(node.metadata.nonce, text, detail.format) if text else ""
@@ -96,6 +102,11 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
     """Return a clean text with references and inserts resolved. References to hidden nodes and photos show only their words.
 
     The process caches the lookups.
+
+    Args:
+        html: The clean text.
+        is_feed: Whether the text is for feed readers.
+        is_page: Whether the text is the text of a page.
     """
     inserts = TextInserts(rendering.for_readers(html, get_language() or "en", is_page=is_page))
     names = find_names(inserts)
@@ -104,14 +115,14 @@ def render_for_readers(html: str, *, is_feed: bool = False, is_page: bool = Fals
 
 
 def first_photo(html: str) -> Photo | None:
-    """Return the first photo in a clean text that readers can see; None without one. The process caches the lookups."""
+    """Return the first photo in a clean text that readers can see, or None. The process caches the lookups."""
     names = find_names(TextInserts(html))
     photos = public_targets(names).photos if names.shown else {}
     return next((photos[name] for name in names.shown if name in photos), None)
 
 
 def find_names(inserts: TextInserts) -> ReferencedNames:
-    """Return the names in a clean text, those of inserts last, at most as many as are looked up."""
+    """Return the names in a clean text, with those of inserts last. Only as many are returned as are looked up."""
     limit = reference_selectors.MOST_REFERENCES
     in_text = references.find_names(inserts.html, limit)
     in_inserts = inserts.references
@@ -140,9 +151,12 @@ def public_targets(names: ReferencedNames) -> Targets:
 
 
 def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> SafeString:
-    """Return the node's text for its editor. Photos and links that readers cannot see, and faulty inserts, are marked.
+    """Return the node's text for its editor. Photos and links that readers can't see, and faulty inserts, are marked.
 
-    `sees_photos`: whether the editor can see all photos. `sees_all`: whether the editor can know why something is not public.
+    Args:
+        node: The node.
+        sees_photos: Whether the editor can see all photos.
+        sees_all: Whether the editor can know why something isn't public.
     """
     inserts = TextInserts(rendering.for_readers(clean_html(node), get_language() or "en", is_page=True))
     names = find_names(inserts)
@@ -153,7 +167,7 @@ def render_for_editor(node: BaseNode, *, sees_photos: bool, sees_all: bool) -> S
 
 
 def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: bool) -> dict[str, str]:
-    """Return why readers cannot see a target, by name. Targets that readers can see are omitted."""
+    """Return why readers can't see a target, by name. Targets that readers can see are left out."""
     ids = {name: ObjectId(name) for name in (*names.nodes, *names.photos) if ObjectId.is_valid(name)}
     ids |= {name: photo.pk for name, photo in photos.items()}
     by_id = reference_selectors.states(tree.current(), set(ids.values()), now())
@@ -166,7 +180,12 @@ def _marks(names: ReferencedNames, photos: Mapping[str, Photo], *, sees_all: boo
 class BrokenReference:
     """A reference of which readers see only the words, or nothing.
 
-    `line`: from 1; 0 if it is unknown. `title`: of the target; "" if the editor has no permission to know it.
+    Attributes:
+        name: The name in the text.
+        words: The words of the link, or the alternative text of the photo.
+        line: The line, from 1, or 0 if it is unknown.
+        title: The title of the target, or "" if the editor can't know it.
+        reason: The reason why readers can't see the target.
     """
 
     name: str
@@ -177,15 +196,18 @@ class BrokenReference:
 
     @property
     def label(self) -> str:
-        """Return the label for editors: the words, else the title of the target, else the name."""
+        """The label for editors: the words, else the title of the target, else the name."""
         return self.words or self.title or self.name
 
 
 def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, sees_all: bool) -> list[BrokenReference]:
-    """Return the references in a text and its inserts whose targets readers cannot see, at most MAX_BROKEN, by line.
+    """Return the references in a text and its inserts whose targets readers can't see, by line, at most MAX_BROKEN.
 
-    `render`: returns the text as clean HTML. It is only called if the source contains references. `sees_photos` and
-    `sees_all`: as for `render_for_editor`.
+    Args:
+        source: The text as typed.
+        render: A function that returns the text as clean HTML. It is only called if the source contains references.
+        sees_photos: Whether the editor can see all photos.
+        sees_all: Whether the editor can know why something isn't public.
     """
     lines: dict[str, list[int]] = {}
     for number, line in enumerate(source.split("\n"), 1):
@@ -209,7 +231,7 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
     broken = []
     for name, reason in marks.items():
         own_lines = lines.get(name) or [0]
-        # An insert has no words. If the name has more words than lines, the last words are on the last line.
+        # An insert has no words. If a name has more words than lines, the last words are on the last line.
         places = [
             (own_lines[min(number, len(own_lines) - 1)], phrase) for number, phrase in enumerate(words.get(name, []))
         ] or [(line, "") for line in own_lines]
@@ -220,24 +242,28 @@ def find_broken(source: str, render: Callable[[], str], *, sees_photos: bool, se
 
 @dataclass(frozen=True)
 class InsertSource:
-    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`).
+    """The content that inserts show to readers (`marginalia.markup.inserts.base.Site`). The process caches the lists.
 
-    The process caches the lists. `photos`: the photos to which the text refers.
+    Attributes:
+        photos: The photos to which the text refers, by id.
     """
 
     photos: Mapping[str, Photo]
 
     def photo(self, photo_id: ObjectId) -> Photo | None:
-        """Return a photo to which the text refers; None for other ids."""
+        """Return a photo to which the text refers, or None for other ids."""
         return self.photos.get(str(photo_id))
 
     def node(self, node_id: ObjectId) -> BaseNode | None:
-        """Return a page, post, section or photo with all its fields; None if readers cannot see it. Queries each time."""
+        """Return a page, post, section or photo with all its fields, or None if readers can't see it.
+
+        Each call runs a query.
+        """
         note_texts()
         return stored_nodes.live_by_id(tree.current(), node_id, now())
 
     def photos_of(self, gallery_id: ObjectId, most: int) -> Sequence[Any]:
-        """Return the newest photos of a gallery, at most `most`; none if the gallery is not live."""
+        """Return the newest photos of a gallery, at most `most`, or none if the gallery isn't live."""
         moment = now()
 
         def read() -> tuple[Sequence[Any], datetime | None]:
@@ -248,7 +274,7 @@ class InsertSource:
         return version_cache.get_or_set(("inserted photos", gallery_id, most), moment, read)
 
     def tagged(self, tag: str, most: int) -> Sequence[Any]:
-        """Return the newest posts and photos with a tag or, if `tag` is empty, the newest posts; at most `most`."""
+        """Return the newest posts and photos with `tag`, at most `most`. If `tag` is empty, return the newest posts."""
         moment = now()
         normalized = tags.normalized(tag)
 

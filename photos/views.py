@@ -18,7 +18,8 @@ from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 from photos.assets.responses import FOR_EVER, FOR_NOW, NO_STORE, File, FileRequest, plan_response
 
-# Until copies are made, files up to this many bytes are sent instead, so that a page shows its photos right after publishing.
+# Until copies are made, files up to this many bytes are sent instead, so that a page shows its photos right after
+# publishing.
 MAX_INSTEAD_OF_COPY = 2 * 2**20
 SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 
@@ -27,7 +28,7 @@ SUPPORTED_EVERYWHERE = frozenset({"image/jpeg", "image/png", "image/gif"})
 def file(
     request: HttpRequest, photo_id: ObjectId, content_id: ObjectId, spec: str, gallery_id: ObjectId | None = None
 ) -> HttpResponseBase:
-    """Send a photo's file or a copy to users who can see the photo. Others get a 404."""
+    """Send the file of a photo, or a copy, to users who can see the photo. Others get a 404."""
     photo = stored_photos.get(photo_id, gallery_id)
     public = photo is not None and is_public(photo, tree.current(), now())
     # The user is read even if there is no photo, so that a hidden photo and a missing one get the same headers.
@@ -55,7 +56,9 @@ def file(
 def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpResponseBase:
     """Send the current file of a photo or, if it was cropped, the largest copy of the part that is shown.
 
-    Raises Http404 if there is no such file, and TooBusy if a copy isn't made yet.
+    Raises:
+        Http404: There is no such file.
+        TooBusy: A copy isn't made yet.
     """
     try:
         stored, served, _is_exact = _find_file(
@@ -67,7 +70,7 @@ def send_current(request: HttpRequest, photo: Photo, *, cache: str) -> HttpRespo
 
 
 def _current_spec(photo: Photo, spec: str) -> str:
-    """Return the spec that replaces `spec` if that shows another part of the photo, or the whole of a cropped photo."""
+    """Return the spec that replaces `spec` if it shows another part of the photo, or the whole of a cropped photo."""
     if spec == ORIGINAL:
         return addresses.original_name(photo)
     current = renditions.current_spec(spec, addresses.focal(photo), addresses.cut(photo))
@@ -75,7 +78,7 @@ def _current_spec(photo: Photo, spec: str) -> str:
 
 
 def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple[contents.StoredFile, File, bool]:
-    """Return the stored file, its description, and whether it is the requested one instead of the nearest existing copy.
+    """Return the stored file, its description, and whether it is the requested file and not the nearest existing copy.
 
     Raises Http404, and the exceptions of renditions.get_or_make.
     """
@@ -106,9 +109,10 @@ def _find_file(photo: Photo, content_id: ObjectId, spec: str, cut: Cut) -> tuple
 
 
 def send(request: HttpRequest, stored: contents.StoredFile, served: File, *, cache: str) -> HttpResponseBase:
-    """Return a response that streams a stored file, with a few chunks in memory. `served` describes it.
+    """Return a response that streams a stored file with a few chunks in memory. `served` describes the file.
 
-    Raises Http404 if chunks are missing.
+    Raises:
+        Http404: Chunks are missing.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
     plan = plan_response(

@@ -95,19 +95,19 @@ class Mongod:
 
     @property
     def address(self) -> str:
-        """Return host:port, as in the replica set's configuration."""
+        """The host:port, as in the replica set's configuration."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """Return the process id from mongod's lock file, or None if mongod ended cleanly or never ran."""
+        """The process id from mongod's lock file, or None if mongod ended cleanly or never ran."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             return int((self.dbpath / "mongod.lock").read_text().strip())
         return None
 
     @property
     def alive(self) -> bool:
-        """Return whether the process that `start` started is still running."""
+        """Whether the process that `start` started is still running."""
         return self.guard is not None and self.guard.poll() is None
 
     def client(self) -> MongoClient[dict[str, Any]]:
@@ -122,7 +122,7 @@ class Mongod:
 
     @property
     def uri_direct(self) -> str:
-        """Return the URI for a direct connection to this member."""
+        """The URI for a direct connection to this member."""
         return f"mongodb://{self.address}/?directConnection=true"
 
     def start(self) -> Self:

@@ -1,6 +1,6 @@
-"""Actions of users on the files of photos: each checks permission and rules, then writes.
+"""Actions of users on the files of photos. Each action checks permissions and rules, then writes.
 
-Photos are nodes, so their fields, tags, publication, place and trash are changed by `nodes.actions`.
+Photos are nodes. So the actions in `nodes.actions` change their fields, tags, publication, place and trash.
 """
 
 from photos.actions.contents import ReplaceFile, RestoreContent

@@ -1,10 +1,8 @@
-"""Clean AVIF in a stream (AVIF 1.1, ISO/IEC 23008-12).
+"""The AVIF parser (AVIF 1.1, ISO/IEC 23008-12). It overwrites metadata in place, so that all offsets in the file stay valid.
 
-Metadata is overwritten in place, so that all offsets in the file remain valid.
-
-Kept are the items of the picture that is shown: its coded data, its grid and cells, its alpha, its EXIF as `exif.clean`
-leaves it. Each coded item is one still frame of the size that its container says, or is refused: a decoder that believes
-the container allocates no more, and decodes no frames that are not shown.
+The parser keeps the items of the shown picture: its coded data, its grid and cells, its alpha channel, and its EXIF
+after `exif.clean`. Each coded item must be one still frame with the size in the container. So a decoder that relies on
+the container's size allocates no more memory, and decodes no hidden frames.
 """
 
 from collections.abc import Generator
@@ -21,21 +19,27 @@ LONGEST_HEAD = 256
 LONGEST_META = 1 << 20
 PIECE = 1 << 16
 ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
-# AV1, 6.2.2: types of OBUs.
+# The types of OBUs (AV1, 6.2.2).
 SEQUENCE = 1
 DELIMITER = 2
 FRAME_HEADER = 3
 TILES = 4
 FRAME = 6
 PADDING = 15
-# EXIF of no value, and what stands before EXIF in an item (23008-12, A.2.1).
+# An empty EXIF block, and the length of the offset that precedes EXIF in an item (23008-12, A.2.1).
 NO_EXIF = b"MM\0*\0\0\0\x08" + bytes(6)
 BEFORE = 4
 
 
 @dataclass(frozen=True)
 class Coded:
-    """What a coded item must be: pixels, AV1's profile, whether a sample has more than eight bits."""
+    """The required properties of a coded item.
+
+    Attributes:
+        size: Width and height in pixels.
+        profile: The profile of AV1.
+        is_deep: Whether a sample has more than eight bits.
+    """
 
     size: tuple[int, int]
     profile: int
@@ -43,14 +47,14 @@ class Coded:
 
     @property
     def memory(self) -> int:
-        """Bytes of its decoded planes, twice: film grain, and cells in a grid, are copied once."""
+        """Twice the bytes of the decoded planes, because film grain and the cells of a grid are copied once."""
         samples = 3 * self.size[0] * self.size[1] // (1 if self.profile else 2)
         return 2 * samples * (2 if self.is_deep else 1)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of the file that is kept: of an item of which type, and what it must be if it is coded."""
+    """A piece of the file to keep. `type` is the type of its item, and `coded` its properties if it is coded."""
 
     start: int
     stop: int
@@ -60,7 +64,7 @@ class Segment:
 
 
 def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
-    """Yield the picture with everything that is not it as zeros. `keep` leaves EXIF, XMP and colour profiles as they are."""
+    """Yield the picture with zeros instead of all other data. `keep` leaves EXIF, XMP and colour profiles unchanged."""
     head = yield from source.read(12)
     at = int.from_bytes(head[:4], "big")
     if not 16 <= at <= LONGEST_HEAD:
@@ -89,7 +93,7 @@ def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
             segments = _cleaned(body, facts, keep)
             yield head + body
         elif name == b"mdat" and segments is not None:
-            # Pillow reads the whole of it, in pieces.
+            # Pillow reads the whole box in pieces.
             facts.extra_memory += 2 * size
             yield head
             yield from _data(source, facts, keep, segments, at, at + size)
@@ -102,7 +106,10 @@ def parse(source: Source, facts: ImageFacts, keep: bool) -> Parser:
 
 
 def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
-    """Overwrite in a meta box what says more than the picture; return what is to be kept of the data, by place."""
+    """Overwrite everything in a meta box that isn't needed to show the picture.
+
+    Return the segments of data to keep, in order.
+    """
     refuse_code(bytes(body))
     known = meta(body)
     shown = [known.primary, *_alpha(body, known)]
@@ -112,7 +119,7 @@ def _cleaned(body: bytearray, facts: ImageFacts, keep: bool) -> list[Segment]:
     if len(sizes) != 1:
         raise damaged()
     facts.size = sizes.pop()
-    # With alpha, Pillow copies the colours once more.
+    # For alpha, Pillow copies the colours once more.
     facts.extra_memory += 4 * facts.size[0] * facts.size[1] * (len(shown) - 1)
     notes = _notes(known, keep)
     segments = {_segment(known, item) for item in (*grids, *notes)}
@@ -133,7 +140,7 @@ def _type(known: Meta, item: int) -> bytes:
 
 
 def _alpha(body: bytearray, known: Meta) -> list[int]:
-    """Return the item that says how much each pixel covers, if there is one."""
+    """Return the item with the alpha channel, or an empty list if there is none."""
     beside = [item for name, item, targets in known.references if name == b"auxl" and known.primary in targets]
     return [item for item in dict.fromkeys(beside) if _urn(body, known.property(item, b"auxC")) in ALPHA]
 
@@ -153,7 +160,7 @@ def _number(body: bytearray, at: int) -> int:
 
 
 def _coded(body: bytearray, known: Meta, item: int) -> Coded:
-    """Return what a coded item says that it is (AV1 in ISO's container, 2.3)."""
+    """Return the properties of a coded item according to the container (AV1 in ISOBMFF, 2.3)."""
     box = known.property(item, b"av1C")
     if _type(known, item) != b"av01" or not 4 <= box.stop - box.body <= lengths.AVIF[b"av1C"]:
         raise damaged()
@@ -169,7 +176,7 @@ def _segment(known: Meta, item: int, coded: Coded | None = None) -> Segment:
 
 
 def _notes(known: Meta, keep: bool) -> list[int]:
-    """Return the item of EXIF, and where it is kept that of XMP, as far as they are where they are looked for."""
+    """Return the items of EXIF and, with `keep`, of XMP, if they have a suitable place and length."""
     lengths = {item: one.stop - one.start for item, one in known.extents.items() if not one.in_idat}
     fitting = [item for item, length in lengths.items() if BEFORE + len(NO_EXIF) <= length <= MAX_PIECE]
     block = [item for item in fitting if item in known.items and known.items[item].type == b"Exif"][:1]
@@ -186,14 +193,14 @@ def _blank_boxes(body: bytearray, known: Meta, kept: set[Segment]) -> None:
                 part = slice(one.start, min(one.stop, len(before)))
                 body[box.body + part.start : box.body + part.stop] = before[part]
         elif box.name == b"hdlr":
-            # Its name.
+            # the name of the handler
             _zero(body, box.body + 24, box.stop)
         elif box.name not in (b"pitm", b"iinf", b"iloc", b"iref", b"iprp"):
             _free(body, box)
 
 
 def _blank_items(body: bytearray, known: Meta, kept: set[int]) -> None:
-    """Take their names from all items, and their types from those that go: readers pass over a type that they do not know."""
+    """Delete the names of all items, and the types of items to remove. Readers ignore items of unknown types."""
     for number, item in known.items.items():
         if number not in kept:
             body[item.at : item.at + 4] = b"free"
@@ -210,7 +217,7 @@ def _blank_properties(body: bytearray, known: Meta, kept: set[int], keep: bool) 
 
 
 def _is_plain(body: bytearray, box: Box, keep: bool) -> bool:
-    """Return whether a property says how the picture looks; a colour profile in it is left without words."""
+    """Return whether a property only determines how the picture looks. Texts are removed from a colour profile."""
     length = box.stop - box.body
     if box.name == b"colr" and bytes(body[box.body : box.body + 4]) in (b"prof", b"rICC"):
         profile = bytes(body[box.body + 4 : box.stop])
@@ -233,7 +240,7 @@ def _free(body: bytearray, box: Box) -> None:
 
 
 def _data(source: Source, facts: ImageFacts, keep: bool, segments: list[Segment], at: int, stop: int) -> Parser:
-    """Yield a box of data, with zeros for all but the segments in it, which are taken from the list."""
+    """Yield a box of data with zeros outside of its segments, which are removed from the list `segments`."""
     while segments and segments[0].start < stop:
         one = segments.pop(0)
         if one.start < at or one.stop > stop:
@@ -263,7 +270,7 @@ def _exif(source: Source, length: int, facts: ImageFacts, keep: bool) -> Reading
 
 
 def _frame(source: Source, length: int, coded: Coded) -> Parser:
-    """Yield the OBUs of one still frame; others than those that make it become padding."""
+    """Yield the OBUs of one still frame. All others become padding."""
     is_known = False
     frames = 0
     while length:
@@ -289,7 +296,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
             yield from _pass(source, size)
         elif size or kind != DELIMITER:
             yield bytes((head[0] & 0x87 | PADDING << 3,)) + head[1:]
-            # Its last bit marks the end (AV1, 5.3.4).
+            # The last bit of padding marks its end (AV1, 5.3.4).
             yield from _zeros(source, size, b"\x80")
         else:
             yield head
@@ -300,7 +307,7 @@ def _frame(source: Source, length: int, coded: Coded) -> Parser:
 
 
 def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
-    """Return a number of up to four bytes (AV1, 4.10.5) as it stands there, and its value."""
+    """Return a number of up to four bytes (AV1, 4.10.5), as the bytes in the file and as its value."""
     taken = b""
     value = 0
     while len(taken) < 4:
@@ -312,7 +319,7 @@ def _leb128(source: Source) -> Generator[bytes | None, None, tuple[bytes, int]]:
 
 
 def _check_sequence(body: bytes, coded: Coded) -> None:
-    """Refuse a sequence header (AV1, 5.5.1) of anything but one still frame, and one that is not what the container says."""
+    """Raise BadPicture for a sequence header (AV1, 5.5.1) of several frames, or one that contradicts the container."""
     bits = int.from_bytes(body[:16].ljust(16, b"\0"), "big")
     left = 128
 
@@ -330,7 +337,7 @@ def _check_sequence(body: bytes, coded: Coded) -> None:
     across = take(4) + 1
     down = take(4) + 1
     size = take(across) + 1, take(down) + 1
-    # Tools of the coder, then the first bit of color_config.
+    # Skip the tools of the coder. The first bit of color_config follows.
     take(6)
     if (size, profile, bool(take(1))) != (coded.size, coded.profile, coded.is_deep):
         raise BadPicture(_("The picture's header does not say how large it is."))
@@ -346,7 +353,7 @@ def _pass(source: Source, length: int) -> Parser:
 
 
 def _zeros(source: Source, length: int, last: bytes = b"\0") -> Parser:
-    """Yield zeros for as many bytes, the last one another."""
+    """Yield `length` zero bytes, except that the last byte is `last`."""
     while length:
         part = yield from source.read_some(min(length, PIECE))
         if not part:

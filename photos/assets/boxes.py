@@ -1,4 +1,4 @@
-"""Parser of the meta box of ISO image files (ISO/IEC 14496-12, 8.11; 23008-12).
+"""The parser of the meta box of ISO image files (ISO/IEC 14496-12, 8.11; 23008-12).
 
 The box lists the items of a file, their offsets and their properties.
 """
@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 
 from photos.assets.errors import BadPicture
 
-# Items and properties that are looked at: a decoder compares each with each.
+# Maximum items and properties, because a decoder compares each of them with all others.
 MOST_ITEMS = 1_000
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box in some bytes: from `start` to `stop`, its content from `body`."""
+    """A box from `start` to `stop`. Its content begins at `body`."""
 
     name: bytes
     start: int
@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Item:
-    """An entry of iinf: its type stands at `at`, its words between it and `stop`."""
+    """An entry of iinf. Its type is at `at`, and its texts are between the type and `stop`."""
 
     type: bytes
     at: int
@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Extent:
-    """Where the one piece of an item is: from `start` to `stop` in the file, or in idat."""
+    """The place of an item that has one piece: from `start` to `stop`, in the file or in idat."""
 
     start: int
     stop: int
@@ -46,7 +46,17 @@ class Extent:
 
 @dataclass
 class Meta:
-    """The meta box. `associations` of an item: the numbers of its properties, from 1, and whether a reader must know them."""
+    """The content of a meta box.
+
+    Attributes:
+        boxes: The boxes in it.
+        items: The entries of iinf, by the number of the item.
+        extents: The places of items.
+        properties: The boxes of properties, which have numbers from 1.
+        associations: The numbers of the properties of each item, each with whether a reader must know the property.
+        references: (name, source, targets) of the references between items.
+        primary: The number of the item that is shown.
+    """
 
     boxes: list[Box] = field(default_factory=list)
     items: dict[int, Item] = field(default_factory=dict)
@@ -57,13 +67,17 @@ class Meta:
     primary: int = 0
 
     def referred(self, kind: bytes, source: int) -> list[int]:
-        """Return what an item refers to in a way ("dimg": the cells that it is made of)."""
+        """Return the items that `source` refers to with references of this `kind`, such as "dimg" for the cells of a grid."""
         return [
             target for name, item, targets in self.references if (name, item) == (kind, source) for target in targets
         ]
 
     def property(self, item: int, name: bytes) -> Box:
-        """Return an item's only property of a name. Raises BadPicture if it has none, or several."""
+        """Return the only property of an item with this name.
+
+        Raises:
+            BadPicture: The item has no such property, or several.
+        """
         found = [self.properties[n - 1] for n, _must in self.associations.get(item, ())]
         named = [box for box in found if box.name == name]
         if len(named) != 1:
@@ -72,7 +86,7 @@ class Meta:
 
 
 class _Numbers:
-    """Unsigned numbers, one after the other."""
+    """A reader of consecutive unsigned numbers."""
 
     def __init__(self, data: bytes | bytearray, at: int, stop: int) -> None:
         self._data = data
@@ -86,14 +100,18 @@ class _Numbers:
         return int.from_bytes(self._data[self.at - size : self.at], "big")
 
     def version(self) -> int:
-        """Return the version of a box that has one, and pass over its flags."""
+        """Return the version of a box, and skip the flags after it."""
         version = self.next(1)
         self.next(3)
         return version
 
 
 def each(data: bytes | bytearray, start: int, stop: int) -> Iterator[Box]:
-    """Yield the boxes that fill some bytes. Raises BadPicture where they do not."""
+    """Yield the boxes between `start` and `stop`.
+
+    Raises:
+        BadPicture: The boxes don't fill the bytes exactly.
+    """
     while start < stop:
         if stop - start < 8:
             raise damaged()
@@ -105,7 +123,11 @@ def each(data: bytes | bytearray, start: int, stop: int) -> Iterator[Box]:
 
 
 def meta(data: bytes | bytearray) -> Meta:
-    """Return what a meta box of picture items says, given without its own head. Raises BadPicture."""
+    """Return the content of a meta box of an image file. `data` begins after the header of the box.
+
+    Raises:
+        BadPicture: The box is damaged.
+    """
     found = Meta(boxes=list(each(data, 4, len(data))))
     if len({box.name for box in found.boxes}) != len(found.boxes):
         raise damaged()
@@ -144,7 +166,7 @@ def _items(data: bytes | bytearray, box: Box, found: Meta) -> None:
 
 
 def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
-    """An item in several pieces, or of another file, is left out."""
+    """Add the extents of items to `found`. Items in several pieces or in other files are left out."""
     numbers = _Numbers(data, box.body, box.stop)
     version = numbers.version()
     sizes = numbers.next(2)
@@ -157,7 +179,7 @@ def _extents(data: bytes | bytearray, box: Box, found: Meta) -> None:
         elsewhere = numbers.next(2)
         base = numbers.next(base_size)
         count = numbers.next(2)
-        # Pieces of no size could be as many as one likes.
+        # Without a size, there could be any number of pieces.
         if number in known or len(known) > MOST_ITEMS or version > 2 or not length_size:
             raise damaged()
         known.add(number)
@@ -203,7 +225,7 @@ def _associations(data: bytes | bytearray, box: Box, found: Meta) -> None:
         must = 0x8000 if wide else 0x80
         if item in found.associations:
             raise damaged()
-        # Number 0 stands for none.
+        # The number 0 means no property.
         found.associations[item] = [(word & (must - 1), bool(word & must)) for word in words if word & (must - 1)]
 
 

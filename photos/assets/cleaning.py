@@ -12,12 +12,13 @@ from photos.assets.limits import Limits, limits
 from photos.assets.stream import Cleaner, ImageFacts, Source
 
 logger = logging.getLogger(__name__)
-# Bytes by which a cleaned photo can exceed the received one, because rewritten EXIF and colour profiles can be slightly longer.
+# The maximum number of bytes by which cleaning can enlarge a photo, because rewritten EXIF and colour profiles can be
+# longer.
 SLACK = 4096
 
 
 class Cleaning:
-    """A cleaner of the bytes of one file, which also computes their hash. It writes nothing."""
+    """A cleaner for the bytes of one file, which also computes their hash. It writes nothing."""
 
     def __init__(self, filename: str, allowed: Limits | None = None) -> None:
         self.limits = allowed or limits()
@@ -31,7 +32,11 @@ class Cleaning:
         self._hash = hashlib.sha256()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Process the next bytes and yield the bytes to store. Raises BadPicture as soon as anything is wrong."""
+        """Process the next bytes and yield the bytes to store.
+
+        Raises:
+            BadPicture: Something is wrong with the file. Raised as early as possible.
+        """
         self._received += len(data)
         if self._received > self.limits.max_bytes:
             raise BadPicture(
@@ -47,7 +52,11 @@ class Cleaning:
         self._check_size()
 
     def end(self) -> Iterator[bytes]:
-        """Mark the end of the file and yield the last bytes to store. Raises BadPicture if the file is incomplete."""
+        """Mark the end of the file and yield the last bytes to store.
+
+        Raises:
+            BadPicture: The file is incomplete.
+        """
         if self._cleaner is None:
             data = self._begin()
             assert self._cleaner
@@ -57,7 +66,7 @@ class Cleaning:
 
     @property
     def sha256(self) -> str:
-        """Return the hash of all bytes that were yielded."""
+        """The hash of all bytes that were yielded."""
         return self._hash.hexdigest()
 
     def _begin(self) -> bytes:
@@ -69,7 +78,7 @@ class Cleaning:
 
     def _check_and_hash(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         for part in self._parse(parts):
-            # The size is checked before more of a photo that may be too large is read.
+            # The size is checked before more bytes of a photo that may be too large are read.
             self._check_size()
             self._yielded += len(part)
             if self._yielded > self._received + SLACK:

@@ -1,4 +1,4 @@
-"""The contents of photos, which are files in GridFS: find them, and delete them with their copies."""
+"""The contents of photos, which are files in GridFS: finding them, and deleting them with their copies."""
 
 import io
 from collections.abc import Mapping
@@ -50,14 +50,17 @@ def place_filter(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
 
 
 def selector(photo_id: ObjectId, content_id: ObjectId) -> dict[str, Any]:
-    """Return the filter of the files document of a content. The document of the first content is the photo's own."""
+    """Return the filter of a content's files document. The first content has the photo's own document."""
     return {"_id": content_id, **({} if content_id == photo_id else place_filter(photo_id, content_id))}
 
 
 def find(photo_id: ObjectId, content_id: ObjectId, gallery_id: ObjectId | None = None) -> StoredFile | None:
-    """Return a complete content of a photo that the sweeper hasn't marked; None without one.
+    """Return a complete content of a photo that the sweeper hasn't marked, or None if there is none.
 
-    `gallery_id`: the gallery in which the first content, whose document is the photo's own, is searched first.
+    Args:
+        photo_id: The photo.
+        content_id: The content.
+        gallery_id: The gallery to search first for the first content, whose document is the photo's own.
     """
     query = {**selector(photo_id, content_id), "metadata.doomed": None, "length": {"$gt": 0}, **_READABLE}
     for place in gallery_filters(gallery_id if content_id == photo_id else None):
@@ -90,7 +93,7 @@ def delete_renditions(content_id: ObjectId) -> None:
 
 
 def delete_rendition(content_id: ObjectId, rendition: Mapping[str, Any]) -> None:
-    """Delete one copy of a content. `rendition`: its document as it was read. The document is deleted last."""
+    """Delete one copy of a content, whose document `rendition` was read before. The document is deleted last."""
     database()[RENDITION_CHUNKS].delete_many({"files_id": rendition["_id"]})
     database()[RENDITION_FILES].delete_one(
         {"_id": rendition["_id"], "metadata.source": content_id, "metadata.spec": rendition["metadata"]["spec"]}

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from nodes.errors import NodeError, TooBusy
 
-# Exceptions that decoders raise for broken data. The driver's exceptions are no subclasses of these.
+# Exceptions that decoders raise for broken data. None of them is a superclass of the driver's exceptions.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -28,7 +28,7 @@ BROKEN = (
 
 
 class BadPicture(NodeError):
-    """The file is no photo that the site accepts; the message contains the reason. Nothing of the file is stored."""
+    """The site doesn't accept the file as a photo. The message contains the reason. Nothing of the file is stored."""
 
 
 class DecoderBusy(TooBusy):
@@ -39,7 +39,7 @@ class DecoderBusy(TooBusy):
 
 
 class UploadLost(NodeError):
-    """The upload was swept as stalled, or another upload has the photo's lock now."""
+    """The upload was swept as stalled, or another upload owns the lock of the photo now."""
 
     def __init__(self) -> None:
         super().__init__(_("The upload was interrupted for too long and has been cleared away. Please send it again."))

@@ -1,7 +1,7 @@
-"""EXIF: the values that stay in the file, and the searchable properties stored in the photo's document.
+"""EXIF: the values that stay in the file, and the searchable properties that the photo's document contains.
 
-Only listed values stay. The lists don't contain places, serial numbers, owners, makers' notes (which repeat both), and
-thumbnails (which may show a part that was cropped away).
+Only listed values stay. The lists don't include places, serial numbers, owners, makers' notes, which repeat both, and
+thumbnails, which can show a part that was cropped away.
 """
 
 import math
@@ -41,14 +41,14 @@ EXIF_TAGS = frozenset(
     | {Base.LensModel, Base.LensSpecification, Base.SubsecTimeOriginal, Base.Contrast, Base.Saturation, Base.Sharpness}
 )
 MAX_VALUE_LENGTH = 200
-# Bytes by which a cleaned block can be longer than the received one, because Pillow writes some values in wider types.
+# The maximum number of bytes by which cleaning can enlarge a block, because Pillow writes some values in wider types.
 MAX_GROWTH = 512
 
 
 def load(block: bytes) -> Image.Exif | None:
-    """Return a TIFF block as Pillow reads it; None if it cannot be read or is too long.
+    """Return a TIFF block as Pillow reads it, or None if it can't be read or is too long.
 
-    The length is limited because Pillow copies each value, and thousands of values can refer to the same bytes.
+    The length is limited, because Pillow copies each value, and thousands of values can refer to the same bytes.
     """
     if len(block) not in lengths.EXIF:
         return None
@@ -61,9 +61,9 @@ def load(block: bytes) -> Image.Exif | None:
 
 
 def clean(block: bytes) -> bytes:
-    """Return the block with only the listed values; b"" if none is left, or the block cannot be read.
+    """Return the block with only the listed values, or b"" if none is left or the block can't be read.
 
-    If a value cannot be read or written, only this value is omitted.
+    A value that can't be read or written is left out.
     """
     before = load(block)
     if before is None:
@@ -86,7 +86,7 @@ def clean(block: bytes) -> bytes:
 
 
 def to_store(block: bytes, keep_metadata: bool) -> bytes:
-    """Return the block to store: cleaned or, with `keep_metadata`, unchanged; always b"" for an unreadable block."""
+    """Return the block to store: cleaned or, with `keep_metadata`, unchanged. An unreadable block becomes b""."""
     if not keep_metadata:
         return clean(block)
     return block if (exif := load(block)) and _has_readable_orientation(exif) else b""
@@ -102,7 +102,7 @@ def _has_readable_orientation(exif: Image.Exif) -> bool:
 
 
 def _value(values: Mapping[int, Any], tag: int) -> Any:
-    """Return a value; None if it is missing or cannot be read."""
+    """Return the value of `tag`, or None if it is missing or can't be read."""
     try:
         return values.get(tag)
     except BROKEN:
@@ -110,7 +110,7 @@ def _value(values: Mapping[int, Any], tag: int) -> Any:
 
 
 def _exif_ifd(exif: Image.Exif) -> Mapping[int, Any]:
-    """Return the values of the Exif IFD, which describe how the picture was taken; {} if they cannot be read."""
+    """Return the values of the Exif IFD, which describe how the picture was taken, or {} if they can't be read."""
     try:
         return exif.get_ifd(ExifTags.IFD.Exif)
     except BROKEN:
@@ -129,14 +129,14 @@ def _is_writable(tag: int, value: Any) -> bool:
 
 
 def orientation(block: bytes) -> int:
-    """Return the EXIF orientation of the stored pixels, from 1 (upright) to 8; 1 if it is missing or invalid."""
+    """Return the EXIF orientation of the stored pixels, from 1 (upright) to 8. It is 1 if it is missing or invalid."""
     exif = load(block)
     value = _value(exif, Base.Orientation) if exif else 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def description(block: bytes) -> str:
-    """Return the description that the camera or a program wrote; "" without one."""
+    """Return the description that the camera or a program wrote, or "" if there is none."""
     exif = load(block)
     return _text(_value(exif, Base.ImageDescription)) if exif else ""
 
@@ -185,7 +185,7 @@ def _first(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | int | None:
-    """Return a rational as a number with one decimal, an int if it is whole; None if it is out of range."""
+    """Return a rational as a number with one decimal, as an int if it is whole, or as None if it is out of range."""
     number = round(_real(value), 1)
     if not 0 < number < 1e6:
         return None
@@ -193,7 +193,7 @@ def _number(value: Any) -> float | int | None:
 
 
 def _real(value: Any) -> float:
-    """Return a rational as a float; 0 if it is invalid."""
+    """Return a rational as a float, or 0 if it is invalid."""
     try:
         number = float(value)
     except BROKEN:
@@ -202,7 +202,7 @@ def _real(value: Any) -> float:
 
 
 def _exposure(value: Any) -> str | None:
-    """Return an exposure time as photographers write it: "1/250", "2"; None if it is out of range."""
+    """Return an exposure time as photographers write it ("1/250", "2"), or None if it is out of range."""
     seconds = _real(value)
     if not 1e-6 < seconds < 1e5:
         return None

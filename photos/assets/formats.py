@@ -1,4 +1,4 @@
-"""Detection of a file's format from its first bytes. The extension only has to match, and the client's type is ignored."""
+"""Detection of a file's format from its first bytes. The extension has to match, and the client's type is ignored."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from photos.assets.errors import BadPicture
 from photos.assets.stream import ImageFacts, Parser, Source
 
 _BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIC", b"msf1": "HEIC"}
-# Number of bytes that distinguish all formats.
+# The number of bytes that distinguish all formats.
 HEAD_SIZE = 64
 
 
@@ -53,7 +53,8 @@ _OTHERS = (
 def detect(head: bytes, filename: str) -> Format:
     """Return the format of a file that begins with `head`.
 
-    Raises BadPicture, with the reason, for other formats and for an extension of another format.
+    Raises:
+        BadPicture: The site doesn't accept the format, or the extension belongs to another format.
     """
     format = _recognize(head)
     if format is None:
@@ -86,7 +87,7 @@ def _recognize(head: bytes) -> Format | None:
 
 
 def _brands(head: bytes) -> set[bytes]:
-    """Return the brands of a file in the ISO container: its major brand, and the compatible ones."""
+    """Return the brands of a file in the ISO container: its major brand and the compatible ones."""
     brands = head[8 : min(int.from_bytes(head[:4], "big"), len(head))]
     # The four bytes after the major brand are its version.
     return {brands[start : start + 4] for start in range(0, len(brands), 4) if start != 4}

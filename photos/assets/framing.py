@@ -1,7 +1,7 @@
-"""Cropping and rotation by editors. The file stays unchanged, and copies are made from the part that is shown.
+"""Cropping and rotation by editors. The file doesn't change, and copies are made from the part that is shown.
 
-Every point is a fraction of the width and height of the whole picture, from the top left, before the editor's rotation. So
-crop, rotation and focal point are independent of each other, and simultaneous edits of them can be merged.
+Every point is a fraction of the width and height of the whole picture, from the top left, before the editor's rotation.
+So crop, rotation and focal point are independent of each other, and simultaneous edits of them can be merged.
 """
 
 import math
@@ -15,7 +15,7 @@ Focal = tuple[float, float]
 Crop = tuple[float, float, float, float]
 CENTRE: Focal = (0.5, 0.5)
 EVERYTHING: Crop = (0.0, 0.0, 1.0, 1.0)
-# URLs contain fractions as integers of this many steps, which is finer than the pixels of most pictures.
+# URLs contain fractions as integers of this many steps. A step is smaller than a pixel of most pictures.
 STEPS = 10_000
 # Maximum pixels of a copy. A copy of a very tall picture is narrower than requested.
 MAX_PIXELS = 16_000_000
@@ -23,7 +23,7 @@ MAX_PIXELS = 16_000_000
 
 @dataclass(frozen=True)
 class Cut:
-    """The part of a picture that is shown (None: all), and its rotation in degrees clockwise after cropping."""
+    """The part of a picture that is shown, where None means all, and its clockwise rotation in degrees after cropping."""
 
     crop: Crop | None = None
     rotation: int = 0
@@ -39,20 +39,20 @@ class Cut:
 
     @property
     def swaps_sides(self) -> bool:
-        """Return whether the rotation swaps width and height."""
+        """Whether the rotation swaps width and height."""
         return self.rotation in (90, 270)
 
     def size(self, whole: Sequence[int]) -> Size:
-        """Return the size (pixels) of the shown part of a picture with size `whole`."""
+        """Return the size (pixels) of the shown part of a picture with the size `whole`."""
         _left, _top, width, height = self.crop or EVERYTHING
         across = max(round(whole[0] * width), 1)
         down = max(round(whole[1] * height), 1)
         return (down, across) if self.swaps_sides else (across, down)
 
     def point(self, focal: Focal | None) -> Focal:
-        """Return a point of the whole picture as a point of the shown part.
+        """Return a point of the whole picture as a point of the shown part, or the centre if there is no point.
 
-        A point that was cropped away is moved to the edge. Without a point, return the centre.
+        A point that was cropped away is moved to the edge.
         """
         if focal is None:
             return CENTRE
@@ -80,7 +80,7 @@ WHOLE = Cut()
 
 
 def scaled(size: Size, width: int) -> Size:
-    """Return the size (pixels) of a copy that is `width` wide, but not larger than the picture or than MAX_PIXELS."""
+    """Return the size (pixels) of a copy of this width, but not larger than the picture or than MAX_PIXELS."""
     across, down = size
     factor = min(width / across, 1, math.sqrt(MAX_PIXELS / (across * down)))
     return max(round(across * factor), 1), max(round(down * factor), 1)

@@ -17,14 +17,18 @@ APPLICATION = 0xFF
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the frames and their control blocks. `keep_metadata` is ignored: GIF has no standard block for metadata."""
+    """Yield the frames and their control blocks.
+
+    `keep_metadata` has no effect, because GIF has no standard metadata block.
+    """
     head = yield from source.read(13)
     facts.size = int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
     if not all(facts.size):
         raise damaged()
     yield head
     yield (yield from source.read(_table(head[10])))
-    # `control`: the control block of the next frame, until the frame arrives. `loop`: the loop count of the animation.
+    # `control` is the control block of the next frame until the frame arrives. `loop` is the loop count of the
+    # animation.
     control = loop = b""
     frames = 0
     while True:

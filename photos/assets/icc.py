@@ -1,4 +1,7 @@
-"""Colour profiles (ICC.1:2022) without texts. Names, descriptions and dates reveal who worked where, and change no colour."""
+"""Colour profiles (ICC.1:2022) without texts.
+
+Names, descriptions and dates reveal who worked where, and don't affect colours.
+"""
 
 import struct
 
@@ -9,16 +12,16 @@ COLOURS = frozenset(
     b" B2D1 B2D2 B2D3 rig0 rig2".split()
 )
 TYPES = frozenset((b"XYZ ", b"curv", b"para", b"sf32", b"mft1", b"mft2", b"mAB ", b"mBA ", b"cicp", b"mpet", b"sig "))
-# Some programs require these tags. EMPTY contains an empty value for each of their types, without the type's name.
+# Tags that some programs require. EMPTY contains an empty value for each of their types, without the name of the type.
 REQUIRED = frozenset((b"desc", b"cprt"))
 EMPTY = {b"desc": bytes(4) + b"\0\0\0\1" + bytes(79), b"mluc": bytes(4) + struct.pack(">II", 0, 12), b"text": bytes(5)}
-# Ranges of the header: date, manufacturer and model, creator, and the hash of the whole profile.
+# Ranges of the header: the date, the manufacturer and model, the creator, and the hash of the whole profile.
 PERSONAL = ((24, 36), (48, 56), (80, 100), (100, 128))
 MAX_TAGS = 100
 
 
 def clean(profile: bytes) -> bytes:
-    """Return the profile with only its colours, of the same length; b"" for an invalid profile."""
+    """Return the profile with only its colours and of the same length, or b"" for an invalid profile."""
     if len(profile) < HEADER + 4 or profile[36:40] != b"acsp":
         return b""
     count = int.from_bytes(profile[HEADER : HEADER + 4], "big")

@@ -1,4 +1,4 @@
-"""Image processing with Pillow in bounded memory: checks of uploaded files, their properties, and copies in other sizes."""
+"""Image processing with Pillow in limited memory: checks of uploaded files, their properties, and copies in other sizes."""
 
 import io
 import math
@@ -18,29 +18,32 @@ from photos.assets.framing import EVERYTHING, WHOLE, Crop, Cut, Focal, Size, sca
 from photos.assets.limits import Limits
 from photos.assets.stream import ImageFacts
 
-# A process decodes one picture at a time, so that it needs the memory for only one.
+# A process decodes one picture at a time, so that it needs memory for only one.
 decoder_slot = threading.BoundedSemaphore(1)
-# Seconds to wait for the decoder, longer than the largest allowed picture needs.
+# Seconds to wait for the decoder, more than the largest allowed picture needs.
 DECODER_TIMEOUT = 10
-# An upload waits longer, while several other pictures are decoded, because otherwise the user would have to send it again.
+# Seconds that an upload waits for the decoder. They suffice for several other pictures, because otherwise the user
+# would have to send the file again.
 UPLOAD_DECODER_TIMEOUT = 50
-# All frames of an animation together can have this many times the pixels of one picture, because browsers decode all of them.
+# The pixels that all frames of an animation can have together, as a multiple of one picture, because browsers decode
+# all frames.
 MAX_FRAMES_FACTOR = 4
-# All scans of a progressive JPEG together can cover this many times the pixels of the largest picture. Each scan takes time.
+# The pixels that all scans of a progressive JPEG can cover together, as a multiple of the largest picture. Each scan
+# takes time.
 MAX_SCANS_FACTOR = 12
-# Maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
+# The maximum width and height of a WebP in pixels (RFC 9649, section 2.5.2: 14 bits).
 MAX_WEBP_SIDE = 16_383
-# Pillow can decode a JPEG at up to an eighth of its width and height, which needs little memory.
+# Pillow can decode a JPEG at down to an eighth of its width and height, which needs little memory.
 MAX_DRAFT_DIVISOR = 8
-# Pixels that are converted and scaled at once, so that only a band of the picture is in memory twice.
+# The pixels that are converted and scaled at once, so that only a band of the picture is in memory twice.
 BAND_PIXELS = 2_000_000
-# Filters, each with the number of pixels of the smaller picture that it reads on each side of a pixel.
+# Filters, each with the pixels of the smaller picture that it reads on either side of a pixel.
 LANCZOS = (Image.Resampling.LANCZOS, 3)
 BOX = (Image.Resampling.BOX, 0)
 WHITE = (255, 255, 255)
 # Left, top, right, bottom, in pixels.
 Box = tuple[float, float, float, float]
-# Columns and rows of the tiny picture from which hash and average colour are computed.
+# The columns and rows of the tiny picture from which hash and average colour are computed.
 GRID = (9, 8)
 _HIGH_BYTES = [value >> 8 for value in range(1 << 16)]
 # The transposition that makes a picture upright, by its orientation (EXIF 2.32, tag 0x0112).
@@ -53,7 +56,7 @@ _TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Conversion of a point (across, down) of the upright picture to the point in the file, by orientation.
+# The conversion of a point (across, down) of the upright picture to the point in the file, by orientation.
 _TO_STORED: dict[int, Callable[[float, float], tuple[float, float]]] = {
     2: lambda across, down: (1 - across, down),
     3: lambda across, down: (1 - across, 1 - down),
@@ -69,9 +72,16 @@ _ROTATIONS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 2
 
 @dataclass(frozen=True)
 class ImageProperties:
-    """The properties of a valid picture. `size`: of the upright picture. `exif`: searchable properties.
+    """The properties of a valid picture.
 
-    `colour`: the average, "#rrggbb", which pages show until the picture has loaded; "" if the picture has transparency.
+    Attributes:
+        content_type: The media type.
+        size: Width and height in pixels of the upright picture.
+        exif: The searchable properties.
+        description: The description that the camera or a program wrote.
+        dhash: The perceptual hash.
+        colour: The average colour, "#rrggbb", which pages show until the picture has loaded, or "" if the picture has
+            transparency.
     """
 
     content_type: str
@@ -86,9 +96,17 @@ class ImageProperties:
 def open_image(
     file: BinaryIO, format_name: str, limits: Limits, *, timeout: float | None = None
 ) -> Iterator[Image.Image]:
-    """Open a picture only as the given format, after waiting at most `timeout` seconds (default DECODER_TIMEOUT).
+    """Open a picture as the given format only.
 
-    Raises BadPicture if it cannot be read, here or in the block, and DecoderBusy if other pictures take too long.
+    Args:
+        file: The file.
+        format_name: Pillow's name of the format.
+        limits: The limits of photos.
+        timeout: Seconds to wait for the decoder, by default DECODER_TIMEOUT.
+
+    Raises:
+        BadPicture: The picture can't be read, here or in the block.
+        DecoderBusy: Other pictures used the decoder for too long.
     """
     Image.MAX_IMAGE_PIXELS = limits.max_pixels
     if not decoder_slot.acquire(timeout=DECODER_TIMEOUT if timeout is None else timeout):
@@ -125,11 +143,12 @@ def check_size(facts: ImageFacts, format: Format, limits: Limits) -> None:
         )
     if pixels * facts.scans > MAX_SCANS_FACTOR * limits.max_pixels:
         raise BadPicture(_("This progressive JPEG has too many passes for its size. Save it as a baseline JPEG."))
-    # A JPEG is never decoded larger than its copies need. Other formats are decoded whole, with another frame for blending.
+    # A JPEG is never decoded larger than its copies need. Other formats are decoded whole, with a second frame for
+    # blending.
     if format.name == "JPEG":
         memory = facts.extra_memory + (4 * pixels // MAX_DRAFT_DIVISOR**2)
     elif format.name == "AVIF":
-        # The colours that libavif makes from the planes, and the same colours in Pillow.
+        # libavif makes colours from the planes, and Pillow copies them.
         memory = facts.extra_memory + 8 * pixels
     else:
         memory = facts.extra_memory + 4 * pixels * (1 if format.name == "PNG" and facts.frames == 1 else 3)
@@ -153,23 +172,25 @@ def too_many_pixels(limits: Limits) -> BadPicture:
 def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -> ImageProperties:
     """Decode the picture and return its properties.
 
-    Frames of an animation are decoded only until they have as many pixels as the largest allowed picture, because a frame of a
-    few bytes can cover the whole picture.
+    Frames of an animation are decoded only until they have as many pixels as the largest allowed picture, because a
+    frame of a few bytes can cover the whole picture.
 
-    Raises BadPicture if the picture is damaged or differs from its header, and DecoderBusy.
+    Raises:
+        BadPicture: The picture is damaged, or differs from its header.
+        DecoderBusy: Other pictures used the decoder for too long.
     """
     with open_image(file, format.name, limits, timeout=UPLOAD_DECODER_TIMEOUT) as image:
         if image.size != facts.size:
             raise BadPicture(_("The picture's header does not say how large it is."))
         image.draft("RGB", (max(facts.size[0] // MAX_DRAFT_DIVISOR, 1), max(facts.size[1] // MAX_DRAFT_DIVISOR, 1)))
-        # The parser has removed further pictures behind a JPEG, even if its metadata still refers to them.
+        # The parser has removed further pictures after a JPEG, even if its metadata still refers to them.
         frames = 1 if format.name == "JPEG" else getattr(image, "n_frames", 1)
         for frame in range(min(frames, limits.max_pixels // (facts.size[0] * facts.size[1]))):
             if frame:
                 image.seek(frame)
             image.load()
         image.seek(0)
-        # The container of an AVIF sets the orientation, not its EXIF. Pillow returns the container's.
+        # The container of an AVIF sets the orientation, and Pillow returns it. EXIF has no effect.
         is_avif = format.name == "AVIF"
         orientation = _orientation(image) if is_avif else exif.orientation(facts.exif)
         tiny = _scale(image, (0, 0, *image.size), GRID, BOX)
@@ -182,7 +203,7 @@ def inspect(file: BinaryIO, format: Format, facts: ImageFacts, limits: Limits) -
 def _dhash(tiny: Image.Image) -> str:
     """Return a perceptual hash of 64 bits as hexadecimal digits. Similar pictures have similar hashes.
 
-    Each bit tells whether the brightness rises from one field of GRID to the next (N. Krawetz's "difference hash").
+    Each bit tells whether the brightness increases from one field of GRID to the next (N. Krawetz's "difference hash").
     """
     grey = ImageOps.grayscale(tiny)
     rows = [grey.crop((0, y, 9, y + 1)).tobytes() for y in range(8)]
@@ -191,7 +212,7 @@ def _dhash(tiny: Image.Image) -> str:
 
 
 def _colour(tiny: Image.Image) -> str:
-    """Return the average colour of the fields of GRID, "#rrggbb"; "" if a field is not opaque."""
+    """Return the average colour of the fields of GRID, "#rrggbb", or "" if a field isn't opaque."""
     if tiny.mode == "RGBA" and tiny.getchannel("A").getextrema() != (255, 255):
         return ""
     return f"#{tiny.convert('RGB').resize((1, 1), Image.Resampling.BOX).tobytes().hex()}"
@@ -208,10 +229,21 @@ def resize(
     to: str,
     cut: Cut = WHOLE,
 ) -> bytes:
-    """Return the shown part of the picture, upright, as a "WEBP" or "JPEG" that is `width` pixels wide.
+    """Return the shown part of the picture, upright, in another size. The copy is never larger than the picture.
 
-    The copy is never larger than the picture. With a `height` it is cropped to that shape around the `focal` point, a fraction
-    of width and height of the shown part. Raises BadPicture, DecoderBusy.
+    Args:
+        file: The stored file.
+        format_name: Pillow's name of its format.
+        limits: The limits of photos.
+        width: The width of the copy in pixels.
+        height: The height in pixels. The copy is cropped to this shape around `focal`. None keeps the shape.
+        focal: The focal point, as a fraction of width and height of the shown part.
+        to: The format of the copy, "WEBP" or "JPEG".
+        cut: The part of the picture that is shown.
+
+    Raises:
+        BadPicture: The file can't be read.
+        DecoderBusy: Other pictures used the decoder for too long.
     """
     with open_image(file, format_name, limits) as image:
         orientation = _orientation(image)
@@ -238,9 +270,18 @@ def resize(
 def render_icon(
     file: BinaryIO, format_name: str, limits: Limits, *, width: int, background: tuple[int, int, int] | None
 ) -> bytes:
-    """Return the whole picture in the middle of a square PNG: transparent or, with a margin, on a `background` colour.
+    """Return the whole picture in the middle of a square PNG.
 
-    Raises BadPicture, DecoderBusy.
+    Args:
+        file: The stored file.
+        format_name: Pillow's name of its format.
+        limits: The limits of photos.
+        width: The width of the icon in pixels.
+        background: The colour of the background, which also gets a margin. None makes it transparent.
+
+    Raises:
+        BadPicture: The file can't be read.
+        DecoderBusy: Other pictures used the decoder for too long.
     """
     with open_image(file, format_name, limits) as image:
         inner_width = round(width * 0.8) if background else width
@@ -257,7 +298,7 @@ def render_icon(
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return the orientation of the picture, from 1 (upright) to 8; 1 if it is missing or cannot be read."""
+    """Return the orientation of the picture, from 1 (upright) to 8. It is 1 if it is missing or can't be read."""
     try:
         value = image.getexif().get(exif.Base.Orientation, 1)
     except BROKEN:
@@ -266,7 +307,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _largest_part(shape: Size, within: Size, focal: Focal) -> Crop:
-    """Return the largest part with this shape of a picture with size `within`, around the focal point."""
+    """Return the largest part with the shape of `shape` of a picture with the size `within`, around the focal point."""
     pixels = min(within[0] / shape[0], within[1] / shape[1])
     width = pixels * shape[0] / within[0]
     height = pixels * shape[1] / within[1]
@@ -294,7 +335,8 @@ def _pixels(start: float, stop: float, length: int) -> tuple[float, float]:
 def _set_draft_size(image: Image.Image, box: Box, size: Size, limits: Limits) -> None:
     """Let Pillow decode a JPEG at a half, a quarter or an eighth of its width and height, if the copy is smaller.
 
-    The decoded picture is at least twice as wide as the copy, so that scaling looks good. It is smaller if memory is short.
+    The decoded picture is at least twice as wide as the copy, so that scaling looks good. It is smaller if memory is
+    short.
     """
     scale = min((box[2] - box[0]) / size[0], (box[3] - box[1]) / size[1])
     # If memory is short, a small part is decoded at the size for the largest copy.
@@ -326,7 +368,7 @@ def _scale(
     first_row = math.floor(top)
     last_row = math.ceil(bottom)
     filter, reach = resampling
-    # Rows of the picture for one row of the copy.
+    # The rows of the picture for one row of the copy.
     scale = (bottom - top) / size[1]
     margin = math.ceil(reach * max(scale, 1))
     rows = max(int(BAND_PIXELS / (last - first) / scale), 1)
@@ -356,7 +398,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Return a picture with 16 bits of grey in 8 bits. Pillow would clip the values and doesn't support such pictures well."""
+    """Return a picture with 16 bits of grey in 8 bits, because Pillow would clip the values."""
     if not image.mode.startswith("I"):
         return image
     grey = image.convert("I").point(_HIGH_BYTES, "L")
@@ -380,7 +422,8 @@ def _encode(picture: Image.Image, format_name: str, **options: Any) -> bytes:
             picture.save(target, format_name, progressive=True, **options)
             return target.getvalue()
         except OSError:
-            # Pillow's buffer is too small for a progressive JPEG of a very narrow or noisy picture, so save a baseline JPEG.
+            # Pillow's buffer is too small for a progressive JPEG of a very narrow or noisy picture, so a baseline JPEG
+            # is saved.
             target = io.BytesIO()
     picture.save(target, format_name, **options)
     return target.getvalue()

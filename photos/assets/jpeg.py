@@ -17,17 +17,18 @@ APP1 = 0xE1
 APP2 = 0xE2
 APP14 = 0xEE
 COMMENT = 0xFE
-# Start of frame: all of 0xC0–0xCF but tables (C4), JPG (C8) and arithmetic conditioning (CC).
+# The markers that start a frame: all of 0xC0–0xCF except tables (C4), JPG (C8) and arithmetic conditioning (CC).
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
 # The marker that ends coded data. Stuffed zeros and restarts don't end it. 0xFF can be repeated as a filler.
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 ICC = b"ICC_PROFILE\0"
-# Bytes of a colour profile in one segment.
+# The bytes of a colour profile in one segment.
 PART = 65_000
-# A progressive picture has about ten scans. Thousands of scans would keep a decoder busy for hours.
+# The maximum number of scans. A progressive picture has about ten. Thousands of scans would keep a decoder busy for
+# hours.
 MAX_SCANS = 100
-# Maximum bytes of tables before a scan. A picture with more would replace tables before using them.
+# The maximum bytes of tables before a scan. A picture with more would replace tables before it uses them.
 MAX_TABLES = 4096
 
 
@@ -109,7 +110,7 @@ class _Frame:
     def __init__(self) -> None:
         self._components = self._coded = 0
         self._is_progressive = False
-        # Bytes of all coefficients. A decoder keeps them in memory until the last scan has arrived.
+        # The bytes of all coefficients, which a decoder keeps in memory until the last scan has arrived.
         self._coefficients = 0
 
     def begin(self, code: int, body: bytes, facts: ImageFacts) -> None:
@@ -147,7 +148,10 @@ class _Profile:
         self._is_whole = False
 
     def add_part(self, body: bytes) -> bytes:
-        """Add a part. Return all clean segments if it was the last part, else b"". Raises BadPicture for too many parts."""
+        """Add a part. Return all clean segments after the last part, else b"".
+
+        Raises BadPicture if there are too many parts.
+        """
         if len(body) < len(ICC) + 2:
             return b""
         number = body[len(ICC)]
@@ -165,7 +169,7 @@ class _Profile:
 
 
 def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
-    """Return the body to store of a segment without pixels; b"" to remove the segment."""
+    """Return the body to store of a segment without pixels, or b"" to remove the segment."""
     if code == APP1 and body.startswith(b"Exif\0\0"):
         if facts.exif:
             return b""
@@ -177,7 +181,7 @@ def _metadata(code: int, body: bytes, facts: ImageFacts, keep_metadata: bool) ->
     if code == APP2 and body.startswith(ICC):
         return body
     if code == APP0 and body.startswith(b"JFIF\0") and len(body) >= lengths.JFIF:
-        # The thumbnail is removed, because it may show a part that was cropped away.
+        # The thumbnail is removed, because it can show a part that was cropped away.
         return body if keep_metadata else body[: lengths.JFIF - 2] + b"\0\0"
     refuse_code(body)
     return body if keep_metadata and (APP0 <= code <= 0xEF or code == COMMENT) else b""
@@ -189,7 +193,7 @@ def _coded_data(source: Source) -> Parser:
         if match := _MARKER.search(source.buffer):
             end = match.start()
         else:
-            # A final 0xFF may be the first half of a marker.
+            # A final 0xFF can be the first half of a marker.
             end = len(source.buffer) - source.buffer.endswith(b"\xff")
         yield bytes(memoryview(source.buffer)[:end])
         del source.buffer[:end]

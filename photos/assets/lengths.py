@@ -1,9 +1,9 @@
-"""The specified length of each part of an image file. A longer part may contain more than how the picture looks.
+"""The specified length of each part of an image file. A longer part can contain more than the picture.
 
 A part that isn't listed here and has no pixels is removed.
 """
 
-# Maximum length that fits into one segment of a JPEG.
+# The maximum length that fits into one segment of a JPEG.
 EXIF = range(65_520)
 
 
@@ -11,7 +11,7 @@ def _exactly(length: int) -> range:
     return range(length, length + 1)
 
 
-# ISO/IEC 10918-1, annex B: the body of a segment, by its marker. One segment can contain several tables.
+# The body of a segment by its marker (ISO/IEC 10918-1, annex B). One segment can contain several tables.
 DQT = 0xDB
 DHT = 0xC4
 DAC = 0xCC
@@ -20,7 +20,8 @@ JPEG = {DQT: range(65, 4 * 129 + 1), DHT: range(18, 8 * 273 + 1), DAC: range(2, 
 # JFIF 1.02 without its thumbnail, and Adobe technical note 5116 with its transform flag.
 JFIF = 14
 ADOBE = 12
-# Chunks of PNG (third edition). Suggested palettes and histograms are removed: they change no pixel and can contain texts.
+# Chunks of PNG (third edition). Suggested palettes and histograms are removed, because they change no pixel and can
+# contain texts.
 PNG = {
     b"IHDR": _exactly(13),
     b"PLTE": range(3, 769, 3),
@@ -44,7 +45,7 @@ GIF_LOOP = 3
 # Chunks of WebP (RFC 9649), and the header before the chunks of a frame.
 WEBP = {b"VP8X": 10, b"ANIM": 6}
 WEBP_FRAME = 16
-# Properties of AVIF that determine how a still picture looks (ISO/IEC 23008-12), each without its header.
+# Properties of AVIF that determine how a still picture looks (ISO/IEC 23008-12), without their headers.
 AVIF = {
     b"ispe": 12,
     b"irot": 1,

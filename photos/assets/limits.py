@@ -11,10 +11,18 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of photos. `max_bytes` and `max_pixels`: of one photo. `max_memory`: bytes for decoding one photo.
+    """The limits of photos.
 
-    `widths` and `squares`: the sizes of copies in pixels. `keep_location`: store where a photo was taken, and the serial number
-    of its camera. `grace_hours`: how long a replaced content is kept.
+    Attributes:
+        max_bytes: The maximum bytes of a photo.
+        max_pixels: The maximum pixels of a photo.
+        max_memory: The maximum bytes of memory for decoding a photo.
+        max_frames: The maximum frames of an animation.
+        widths: The widths of copies in pixels.
+        squares: The widths of square copies in pixels.
+        quality: The quality of copies, up to 100.
+        keep_location: Whether to store where a photo was taken, and the serial number of its camera.
+        grace_hours: The hours that a replaced content is kept.
     """
 
     max_bytes: int = 200 * MIB
@@ -29,7 +37,11 @@ class Limits:
 
 
 def limits() -> Limits:
-    """Return the configured limits. Raises ImproperlyConfigured for an unknown key of PHOTOS."""
+    """Return the configured limits.
+
+    Raises:
+        ImproperlyConfigured: PHOTOS has an unknown key.
+    """
     overrides: dict[str, Any] = {name.lower(): value for name, value in getattr(settings, "PHOTOS", {}).items()}
     unknown = sorted(overrides.keys() - {field.name for field in fields(Limits)})
     if unknown:

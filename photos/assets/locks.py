@@ -1,6 +1,6 @@
 """Locks on files documents. `metadata.locked` is a time, which the owner of the lock renews while it writes.
 
-Every write that relies on the lock has it in its filter, so a writer that has lost its lock changes nothing.
+Every write that relies on the lock has it in its filter. So a writer that has lost its lock changes nothing.
 """
 
 import threading
@@ -15,7 +15,8 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import Document
 
 RENEW_INTERVAL = timedelta(seconds=30)
-# If a lock wasn't renewed for this time, its owner is dead. The clocks of processes can differ by STALE_AFTER - RENEW_INTERVAL.
+# If a lock wasn't renewed for this time, its owner is dead. The clocks of processes can differ by STALE_AFTER -
+# RENEW_INTERVAL.
 STALE_AFTER = timedelta(minutes=5)
 
 
@@ -27,7 +28,7 @@ def free_or_stale_filter(moment: datetime) -> dict[str, Any]:
 def stale_filter(moment: datetime) -> dict[str, Any]:
     """Return the filter of documents whose writer is dead at `moment`.
 
-    It contains $type because the partial index contains only locked documents.
+    It contains $type because the partial index only contains locked documents.
     """
     return {"metadata.locked": {"$lt": moment - STALE_AFTER, "$type": "date"}}
 
@@ -42,11 +43,11 @@ class Lock:
         self._renewing = threading.Lock()
 
     def as_filter(self) -> dict[str, Any]:
-        """Return the filter that matches the document only while we own the lock."""
+        """Return the filter that matches the document only while this process owns the lock."""
         return {**self._selector, "metadata.locked": self.moment}
 
     def renew(self) -> bool:
-        """Store the current time. Return whether we still owned the lock."""
+        """Store the current time. Return whether this process still owned the lock."""
         with self._renewing:
             moment = max(now(), self.moment)
             result = self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": moment}})
@@ -55,12 +56,15 @@ class Lock:
         return bool(result.matched_count)
 
     def find(self, projection: Mapping[str, Any]) -> Document | None:
-        """Return the document if we own the lock, else None. The read waits for a renewal in another thread."""
+        """Return the document if this process owns the lock, else None.
+
+        The read waits for a renewal in another thread.
+        """
         with self._renewing:
             return self._collection.find_one(self.as_filter(), projection)
 
     def release(self) -> None:
-        """Release the lock, if we still own it."""
+        """Release the lock if this process still owns it."""
         self._collection.update_one(self.as_filter(), {"$set": {"metadata.locked": None}})
 
 
@@ -79,7 +83,7 @@ class Heartbeat:
         return self
 
     def stop(self) -> None:
-        """Stop renewing. When this returns, the `moment` of each lock is the stored one."""
+        """Stop renewing. After this call, the `moment` of each lock is the stored one."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -91,5 +95,6 @@ class Heartbeat:
                     self.lost = True
                     return
             except PyMongoError:
-                # The next beat tries again. If the database is away for too long, the last write finds that the lock is lost.
+                # The next beat tries again. If the database is away for too long, the last write notices that the lock
+                # is lost.
                 continue

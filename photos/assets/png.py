@@ -15,7 +15,7 @@ TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt", b"tIME", b"dSIG"})
 FRAME = b"fcTL"
 REQUIRED = frozenset({b"IHDR", b"PLTE", b"IEND"})
 PIECE = 1 << 16
-# Bytes by which a colour profile can grow, because other programs may compress better.
+# The maximum number of bytes by which a colour profile can grow, because other programs may compress better.
 MAX_PROFILE_GROWTH = 1024
 # Samples per pixel by colour type, and the passes of an interlaced picture (left, top, horizontal step, vertical step).
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -70,7 +70,7 @@ def chunk(name: bytes, body: bytes) -> bytes:
 
 
 class _Picture:
-    """The chunks that have arrived so far, and the pixels that must follow."""
+    """The chunks that have arrived so far, and the pixels that have to follow."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
@@ -84,18 +84,18 @@ class _Picture:
 
     @property
     def needs_header(self) -> bool:
-        """Return whether the header has not arrived yet."""
+        """Whether the header hasn't arrived yet."""
         return self._still is None
 
     def pixels(self, name: bytes) -> "_Pixels | None":
-        """Return the pixels that a chunk continues; None for other chunks, and for frames without an animation."""
+        """Return the pixels that a chunk continues, or None for other chunks, and for frames without an animation."""
         if name == b"IDAT":
             self._seen.add(name)
             return self._still
         return self._frame if name == b"fdAT" else None
 
     def to_store(self, name: bytes, body: bytes, facts: ImageFacts, keep_metadata: bool) -> bytes:
-        """Return the body to store of a chunk; b"" to remove the chunk. Raises BadPicture."""
+        """Return the body to store of a chunk, or b"" to remove the chunk. Raises BadPicture."""
         is_repeated = name in self._seen and name != FRAME
         self._seen.add(name)
         if is_repeated or (name in lengths.PNG and len(body) not in lengths.PNG[name]):
@@ -163,7 +163,7 @@ class _Picture:
 
 
 class _Pixels:
-    """A compressed stream of pixels, spread over chunks. Zeros replace bytes after its end, because these show nothing."""
+    """A compressed stream of pixels, split over chunks. Bytes after its end show nothing, so zeros replace them."""
 
     def __init__(self, length: int) -> None:
         self._missing = length
@@ -171,7 +171,7 @@ class _Pixels:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all pixels have arrived."""
+        """Whether all pixels have arrived."""
         return not self._missing
 
     def to_store(self, data: bytes) -> bytes:
@@ -196,7 +196,7 @@ class _Pixels:
 
 
 def _clean_profile(body: bytes) -> bytes:
-    """Return a colour profile without texts and without its own name; b"" if it cannot be read."""
+    """Return a colour profile without texts and without its own name, or b"" if it can't be read."""
     decompressor = zlib.decompressobj()
     try:
         profile = decompressor.decompress(body.partition(b"\0")[2][1:], MAX_PIECE)

@@ -17,9 +17,10 @@ class MissingChunk(Exception):
 
 
 def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from `start` up to `stop` (exclusive), with one query.
+    """Yield the bytes of a file from `start` up to `stop` (exclusive) with one query. The bytes are never wrong.
 
-    Raises MissingChunk if a chunk is missing or too short. Never yields wrong bytes.
+    Raises:
+        MissingChunk: A chunk is missing or too short.
     """
     if stop <= start:
         return
@@ -44,8 +45,9 @@ def read_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop
 def open_range(bucket: str, file_id: ObjectId, chunk_size: int, start: int, stop: int) -> Iterator[bytes]:
     """Return an iterator like `read_range`, after reading the first chunk and counting the others.
 
-    Raises MissingChunk now if one is missing, so that the status of the response can report it. A later chunk that is too
-    short raises MissingChunk only when it is read.
+    Raises:
+        MissingChunk: A chunk is missing, so that the status of the response can report it. The iterator also raises it
+            for a chunk that is too short.
     """
     first = start // chunk_size
     last = (stop - 1) // chunk_size
@@ -96,7 +98,7 @@ class SeekableFile(io.RawIOBase):
         return len(part)
 
     def _load(self) -> None:
-        """Load the chunk at the position: the next chunk of the current query or, after a seek, from a new query."""
+        """Load the chunk at the position: the next chunk of the current query or, after a seek, of a new query."""
         if self._chunks is None or self._position != self._chunk_start + len(self._chunk):
             self._close_query()
             self._chunk_start = self._position // self._chunk_size * self._chunk_size

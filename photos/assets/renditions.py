@@ -1,7 +1,7 @@
 """Copies of photos in other sizes. The worker makes the usual copies after an upload, and requests make missing ones.
 
-Each copy is made once. Only a few threads of a process make copies or wait for them. Other requests get the nearest existing
-copy. The sizes are set in photos/assets/limits.py, and photos/addresses.py writes their URLs into pages.
+Each copy is made once. Only a few threads of a process make copies or wait for them. Other requests get the nearest
+existing copy. photos/assets/limits.py sets the sizes, and photos/addresses.py writes their URLs into pages.
 """
 
 import re
@@ -38,7 +38,7 @@ _SPEC = re.compile(
     r"(?P<cut>(?:-c\d{1,5}x\d{1,5}x\d{1,5}x\d{1,5})?(?:-r\d{2,3})?)\.(?P<extension>webp|jpg)",
     re.ASCII,
 )
-# Seconds to wait for another process that makes the same copy, and between queries.
+# Seconds to wait for another process that makes the same copy, and seconds between queries.
 TIMEOUT = 25
 POLL_INTERVAL = 0.05
 # Maximum threads of a process that make copies or wait for them. Pages need the other threads.
@@ -48,11 +48,11 @@ _maker_slots = threading.BoundedSemaphore(MAX_MAKERS)
 
 @dataclass(frozen=True)
 class Spec:
-    """The specification of a copy: `width` pixels wide, or a square around a point. In URLs: "w640.webp", "s160-50x33.jpg".
+    """The specification of a copy, which is `width` pixels wide, or a square around a point.
 
-    The URL contains the point in the shown part and the cut, so that it always returns the same picture. For example,
-    "w640-c1000x0x5000x10000-r90.webp" is a rotated part that begins at a tenth of the width, half as wide and as high as the
-    whole picture.
+    URLs contain it as "w640.webp" or "s160-50x33.jpg". They also contain the point in the shown part, and the cut, so
+    that a URL always returns the same picture. For example, "w640-c1000x0x5000x10000-r90.webp" is a rotated part that
+    begins at a tenth of the width, half as wide and as high as the whole picture.
     """
 
     width: int
@@ -68,7 +68,7 @@ class Spec:
 
     @classmethod
     def square(cls, width: int, extension: str, focal: Focal | None, cut: Cut) -> Self:
-        """Return the spec of a square copy. `focal`: the photo's focal point in the whole picture, or None."""
+        """Return the spec of a square copy. `focal` is the photo's focal point in the whole picture, or None."""
         across, down = cut.point(focal)
         return cls(width, extension, (round(across, 2), round(down, 2)), cut)
 
@@ -78,9 +78,10 @@ class Spec:
 
 
 def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return the spec in `text`; None if the site doesn't make this copy of a photo with this focal point and cut.
+    """Return the spec in `text`, or None if the site doesn't make this copy of a photo with this focal point and cut.
 
-    So requests cannot store arbitrary copies. Only listed sizes with the photo's own focal point and cut are made.
+    So requests can't make the site store arbitrary copies. Only the configured sizes, with the photo's own focal point
+    and cut, are made.
     """
     spec = _parse_size(text, focal, cut)
     return spec if str(spec) == text else None
@@ -89,14 +90,14 @@ def parse(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 def current_spec(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
     """Return the spec with the size in `text` and with the photo's current focal point and cut.
 
-    None if `text` is invalid, or if it already has the current cut.
+    Return None if `text` is invalid, or already has the current cut.
     """
     match = _SPEC.fullmatch(text)
     return _parse_size(text, focal, cut) if match and match["cut"] != str(cut) else None
 
 
 def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
-    """Return a spec with the size and format in `text`; None if the site doesn't make copies of this size."""
+    """Return a spec with the size and format in `text`, or None if the site doesn't make copies of this size."""
     allowed = limits()
     match = _SPEC.fullmatch(text)
     if match is None:
@@ -110,9 +111,10 @@ def _parse_size(text: str, focal: Focal | None, cut: Cut) -> Spec | None:
 
 
 def widths(size: Size, extension: str) -> tuple[int, ...]:
-    """Return the widths of copies of a picture with this size (pixels, of the shown part), in ascending order.
+    """Return the widths of copies of a picture with this size (pixels of the shown part), in ascending order.
 
-    These are the configured widths below its own, and the next one. For WebP, they end at the maximum size of the format.
+    These are the configured widths that are smaller than the picture, and the next one. For WebP, they end at the
+    maximum size of the format.
     """
     width, _height = size
     configured = sorted(limits().widths)
@@ -127,7 +129,7 @@ def widths(size: Size, extension: str) -> tuple[int, ...]:
 
 
 def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec]:
-    """Return the specs of all copies that pages use. `size`: pixels of the whole picture."""
+    """Return the specs of all copies that pages use. `size` is the size of the whole picture in pixels."""
     shown_size = cut.size(size)
     return [
         *(Spec(width, extension, cut=cut) for extension in FORMATS for width in widths(shown_size, extension)),
@@ -138,8 +140,10 @@ def usual_specs(size: Sequence[int], focal: Focal | None, cut: Cut) -> list[Spec
 def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile:
     """Return the copy, and make it if it doesn't exist. One process makes it, and the others wait.
 
-    Raises BadPicture if the source cannot be read, and reader.MissingChunk if it was swept. Raises TooBusy if another process
-    takes too long, or MAX_MAKERS threads of this process are busy.
+    Raises:
+        BadPicture: The source can't be read.
+        MissingChunk: The source was swept.
+        TooBusy: Another process takes too long, or MAX_MAKERS threads of this process are busy.
     """
     document = _find_copy(source, spec)
     if document is not None and document["metadata"]["locked"] is None:
@@ -153,7 +157,7 @@ def get_or_make(source: StoredFile, content_type: str, spec: Spec) -> StoredFile
 
 
 def find_nearest(source: StoredFile, spec: Spec) -> tuple[StoredFile, Spec] | None:
-    """Return the existing copy of the same shape with the nearest size, preferably a larger one; None without a copy.
+    """Return the existing copy of the same shape with the nearest size, preferably a larger one, or None.
 
     A JPEG is never replaced with a WebP, because the client may support only JPEG.
     """
@@ -229,7 +233,10 @@ def _resize(source: StoredFile, content_type: str, spec: Spec) -> bytes:
 
 
 def discard(stalled: Document) -> None:
-    """Delete a copy whose process died while making it. Its lock is taken first, so that a resumed process stores nothing."""
+    """Delete a copy whose process died while making it.
+
+    Its lock is taken first, so that a resumed process stores nothing.
+    """
     files = database()[RENDITION_FILES]
     own_lock = now()
     unchanged = {"_id": stalled["_id"], "metadata.locked": stalled["metadata"]["locked"]}

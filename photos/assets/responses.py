@@ -1,4 +1,7 @@
-"""Responses to requests for files: status, headers and range by RFC 9110, independent of framework and database."""
+"""Responses to requests for files, by RFC 9110: status, headers and range.
+
+The module uses neither Django nor the database.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +11,10 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import quote
 
 FOR_EVER = "public, max-age=31536000, immutable"
-# For another size that is sent until the requested one is made.
+# For a copy of another size that is sent until the requested one is made.
 FOR_NOW = "public, max-age=10"
 NO_STORE = "private, no-store"
-# Even if a browser interprets the bytes as another type, they cannot run or load anything.
+# Even if a browser interprets the bytes as another type, they can't run or load anything.
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -21,13 +24,13 @@ _RANGE = re.compile(
     r"bytes\s*=\s*(?:(?P<first>\d+)\s*-\s*(?P<last>\d*)|-\s*(?P<suffix>\d+))\s*", re.IGNORECASE | re.ASCII
 )
 _TAG = re.compile(r'\s*(W/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
-# More digits than the length of any file. int() of thousands of digits is slow.
+# More digits than the length of any file has. int() is slow for thousands of digits.
 _MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that can be requested. `etag`: without quotes; it never stands for other bytes."""
+    """A file that can be requested. `etag` has no quotes, and is never the same for different bytes."""
 
     length: int
     etag: str
@@ -38,7 +41,7 @@ class File:
 
 @dataclass(frozen=True)
 class ResponsePlan:
-    """Status, headers, and the body: the bytes from `start` up to `stop` (exclusive). Without a body they are equal."""
+    """Status and headers, and the body: the bytes from `start` up to `stop` (exclusive), which are equal without a body."""
 
     status: int
     headers: dict[str, str]
@@ -57,8 +60,14 @@ class FileRequest:
 def plan_response(request: FileRequest, file: File, *, cache: str = FOR_EVER, download: bool = False) -> ResponsePlan:
     """Return the response to a GET or HEAD. Preconditions are evaluated in the order of RFC 9110, 13.2.2.
 
-    `cache`: the value of Cache-Control. A request for one range gets the range. Several ranges, other units and invalid ranges
-    get the whole file, as 14.2 allows.
+    A request for one range gets the range. Several ranges, other units and invalid ranges get the whole file, as 14.2
+    allows.
+
+    Args:
+        request: The request.
+        file: The requested file.
+        cache: The value of Cache-Control.
+        download: Whether the browser downloads the file instead of showing it.
     """
     headers = {
         "ETag": f'"{file.etag}"',
@@ -114,7 +123,10 @@ def _if_range_matches(request: FileRequest, file: File) -> bool:
 
 
 def _parse_range(header: str, length: int) -> tuple[int, int] | None:
-    """Return start and stop (exclusive) of one byte range, empty if it is outside of the file; None to ignore the header."""
+    """Return start and stop (exclusive) of one byte range, or None to ignore the header.
+
+    If the range is outside of the file, start and stop are equal.
+    """
     match = _RANGE.fullmatch(header.strip())
     if match is None or any(len(digits or "") > _MAX_DIGITS for digits in match.groups()):
         return None

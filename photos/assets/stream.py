@@ -1,6 +1,6 @@
-"""Parsing of files while their bytes arrive. A parser is a generator that yields bytes to store, and None if it needs more.
+"""Parsing of files while their bytes arrive. A parser is a generator that yields bytes to store, or None if it needs more.
 
-So each parser reads its format from top to bottom like a file, and the whole file is never in memory.
+So each parser reads its format from start to end like a file, and the whole file is never in memory.
 """
 
 from collections.abc import Generator, Iterator
@@ -13,9 +13,9 @@ from photos.assets.errors import BadPicture
 Parser = Generator[bytes | None, None, None]
 Reading = Generator[bytes | None, None, bytes]
 
-# Maximum bytes read at once. EXIF and colour profiles are much smaller.
+# Maximum bytes to read at once. EXIF and colour profiles are much smaller.
 MAX_PIECE = 4 * 1024 * 1024
-# Maximum parts of a file: MAX_PARTS, and one more for each BYTES_PER_PART. Each part costs time, however short it is.
+# Maximum parts of a file: MAX_PARTS, and one more for each BYTES_PER_PART. Each part costs time, even if it is short.
 MAX_PARTS = 50_000
 BYTES_PER_PART = 32
 # Signs of a web page or a program in metadata. An attacker would hope that the file is served as one.
@@ -24,7 +24,15 @@ _CODE = (b"<script", b"<?php", b"<!doctype html", b"<html", b"<svg", b"<iframe",
 
 @dataclass
 class ImageFacts:
-    """Facts from a parser: size and EXIF as stored, frames, scans, and memory that decoding needs beyond the pixels."""
+    """The facts that a parser found.
+
+    Attributes:
+        size: The stored width and height in pixels.
+        exif: The EXIF block to store.
+        frames: The number of frames of an animation.
+        scans: The number of scans of a progressive picture.
+        extra_memory: The bytes of memory that decoding needs in addition to the pixels.
+    """
 
     size: tuple[int, int] = (0, 0)
     exif: bytes = b""
@@ -34,7 +42,7 @@ class ImageFacts:
 
 
 class Source:
-    """The bytes that have arrived and were not read yet."""
+    """The bytes that have arrived and haven't been read yet."""
 
     def __init__(self) -> None:
         self.buffer = bytearray()
@@ -42,7 +50,11 @@ class Source:
         self._parts = self._bytes_read = 0
 
     def read(self, count: int) -> Reading:
-        """Return the next `count` bytes. Raises BadPicture if the file ends before, or has too many parts for its length."""
+        """Return the next `count` bytes.
+
+        Raises:
+            BadPicture: The file ends before, or has too many parts for its length.
+        """
         self._parts += 1
         if self._parts > MAX_PARTS + self._bytes_read // BYTES_PER_PART:
             raise BadPicture(_("The file is damaged: it consists of too many parts."))
@@ -55,7 +67,7 @@ class Source:
         return self._next(count)
 
     def read_some(self, limit: int) -> Reading:
-        """Return the available bytes, at least one and at most `limit`; b"" at the end of the file."""
+        """Return the available bytes, at least one and at most `limit`, or b"" at the end of the file."""
         while not self.buffer and not self.ended:
             yield None
         return self._next(limit)
@@ -81,19 +93,27 @@ class Source:
 
 
 class Cleaner:
-    """A runner of one parser over the bytes that arrive."""
+    """A runner of one parser for the bytes that arrive."""
 
     def __init__(self, source: Source, parser: Parser) -> None:
         self._source = source
         self._parser = parser
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add the next bytes and yield the bytes that can be stored now. Raises BadPicture."""
+        """Add the next bytes and yield the bytes that can be stored now.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+        """
         self._source.buffer += data
         yield from self._run()
 
     def end(self) -> Iterator[bytes]:
-        """Mark the end of the file and yield the last bytes to store. Raises BadPicture if the file is incomplete."""
+        """Mark the end of the file and yield the last bytes to store.
+
+        Raises:
+            BadPicture: The file is incomplete.
+        """
         self._source.ended = True
         yield from self._run()
 

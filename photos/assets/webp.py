@@ -15,9 +15,9 @@ JUNK = b"JUNK"
 
 
 def parse(source: Source, facts: ImageFacts, keep_metadata: bool) -> Parser:
-    """Yield the picture at the same length, with XMP as spaces, unknown chunks as zeros and clean EXIF (`exif.clean`).
+    """Yield the picture at the same length, with spaces for XMP, zeros for unknown chunks, and clean EXIF (`exif.clean`).
 
-    With `keep_metadata`, EXIF and XMP stay unchanged. EXIF can follow the pixels.
+    With `keep_metadata`, EXIF and XMP don't change. EXIF can follow the pixels.
     """
     head = yield from source.read(12)
     yield head
@@ -40,7 +40,10 @@ class _File:
         facts.frames = 0
 
     def chunks(self, length: int, *, in_frame: bool = False) -> Parser:
-        """Yield the chunks, `length` bytes together, of the file or of one of its frames. Raises BadPicture."""
+        """Yield the chunks of the file, or of one of its frames, which are `length` bytes together.
+
+        Raises BadPicture.
+        """
         has_alpha = has_pixels = False
         while length > 0:
             head = yield from self._source.read(8)

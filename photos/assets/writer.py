@@ -1,7 +1,7 @@
-"""Writing to GridFS as a stream: first the locked document, then chunks, then the length without lock. Photos are checked.
+"""Writing to GridFS as a stream: first the locked document, then the chunks, then the length, which also removes the lock.
 
-The driver's own writer inserts the document at the end, so its lock would be invisible until then, and it buffers 48 MB. Any
-GridFS driver can read the files of this writer.
+The driver's own writer inserts the document at the end, so its lock would be invisible until then. It also buffers 48
+MB. Any GridFS driver can read the files of this writer.
 """
 
 import io
@@ -26,7 +26,7 @@ from photos.assets.locks import Heartbeat, Lock
 from photos.assets.reader import SeekableFile
 
 CHUNK = 255 * 1024
-# Chunks of one insert, 2 MB together. It has nine tenths of the speed of the driver's 48 MB.
+# Chunks of one insert, 2 MB together. This is 90% as fast as the driver's 48 MB.
 BATCH = 8
 
 
@@ -39,11 +39,7 @@ def new_id() -> ObjectId:
 
 
 class Writer:
-    """A writer of one file of a bucket. Call `finish` or `abort`. Without either, the lock becomes stale.
-
-    `metadata` is stored together with `locked`. It must match `place`, a filter by the shard key with which the document is
-    found again. `other_locks` are renewed together with the file's own lock.
-    """
+    """A writer of one file of a bucket. Call `finish` or `abort`. Without either, the lock becomes stale."""
 
     def __init__(
         self,
@@ -55,7 +51,19 @@ class Writer:
         place: Mapping[str, Any],
         other_locks: Sequence[Lock] = (),
     ) -> None:
-        """Insert the files document. Raises pymongo's DuplicateKeyError if another document has its place."""
+        """Insert the files document.
+
+        Args:
+            bucket: The name of the GridFS bucket.
+            file_id: The id of the file.
+            filename: The name of the file.
+            metadata: The metadata to store, to which `locked` is added. It must match `place`.
+            place: A filter by the shard key, with which the document is found again.
+            other_locks: Locks to renew together with the file's own lock.
+
+        Raises:
+            DuplicateKeyError: Another document has this place.
+        """
         self.id = file_id
         self.length = 0
         self.files: Collection[Document] = database()[f"{bucket}.files"]
@@ -79,7 +87,11 @@ class Writer:
         self._heartbeat = Heartbeat((self.lock, *other_locks)).start()
 
     def write(self, data: bytes) -> None:
-        """Store the next bytes. Raises UploadLost if we no longer own the lock."""
+        """Store the next bytes.
+
+        Raises:
+            UploadLost: This process no longer owns the lock.
+        """
         self._buffer += data
         self.length += len(data)
         start = 0
@@ -90,7 +102,11 @@ class Writer:
             del self._buffer[:start]
 
     def flush(self) -> None:
-        """Store all buffered bytes, so that the file can be read. Don't call `write` afterwards. Raises UploadLost."""
+        """Store all buffered bytes, so that the file can be read. Don't call `write` afterwards.
+
+        Raises:
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+        """
         if self._buffer:
             self._add_chunk(bytes(self._buffer))
             self._buffer.clear()
@@ -99,8 +115,11 @@ class Writer:
     def finish(self, changes: Mapping[str, Any] | None = None, **more_filter: Any) -> bool:
         """Store the length and `changes` (by dotted path), and release the lock, with one update.
 
-        Return False if only `more_filter` didn't match; the file is then still unfinished. Raises UploadLost if the file was
-        swept.
+        Returns:
+            False if only `more_filter` didn't match. The file is then still unfinished.
+
+        Raises:
+            UploadLost: The file was swept.
         """
         self.flush()
         self._heartbeat.stop()
@@ -119,9 +138,9 @@ class Writer:
     def abort(self) -> None:
         """Delete an unfinished file. After `finish` or `abort`, do nothing.
 
-        The lock is renewed before the deletion. A file that `finish` completed without getting the response has no lock, so it
-        stays. Swept files are left to the sweeper. Chunks are deleted before the document, so that a crash in between leaves a
-        stalled upload.
+        The lock is renewed before the deletion. If `finish` completed the file but its response was lost, the file has
+        no lock, so it stays. Swept files are left to the sweeper. Chunks are deleted before the document, so that a
+        crash in between leaves a stalled upload.
         """
         if self._ended:
             return
@@ -152,7 +171,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class ReceivedPhoto:
-    """A valid photo whose bytes are stored and which isn't shown yet. `sha256`: of the stored bytes."""
+    """A valid photo that is stored but not shown yet. `sha256` is the hash of the stored bytes."""
 
     properties: ImageProperties
     sha256: str
@@ -160,18 +179,32 @@ class ReceivedPhoto:
 
 
 class IncomingPhoto:
-    """A photo that is being received and written to GridFS. After any exception, the writer is aborted and nothing is left."""
+    """A photo that is being received and written to GridFS.
+
+    After an exception, the writer is aborted and nothing is left.
+    """
 
     def __init__(self, writer: Writer, filename: str) -> None:
         self._writer = writer
         self._cleaning = Cleaning(filename)
 
     def feed(self, data: bytes) -> None:
-        """Clean and store the next bytes. Raises BadPicture, UploadLost."""
+        """Clean and store the next bytes.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+        """
         self._write(self._cleaning.feed(data))
 
     def end(self) -> ReceivedPhoto:
-        """Store the rest, decode the stored file and return its properties. Raises BadPicture, DecoderBusy, UploadLost."""
+        """Store the last bytes, decode the stored file and return its properties.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+            DecoderBusy: Other photos used the decoder for too long.
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+        """
         self._write(self._cleaning.end())
         writer = self._writer
         cleaning = self._cleaning

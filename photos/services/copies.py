@@ -15,12 +15,15 @@ from photos.assets.errors import BadPicture
 from photos.assets.framing import WHOLE, Cut
 
 COPIES = "photos.copies"
-# The fields of a photo that say which part of its content is shown.
+# The fields of a photo that determine which part of its content is shown.
 CUT_FIELDS = frozenset({"detail.crop", "detail.rotation"})
 
 
 def enqueue(photo_id: ObjectId, content_id: ObjectId, cut: Cut = WHOLE) -> None:
-    """Queue the job that makes the copies of a content with this cut. Without the job, the first request makes each copy."""
+    """Queue the job that makes the copies of a content with this cut.
+
+    Without the job, the first request makes each copy.
+    """
     make_copies.using(key=f"{COPIES}:{content_id}{cut}").enqueue(photo=str(photo_id), content=str(content_id))
 
 
@@ -34,7 +37,7 @@ def enqueue_after_save(node_id: ObjectId, changed: frozenset[str], **_kwargs: An
 
 @task(stored_as=COPIES)
 def make_copies(photo: str, content: str) -> None:
-    """Make the missing copies that pages use. Make none if the photo no longer shows the content."""
+    """Make the missing copies that pages use. Do nothing if the photo no longer shows the content."""
     stored = stored_photos.get(ObjectId(photo))
     content_id = ObjectId(content)
     if stored is None or stored.metadata.content_id != content_id:

@@ -1,4 +1,4 @@
-"""Deletes a photo's files when the photo is deleted permanently."""
+"""Deletion of a photo's files when the photo is deleted permanently."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Local files for imports of photos: finding them, reading them, and recognizing what was imported before."""
+"""Local files for imports of photos: finding them, reading them, and recognizing photos that were imported before."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from marginalia.mongo.connection import database
 from nodes.collections import ASSET_FILES, TRASH, node_filter
 from photos.assets.cleaning import Cleaning
 
-# Bytes read at once, as many as one insert sends to the database.
+# Bytes to read at once, as many as one insert sends to the database.
 PIECE = 2 * 1024 * 1024
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".avif", ".gif"})
 # Image formats that are refused. Commands list these files, so that operators know which are missing and why.
@@ -21,9 +21,13 @@ REFUSED_EXTENSIONS = frozenset(
 
 
 def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
-    """Return the id of the gallery's photo with the same stored bytes as the file; None without one.
+    """Return the id of the gallery's photo with the same stored bytes as the file, or None if there is none.
 
-    Photos in the trash count, because an import must not bring back what an editor has deleted. Raises BadPicture, OSError.
+    Photos in the trash count, because an import must not bring back photos that an editor deleted.
+
+    Raises:
+        BadPicture: The file isn't a photo that the site accepts.
+        OSError: The file can't be read.
     """
     cleaning = Cleaning(path.name)
     for piece in read_pieces(path):
@@ -44,7 +48,7 @@ def find_imported(gallery_id: ObjectId, path: Path) -> ObjectId | None:
 
 
 def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
-    """Return the entries of `photos` (id by any number) whose photo exists, also in the trash."""
+    """Return the entries of `photos` (ids by any number) whose photo exists, also in the trash."""
     by_id = {"_id": {"$in": list(photos.values())}}
     queries = ((ASSET_FILES, by_id | node_filter(ASSET_FILES)), (TRASH, by_id))
     ids = {document["_id"] for name, query in queries for document in database()[name].find(query, {"_id": 1})}
@@ -52,7 +56,7 @@ def existing(photos: Mapping[int, ObjectId]) -> dict[int, ObjectId]:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the image files in and below a folder, by name. Hidden files are skipped.
+    """Yield the image files in and below `folder`, by name. Hidden files are skipped.
 
     Files in formats that the site refuses are included.
     """
@@ -66,7 +70,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """Return the file at the path `names` below a folder, in any Unicode form of its names; None without a readable file.
+    """Return the file at the path `names` below `folder`, in any Unicode form of its names, or None if it can't be read.
 
     macOS decomposes accented letters, and other systems compose them.
     """
@@ -104,7 +108,11 @@ def _names(folder: Path, _modified_ns: int) -> dict[str, str]:
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file. Raises OSError."""
+    """Yield the bytes of a file.
+
+    Raises:
+        OSError: It can't be read.
+    """
     with path.open("rb") as file:
         while piece := file.read(PIECE):
             yield piece

@@ -1,4 +1,7 @@
-"""Services for photos: upload, replace, restore a former content, crop. Tags and trash use the services of nodes."""
+"""Services for photos: upload, replace, restore a former content, crop.
+
+The services of nodes change their tags and trash.
+"""
 
 import functools
 import unicodedata
@@ -57,7 +60,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A completed upload. `duplicates`: ids of other photos with the same bytes."""
+    """A completed upload. `duplicates` contains the ids of other photos with the same bytes."""
 
     id: ObjectId
     nonce: ObjectId
@@ -66,11 +69,19 @@ class Uploaded:
 
 
 class IncomingFile(ABC, Generic[Result]):
-    """A file that is being received. Call `feed` with its bytes, then `finish` or `abort`; or `write` with all of them."""
+    """A file that is being received. Call `feed` with its bytes, then `finish` or `abort`.
+
+    Or call `write` with all of them.
+    """
 
     @abstractmethod
     def feed(self, data: bytes) -> None:
-        """Store the next bytes. Raises BadPicture, UploadLost."""
+        """Store the next bytes.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+        """
 
     @abstractmethod
     def finish(self) -> Result:
@@ -81,7 +92,10 @@ class IncomingFile(ABC, Generic[Result]):
         """Delete everything of an unfinished file. After `finish`, do nothing."""
 
     def write(self, pieces: Iterable[bytes]) -> Result:
-        """Store a file from its pieces, and show it. Raises what `feed` and `finish` raise, after `abort`."""
+        """Store a file from its pieces, and show it.
+
+        After an exception of `feed` or `finish`, everything is deleted.
+        """
         try:
             for piece in pieces:
                 self.feed(piece)
@@ -93,11 +107,24 @@ class IncomingFile(ABC, Generic[Result]):
 class Upload(IncomingFile[Uploaded]):
     """An upload of a new photo into a gallery.
 
-    The slug is reserved at the start, but the photo stays invisible until the end. After any exception nothing is left behind.
-    `fields`: further fields by path ("detail.alt", "published"…). Without a title, the file's name is used. `photo_id`: an id
-    that the caller has chosen, which no photo and no other upload has.
+    The slug is reserved at the start, but the photo stays invisible until the end. After an exception, nothing is left
+    behind.
 
-    Raises InvalidPlace, IdTaken, InvalidSlug, and SlugTaken (only for an explicit slug).
+    Args:
+        actor: The author of the change.
+        gallery_id: The gallery.
+        filename: The name of the file.
+        title: The title, or "" to use the name of the file.
+        slug: The slug, or "" to make it from the title.
+        fields: Further fields by path, such as "detail.alt" and "published".
+        tags: The tags.
+        photo_id: An id that the caller chose, and that no photo and no other upload has.
+
+    Raises:
+        InvalidPlace: The gallery can't contain the photo.
+        IdTaken: The id belongs to another document.
+        InvalidSlug: The slug can't be part of a URL, or is reserved.
+        SlugTaken: Another photo of the gallery has the slug. Raised only for an explicit slug.
     """
 
     def __init__(
@@ -149,8 +176,14 @@ class Upload(IncomingFile[Uploaded]):
     def finish(self, fields: Mapping[str, Any] | None = None, tags: tuple[str, ...] = ()) -> Uploaded:
         """Check the received file and complete the photo. It is a draft unless `fields` publish it.
 
-        `fields` and `tags` are added to those of the constructor, because other fields of a form may follow its files. Raises
-        BadPicture, UploadLost, NotReady, FieldRefused, TooBusy.
+        `fields` and `tags` are added to those of the constructor, because other fields of a form can follow its files.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            NotReady: The node lacks something that publishing requires.
+            FieldRefused: A value can't be stored.
+            TooBusy: Other writers kept changing the node.
         """
         self._fields |= fields or {}
         self._late_title = str((fields or {}).get("title", ""))
@@ -177,7 +210,7 @@ class Upload(IncomingFile[Uploaded]):
         try:
             is_done = self._writer.finish(changes, **{"metadata.nonce": before["nonce"]})
         except DuplicateKeyError:
-            # Another node has taken the slug that was derived from the title.
+            # Another node has taken the slug that was made from the title.
             return None
         if not is_done:
             return None
@@ -197,7 +230,7 @@ class Upload(IncomingFile[Uploaded]):
         return {**default, **fields, **_content_fields(received, self._filename), "content_id": self.id}
 
     def _new_slug(self, metadata: Mapping[str, Any]) -> dict[str, str]:
-        """Return the slug derived from a title that came after the file; {} without such a title or with an explicit slug."""
+        """Return the slug made from a title that came after the file, or {} without such a title or with an explicit slug."""
         if self._explicit_slug or "slug" in self._fields or self._late_title in ("", self.title):
             return {}
         return {"slug": slugs.find_free(self._late_title, metadata["parent_id"], ASSET_FILES)}
@@ -206,8 +239,17 @@ class Upload(IncomingFile[Uploaded]):
 class Replacement(IncomingFile[Saved]):
     """An upload of a new content for a photo.
 
-    The photo shows the old content until the end. It keeps its id, and so its comments, tags, revisions and URL. `seen_nonce`:
-    replace only this version of the photo. Raises NodeGone, and PhotoLocked while another upload to the photo is under way.
+    The photo shows the old content until the end. It keeps its id, and so its comments, tags, revisions and URL.
+
+    Args:
+        actor: The author of the change.
+        photo_id: The photo.
+        filename: The name of the new file.
+        seen_nonce: The nonce of the only version to replace. None replaces any version.
+
+    Raises:
+        NodeGone: The photo no longer exists.
+        PhotoLocked: Another upload to the photo is under way.
     """
 
     def __init__(self, actor: Actor, photo_id: ObjectId, filename: str, *, seen_nonce: ObjectId | None = None) -> None:
@@ -232,9 +274,15 @@ class Replacement(IncomingFile[Saved]):
     def finish(self) -> Saved:
         """Check the received file and show it, with one compare-and-set on the photo.
 
-        After an exception, a complete content is kept, because an editor may have restored it already. The sweeper deletes it
-        if it is unused. Raises BadPicture, UploadLost, NodeGone, TooBusy, and ChangedSince if the photo no longer has
-        `seen_nonce`.
+        After an exception, a complete content is kept, because an editor may have restored it already. The sweeper
+        deletes it if it is unused.
+
+        Raises:
+            BadPicture: The file isn't a photo that the site accepts.
+            UploadLost: The upload was swept as stalled, or another upload owns the lock.
+            NodeGone: The photo no longer exists.
+            TooBusy: Other writers kept changing the photo.
+            ChangedSince: The photo no longer has the nonce `seen_nonce`.
         """
         try:
             received = self._incoming.end()
@@ -253,7 +301,10 @@ class Replacement(IncomingFile[Saved]):
 
 
 def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
-    """Raise InvalidPlace or InvalidSlug if no photo can be uploaded there. Without a slug, one is made from the title."""
+    """Raise InvalidPlace or InvalidSlug if no photo can be uploaded there.
+
+    Without a slug, one is made from the title.
+    """
     rules.check_place(gallery_id, PHOTO)
     rules.check_capacity(gallery_id)
     if normalized := slugs.normalized(slug):
@@ -261,7 +312,13 @@ def check_destination(gallery_id: ObjectId, slug: str = "") -> None:
 
 
 def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> Saved:
-    """Show a former content again. Raises NodeGone (for the photo or the content), PhotoLocked, TooBusy."""
+    """Show a former content again.
+
+    Raises:
+        NodeGone: The photo or the content no longer exists.
+        PhotoLocked: Another upload to the photo is under way.
+        TooBusy: Other writers kept changing the photo.
+    """
     former = database()[REVISIONS].find_one(
         {"node_id": photo_id, "metadata.content_id": content_id}, {"metadata": 1}, sort=[("saved_at", -1)]
     )
@@ -282,8 +339,8 @@ def restore_content(actor: Actor, photo_id: ObjectId, content_id: ObjectId) -> S
 def _protect(photo_id: ObjectId, content_id: ObjectId) -> None:
     """Protect a former content from the sweeper before the photo shows it. Raises NodeGone if the sweeper was faster.
 
-    The sweeper's update filters by the `superseded` that it has read, so only one of the two updates matches. If a protected
-    content is then not shown, its grace period starts again.
+    The sweeper's update filters by the `superseded` that it read, so only one of the two updates matches. If a
+    protected content isn't shown in the end, its grace period starts again.
     """
     result = database()[ASSET_FILES].update_one(
         {**contents.selector(photo_id, content_id), "metadata.doomed": None}, {"$unset": {"metadata.superseded": ""}}
@@ -300,9 +357,10 @@ def _show(
     lock: Lock,
     seen_nonce: ObjectId | None = None,
 ) -> Saved:
-    """Make the photo show a complete content, if we still own the lock and the photo still has `seen_nonce` (if given).
+    """Make the photo show a complete content.
 
-    The update filters by the photo's nonce, so that the history contains every save. It sets a new nonce, so that results
+    This requires that this process still owns the lock, and that the photo still has `seen_nonce` (if given). The
+    update filters by the photo's nonce, so that the history contains every save. It sets a new nonce, so that results
     cached under the old one are not used again. Raises NodeGone, UploadLost, ChangedSince, TooBusy.
     """
     files = database()[ASSET_FILES]
@@ -333,7 +391,7 @@ def _show(
 
 
 def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> None:
-    """Store when the photo stopped showing the former content, which starts its grace period.
+    """Store when the photo stopped showing the former content. Its grace period starts at this time.
 
     If this process dies before, the sweeper does the same later.
     """
@@ -347,10 +405,10 @@ def _mark_superseded(photo_id: ObjectId, former: ObjectId, shown: ObjectId) -> N
 
 
 def _lock(photo_id: ObjectId) -> Lock:
-    """Acquire the photo's lock. Raises NodeGone, and PhotoLocked while an upload under way owns the lock."""
+    """Acquire the photo's lock. Raises NodeGone, or PhotoLocked while an upload under way owns the lock."""
     moment = now()
     files = database()[ASSET_FILES]
-    # The filter has only the _id and not the place, so that renaming the photo doesn't lose the lock.
+    # The filter contains the _id and not the place, so that the lock stays valid when the photo is renamed.
     photo = {"_id": photo_id, **node_filter(ASSET_FILES)}
     result = files.update_one({**photo, **free_or_stale_filter(moment)}, {"$set": {"metadata.locked": moment}})
     if not result.matched_count:
@@ -361,7 +419,7 @@ def _lock(photo_id: ObjectId) -> Lock:
 
 
 def _content_fields(received: ReceivedPhoto, filename: str) -> dict[str, Any]:
-    """Return the fields, by path, that belong to the bytes."""
+    """Return the fields that belong to the bytes, by path."""
     properties = received.properties
     return {
         "detail.content_type": properties.content_type,
@@ -386,7 +444,7 @@ def clean_filename(path: str) -> str:
 
 
 def title_of(title: str, filename: str) -> str:
-    """Return the title of a new photo, by default the name of its file."""
+    """Return the title of a new photo, which is the name of its file by default."""
     if not is_blank(title):
         return title
     name = clean_filename(filename)

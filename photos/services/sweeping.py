@@ -1,8 +1,9 @@
 """The sweeper, which deletes what uploads leave behind: stalled uploads, replaced contents, and orphan bytes.
 
-Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. So a
-writer that resumes stores nothing, and restoring a former content fails if its bytes are being deleted. Files are read in
-batches. The filter of every write contains the sections, contents or files, so that it goes only to their shards.
+Every step can be interrupted and repeated. A document is marked with a compare-and-set before its bytes are deleted. So
+a writer that resumes stores nothing, and restoring a former content fails if its bytes are being deleted. Files are
+read in batches. The filter of every write contains the sections, contents or files, so that the write goes only to
+their shards.
 """
 
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ DAMAGED = ObjectId("0" * 24)
 
 @dataclass
 class Swept:
-    """Numbers of deleted files. `noted`: replaced contents whose grace period starts with this sweep."""
+    """The numbers of deleted files. `noted` counts replaced contents whose grace period starts with this sweep."""
 
     stalled: int = 0
     unlocked: int = 0
@@ -70,7 +71,12 @@ def exclusively() -> Iterator[bool]:
 
 
 def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete everything that uploads left behind and return the numbers; with `dry_run` only count. `moment`: default now."""
+    """Delete everything that uploads left behind. Return the numbers of files.
+
+    Args:
+        dry_run: Whether to count without deleting.
+        moment: The time to use as the current time, by default now.
+    """
     moment = moment or now()
     swept = sweep_stalled(dry_run=dry_run, moment=moment)
     replaced = database()[ASSET_FILES].find(
@@ -93,7 +99,7 @@ def sweep(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
 
 
 def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> Swept:
-    """Delete only stalled uploads. This is quick, whatever the size of the site."""
+    """Delete only stalled uploads. This is fast for sites of any size. The arguments are those of `sweep`."""
     swept = Swept()
     stalled = stale_filter(moment or now())
     for batch in batched(database()[ASSET_FILES].find(stalled, PROJECTION), BATCH):
@@ -110,20 +116,24 @@ def sweep_stalled(*, dry_run: bool = False, moment: datetime | None = None) -> S
 
 
 def _is_photo(document: Document) -> bool:
-    """Return whether a locked document is a complete photo whose replacement stalled. It only loses its lock."""
+    """Return whether a locked document is a complete photo whose replacement stalled.
+
+    Such a photo only loses its lock.
+    """
     metadata = document["metadata"]
     return metadata.get("type") == PHOTO and metadata.get("content_id") is not None
 
 
 def count_stalled(moment: datetime | None = None) -> int:
-    """Return the number of stalled uploads, for operators. `moment`: default now."""
+    """Return the number of stalled uploads at `moment`, by default now, for operators."""
     return database()[ASSET_FILES].count_documents(stale_filter(moment or now()))
 
 
 def _delete_stalled(documents: list[Document], stalled: Document) -> None:
-    """Delete new files whose uploading process died. `stalled`: the filter with which they were found.
+    """Delete new files whose uploading process died. `stalled` is the filter with which they were found.
 
-    The sweeper takes their locks first. A writer that resumes then changes nothing, because its lock is in all its filters.
+    The sweeper takes their locks first. A writer that resumes then changes nothing, because its lock is in all its
+    filters.
     """
     own_lock = now()
     files = database()[ASSET_FILES]
@@ -147,8 +157,8 @@ _CONTENT_PROJECTION = PROJECTION | {"metadata.superseded": 1, "metadata.doomed":
 def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete a complete content if it has no photo, or if its photo hasn't shown it for the grace period.
 
-    `shown`: the content that the photo shows; None without a photo; DAMAGED if the photo is damaged, so that its contents are
-    kept.
+    `shown` is the content that the photo shows, or None without a photo. It is DAMAGED if the photo is damaged, so that
+    its contents are kept.
     """
     if shown == DAMAGED:
         return
@@ -181,14 +191,14 @@ def _sweep_content(content: Document, shown: ObjectId | None, moment: datetime, 
         if not marked.matched_count:
             return
     if _shown_contents([photo_id]).get(photo_id) == content_id:
-        # An editor restored the content between our two queries.
+        # An editor restored the content between the two queries.
         files.update_one(selector, {"$unset": {"metadata.doomed": "", "metadata.superseded": ""}})
         return
     contents.delete(photo_id, content_id)
 
 
 def _own_content_replaced(moment: datetime) -> dict[str, Any]:
-    """Return the filter of photos whose first content, in their own document, was replaced longer ago than the grace period."""
+    """Return the filter of photos whose first content, in their own document, was replaced before the grace period."""
     return {
         "metadata.type": PHOTO,
         "metadata.superseded": {"$lt": moment - _grace()},
@@ -202,7 +212,7 @@ def _own_content_replaced(moment: datetime) -> dict[str, Any]:
 def _sweep_own_content(photo: Document, moment: datetime, swept: Swept, dry_run: bool) -> None:
     """Delete the first content of a photo, but not its document.
 
-    One update sets mark and length. Its filter checks that the photo shows another content.
+    One update sets the mark and the length. Its filter checks that the photo shows another content.
     """
     swept.superseded += 1
     if dry_run:
@@ -240,12 +250,13 @@ def _sweep_renditions(moment: datetime, swept: Swept, dry_run: bool) -> None:
 def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
     """Return the copies of `sources` that are no longer needed.
 
-    A copy isn't needed if its content is missing. It isn't needed either if no URL contains its spec, because the sizes or the
-    focal point have changed. But young copies of existing contents stay, because clients may be about to request them.
+    A copy isn't needed if its content is missing, or if no URL contains its spec because the sizes or the focal point
+    changed. But young copies of existing contents stay, because clients may be about to request them.
     """
     query = {"metadata.source": {"$in": sources}}
     copies = list(database()[RENDITION_FILES].find(query, {"metadata": 1, "uploadDate": 1}))
-    # Contents and focal points are read after the copies, so `copies` has no copy that was made for a newer focal point.
+    # Contents and focal points are read after the copies, so `copies` has no copy that was made for a newer focal
+    # point.
     existing = _metadata(sources)
     photo_ids: dict[Any, Any] = {
         id: metadata.get("parent_id") if metadata.get("type") == CONTENT else id for id, metadata in existing.items()
@@ -261,13 +272,13 @@ def _unwanted(sources: list[ObjectId], moment: datetime) -> list[Document]:
 
 
 def _subdocument(document: Document, name: str) -> Document:
-    """Return a field that is a document; {} if the field is missing or has another type."""
+    """Return a field that is a document, or {} if the field is missing or has another type."""
     value = document.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def _source(copy: Document) -> Any:
-    """Return the content from which a copy was made; None if the copy is damaged and doesn't contain it."""
+    """Return the content from which a copy was made, or None if the copy is damaged and doesn't contain it."""
     return _subdocument(copy, "metadata").get("source")
 
 
@@ -297,13 +308,13 @@ def _has_no_url(copy: Document, photo: Document | None) -> bool:
 
 
 def _orphans(files: str, ids: list[ObjectId]) -> list[ObjectId]:
-    """Return the ids of files without a document whose chunks exist. `ids`: ids of files that have chunks.
+    """Return the ids of files without a document whose chunks exist. `ids` are ids of files that have chunks.
 
-    A document is always inserted before its chunks, so these chunks belong to no file. A photo in the trash keeps its chunks.
-    A photo whose own content was deleted has length 0, and its chunks are the rest of an interrupted sweep.
+    A document is always inserted before its chunks, so these chunks belong to no file. A photo in the trash keeps its
+    chunks. A photo whose own content was deleted has length 0, and its chunks are left from an interrupted sweep.
     """
     existing: set[ObjectId] = set()
-    # A file that is moved to or from the trash meanwhile is found by one of the three queries.
+    # One of the three queries finds a file that is moved to or from the trash meanwhile.
     for collection in (files, TRASH, files):
         existing |= _existing(collection, [id for id in ids if id not in existing])
     return [id for id in ids if id not in existing] + list(_existing(files, list(existing), _EMPTIED))
@@ -316,14 +327,14 @@ _EMPTIED = {"metadata.type": PHOTO, "length": 0, "metadata.doomed": {"$type": "d
 def _distinct(collection: str, path: str) -> Iterator[ObjectId]:
     """Yield the distinct values of the first field of an index, of any type.
 
-    The values are not all in memory, and the server doesn't read every index entry.
+    The values are not all in memory at once, and the server doesn't read every index entry.
     """
     groups = database()[collection].aggregate([{"$sort": {path: 1}}, {"$group": {"_id": f"${path}"}}], batchSize=10_000)
     return (group["_id"] for group in groups)
 
 
 def _existing(collection: str, ids: list[ObjectId], condition: Document | None = None) -> set[ObjectId]:
-    """Return the ids of which the collection has a document that matches `condition`."""
+    """Return those of `ids` for which the collection has a document that matches `condition`."""
     if not ids:
         return set()
     documents = database()[collection].find({"_id": {"$in": ids}, **(condition or {})}, {"_id": 1})
@@ -331,7 +342,10 @@ def _existing(collection: str, ids: list[ObjectId], condition: Document | None =
 
 
 def _shown_contents(ids: list[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the content that each photo shows, also in the trash, by the photo's id; DAMAGED for a damaged photo."""
+    """Return the content that each photo shows, also in the trash, by the photo's id.
+
+    It is DAMAGED for a damaged photo.
+    """
     shown: dict[ObjectId, ObjectId] = {}
     for name in (ASSET_FILES, TRASH, ASSET_FILES):
         if missing := [id for id in ids if id not in shown]:

@@ -26,11 +26,14 @@ def photo_picture(photo: Photo, sizes: str = addresses.SIZES, *, eager: bool = F
 
 @register.simple_tag
 def photo_thumbnail(photo: Photo, width: int, alt: str | None = None, *, eager: bool = False) -> SafeString:
-    """{% photo_thumbnail photo 160 %}: show a square crop around the focal point. `eager`: visible without scrolling."""
+    """{% photo_thumbnail photo 160 %}: show a square crop around the focal point.
+
+    Use `eager` if it is visible without scrolling.
+    """
     return addresses.thumbnail(photo, width, alt=alt, eager=eager)
 
 
-# Width of the boxes of photos in lists: of the newest post, of two posts in a row, and alongside text.
+# Widths of the boxes of photos in lists: of the newest post, of two posts in a row, and alongside text.
 _BOXES = {
     "lead": "(min-width: 76rem) 42rem, (min-width: 48rem) 56vw, 88vw",
     "card": "(min-width: 76rem) 34rem, (min-width: 48rem) 46vw, 88vw",
@@ -50,7 +53,10 @@ _ROW = 330
 
 @register.simple_tag
 def photo_in_row(photo: Photo, *, eager: bool = False) -> SafeString:
-    """{% photo_in_row photo eager=True %}: show the photo in a row, nearly uncropped. `eager`: visible without scrolling."""
+    """{% photo_in_row photo eager=True %}: show the photo in a row, nearly uncropped.
+
+    Use `eager` if it is visible without scrolling.
+    """
     shape = addresses.nearest_shape(photo)
     sizes = f"min(88vw, {shape * _ROW // 100}px)"
     return addresses.cropped_picture(photo, sizes=sizes, widest=shape / 100, eager=eager)

@@ -24,7 +24,7 @@ class MergedList(Generic[T]):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the merge has no conflicts."""
+        """Whether the merge has no conflicts."""
         return self.mine == self.theirs
 
 

@@ -62,12 +62,12 @@ class Merged:
 
     @property
     def conflicts(self) -> int:
-        """Return how many conflicts an editor has to resolve."""
+        """The number of conflicts an editor has to resolve."""
         return sum(chunk.kind == "conflict" for chunk in self.chunks)
 
     @property
     def text(self) -> str | None:
-        """Return the merged text, or None if there are conflicts."""
+        """The merged text, or None if there are conflicts."""
         return None if self.conflicts else resolve(self, ())
 
 

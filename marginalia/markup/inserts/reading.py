@@ -66,7 +66,7 @@ class TextInserts:
 
     @property
     def faults(self) -> list[Fault]:
-        """Return the faults in the order of the text, including unknown names.
+        """The faults in the order of the text, including unknown names.
 
         If there are too many inserts, the last fault says so.
         """
@@ -75,7 +75,7 @@ class TextInserts:
 
     @property
     def references(self) -> References:
-        """Return the nodes and photos that the inserts use."""
+        """The nodes and photos that the inserts use."""
         references = References()
         for entry in self._valid:
             references |= entry.references()
@@ -83,12 +83,12 @@ class TextInserts:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names of the inserts in the text, including unknown ones."""
+        """The names of the inserts in the text, including unknown ones."""
         return frozenset(entry.name for entry in self._entries if isinstance(entry, Insert | UnknownInsert))
 
     @property
     def iframe_origins(self) -> frozenset[str]:
-        """Return the origins that the inserts may show in iframes."""
+        """The origins that the inserts may show in iframes."""
         return frozenset().union(*(entry.iframe_origins() for entry in self._valid))
 
     @property

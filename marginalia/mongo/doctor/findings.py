@@ -63,7 +63,7 @@ class Examination:
 
     @property
     def for_production(self) -> str:
-        """Return the level of findings that are errors only in production."""
+        """The level of findings that are errors only in production."""
         return ERROR if self.production else ADVICE
 
     def sample_stages(self, name: str, sample: int = 0) -> list[Document]:

@@ -68,7 +68,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
 
     @property
     def database(self) -> Any:
-        """Return the pymongo database. Every read and write uses this property, so test runners can refuse all of them.
+        """The pymongo database. Every read and write uses this property, so test runners can refuse all of them.
 
         pytest-django replaces ensure_connection(). Django's test cases also replace cursor(), because a connection that
         an earlier test opened stays open. django-mongodb-backend calls neither.

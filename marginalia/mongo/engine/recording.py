@@ -23,7 +23,7 @@ class Recorder(Generic[T]):
 
     @property
     def current(self) -> T | None:
-        """Return the record of the running block, or None outside of any block."""
+        """The record of the running block, or None outside of any block."""
         return self._current.get()
 
     @contextmanager

@@ -41,7 +41,7 @@ class Change:
 
     @property
     def makes_collection(self) -> bool:
-        """Return whether the step creates the collection itself."""
+        """Whether the step creates the collection itself."""
         return (self.sign, self.description) == ("+", COLLECTION)
 
     def __str__(self) -> str:

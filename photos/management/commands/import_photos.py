@@ -94,7 +94,10 @@ def _gallery(slug_or_path: str) -> ObjectId:
 
 
 def _alternative_text(path: Path) -> str:
-    """Return the alternative text from the text file alongside a photo; "" without one. Raises UnicodeDecodeError."""
+    """Return the alternative text from the text file alongside a photo, or "" if there is none.
+
+    Raises UnicodeDecodeError.
+    """
     text_file = importing.find_file(path.parent, f"{path.name}.txt")
-    # utf-8-sig, because some editors begin UTF-8 files with a byte order mark.
+    # The encoding is utf-8-sig, because some editors begin UTF-8 files with a byte order mark.
     return " ".join(text_file.read_text("utf-8-sig").split())[:500] if text_file else ""
