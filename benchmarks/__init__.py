@@ -1,1 +1,1 @@
-"""The measurements quoted in the docs. `make bench` runs all, `make bench ARGS=start` one, `make soak` a long test."""
+"""The measurements that the docs quote. `make bench` runs all, `make bench ARGS=start` one, and `make soak` a long test."""

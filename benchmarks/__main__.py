@@ -1,4 +1,4 @@
-"""Run the named benchmarks or all of them, each in its own process, because a process reads settings only once."""
+"""Running some or all benchmarks, each in its own process, because a process reads settings only once."""
 
 import argparse
 import subprocess
@@ -24,12 +24,12 @@ NAMES = (
     "copies",
     "facets",
 )
-# These run only if they are named, because they install other projects' packages.
+# These benchmarks run only if they are named, because they install packages of other projects.
 BY_NAME = ("peers",)
 
 
 def main() -> int:
-    """Return 1 if a benchmark failed."""
+    """Run the benchmarks from the command line, and return 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join((*NAMES, *BY_NAME))}")
     names = parser.parse_args().names

@@ -34,7 +34,7 @@ def read(request: HttpRequest, size: int) -> HttpResponse:
 
 @cache
 def _versions(discussion: str) -> list[dict[str, Any]]:
-    """Return the pipeline that reads the versions. The node's place is cached here, as the page cache does."""
+    """Return the pipeline that reads the versions. Like the page cache, this function remembers the place of the node."""
     node = {"_id": ObjectId(discussion.rpartition(":")[2])}
     stored = _database()["cms.nodes"].find_one(node, {"metadata.parent_id": 1, "metadata.slug": 1})
     if stored is None:
@@ -63,7 +63,7 @@ def read_all(request: HttpRequest, size: int) -> HttpResponse:
 
 
 def upload(request: HttpRequest) -> HttpResponse:
-    """Read a body in pieces, as for photos, and return its length."""
+    """Read a body in pieces, as for uploads of photos, and return its length."""
     return HttpResponse(str(sum(map(len, iter(lambda: request.read(65_536), b"")))))
 
 
@@ -73,6 +73,6 @@ def _database() -> Database[Any]:
 
 
 urlpatterns = [path("", view), path("read/<int:size>", read), path("read-all/<int:size>", read_all)]
-urlpatterns += [path("admin/nodes/photo/take", upload)]  # below a path for which servers allow large bodies
+urlpatterns += [path("admin/nodes/photo/take", upload)]  # under a path for which servers allow large bodies
 settings.configure(ROOT_URLCONF="benchmarks.bare", ALLOWED_HOSTS=["127.0.0.1"], MIDDLEWARE=[], SECRET_KEY="bare")
 application = WSGIHandler()

@@ -1,4 +1,4 @@
-"""gunicorn's settings for the bare view: those of the site without its hooks, which need the site's apps and its database."""
+"""gunicorn's settings for the bare view: the site's settings without hooks, which need the site's apps and database."""
 
 from cms.serving.gunicorn_conf import *  # noqa: F403
 

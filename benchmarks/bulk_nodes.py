@@ -1,4 +1,4 @@
-"""Insert many nodes at once: the documents that `editing.create` writes, in batches, with one revision each."""
+"""Inserting many nodes at once, with the documents that `editing.create` writes, in batches, with one revision per node."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class Row:
-    """A node to insert, with an id chosen by the caller."""
+    """A node to insert. The caller chooses its id."""
 
     id: ObjectId
     author: Actor
@@ -35,14 +35,16 @@ class Row:
     tags: tuple[str, ...]
     text: str
     summary: str = ""
-    # Further fields of its type.
+    # Further fields of the node's type.
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 def insert(rows: Iterable[Row]) -> Iterator[int]:
-    """Insert nodes with their revisions; yield the number of new nodes of each batch. Existing ids are skipped.
+    """Insert nodes with their revisions, and yield the number of new nodes of each batch. Existing ids are skipped.
 
-    Raises InvalidPlace and InvalidSlug before anything of the batch is written.
+    Raises:
+        InvalidPlace: A node of the batch cannot be in its section. Nothing of the batch is stored.
+        InvalidSlug: A node of the batch has an invalid slug. Nothing of the batch is stored.
     """
     checked: set[tuple[ObjectId | None, str]] = set()
     for batch in batched(rows, BATCH):
@@ -59,7 +61,7 @@ def insert(rows: Iterable[Row]) -> Iterator[int]:
 
 def _document(row: Row) -> Document:
     metadata: dict[str, Any] = {
-        # Derived from the id, so that a repeated insert finds the same revision.
+        # The nonce is derived from the id, so that a repeated insert finds the same revision.
         "nonce": ObjectId(row.id.binary[:8][::-1] + row.id.binary[8:]),
         "type": row.type,
         "parent_id": row.parent_id,

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import content, site
 
 POSTS, COMMENTS = (1_000, 50_000) if site.QUICK else (10_000, 1_000_000)
-# Seconds between two writes of a kind.
+# Seconds between two writes of the same kind.
 COMMENT_EVERY = 0.2
 SAVE_EVERY = 5.0
 TAG_EVERY = 20.0
@@ -23,7 +23,7 @@ _rendered: dict[str, str] = {}
 
 
 def ranked_posts() -> tuple[list[Any], list[float]]:
-    """Return the ids of the posts, the most popular first, and their cumulative weights for reading and writing."""
+    """Return the ids of the posts, most popular first, and their cumulative weights for reading and writing."""
     from marginalia.mongo.clock import now
     from marginalia.mongo.connection import database
     from nodes.models import tree
@@ -41,9 +41,10 @@ def _cumulative_weights(count: int) -> list[float]:
 
 
 def add_comments(counts: Sequence[int] = ()) -> None:
-    """Insert comments under the posts, with the documents that posting would leave.
+    """Insert comments on the posts, with the same documents that posting would create.
 
-    `counts`: number of comments for each post, by default proportional to its popularity.
+    Args:
+        counts: The number of comments on each post. By default, it is proportional to the post's popularity.
     """
     from bson import Int64
 
@@ -70,7 +71,7 @@ def add_comments(counts: Sequence[int] = ()) -> None:
 
 
 def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
-    """Yield documents of comments by time. Half of the comments are replies to one of the last ten."""
+    """Yield documents of comments in chronological order. Half of the comments are replies to one of the last ten."""
     from marginalia.comments import slugs
     from marginalia.comments.backends.stored import comment_document, content_document
     from marginalia.comments.posting import preparation
@@ -92,9 +93,9 @@ def _comments(count: int, start: datetime) -> Iterator[dict[str, Any]]:
 
 
 def public_paths() -> list[str]:
-    """Return the paths that readers request, the most popular first.
+    """Return the paths that readers request, most popular first.
 
-    The home page comes first, then the posts by rank, with all other pages at random places among them.
+    The home page is first, followed by the posts by rank, with all other pages at random places among them.
     """
     from benchmarks.volume import TAGS
     from marginalia.mongo.clock import now
@@ -121,7 +122,7 @@ def public_paths() -> list[str]:
 
 
 def writers() -> AbstractContextManager[Counter[str]]:
-    """Comment, save and tag during the block; yield the numbers of writes."""
+    """Comment, save and tag during the block, and yield the numbers of writes."""
     return repeat_on_posts(ranked_posts()[0], {comment: COMMENT_EVERY, save: SAVE_EVERY, tag: TAG_EVERY})
 
 
@@ -129,9 +130,13 @@ def writers() -> AbstractContextManager[Counter[str]]:
 def repeat_on_posts(
     posts: Sequence[Any], intervals: Mapping[Callable[[random.Random, Any], None], float]
 ) -> Iterator[Counter[str]]:
-    """Call each function with a random post every so many seconds during the block; yield the numbers of calls by name.
+    """Call each function repeatedly with a random post during the block, and yield the numbers of calls by name.
 
-    Popular posts are chosen more often. An exception of a function is raised again at the end of the block.
+    Popular posts are chosen more often. If a function raises an exception, it is raised again at the end of the block.
+
+    Args:
+        posts: The ids of the posts, most popular first.
+        intervals: The seconds between two calls, by function.
     """
     weights = _cumulative_weights(len(posts))
     counts = Counter[str]()

@@ -1,4 +1,4 @@
-"""Costs of each storage layout of comments: posting, reading, converting, space (docs/how-to/choose-a-layout.md)."""
+"""Costs of each storage layout of comments for posting, reading, converting and space (docs/how-to/choose-a-layout.md)."""
 
 import os
 import random
@@ -16,15 +16,15 @@ ROUNDS = 10 if site.QUICK else 60
 # Seconds between two posts while a discussion is converted.
 PAUSE = 0.05
 TEXT = "A comment of some two hundred characters, as people write them when they have read a post to its end. " * 2
-# Goals of a conversion: comments per second, and their ratio to a bare copy.
+# Goals of a conversion: comments per second, and ratio to a plain copy.
 MIN_RATE = 8_000
 MIN_RATIO = 0.5
-# Sizes of the measured discussions. BENCH_COMMENTS=100,10000 leaves out the longest one.
+# Sizes of the measured discussions. BENCH_COMMENTS=100,10000 omits the longest discussion.
 SIZES = [int(n) for n in os.environ.get("BENCH_COMMENTS", "100" if site.QUICK else "100,10000,1000000").split(",")]
 
 
 def main() -> None:
-    """Measure every layout at every size that it takes; print, publish."""
+    """Measure every layout at every size that it supports, and publish the results."""
     with site.temporary_site():
         prepare()
         costs: list[list[object]] = []
@@ -68,7 +68,7 @@ def prepare() -> None:
 
 
 class Trial:
-    """One discussion of `size` comments, moved from layout to layout."""
+    """A discussion of `size` comments, which is converted from layout to layout."""
 
     def __init__(self, size: int) -> None:
         from bson import ObjectId
@@ -83,7 +83,7 @@ class Trial:
         self.costs: list[list[object]] = []
         self.moves: list[list[object]] = []
         self.db = self.backend.store.db
-        # Only discussions of this label can be embedded, and they need a document that contains them.
+        # Only discussions with this label can be embedded. They need a document that contains them.
         user = User.objects.create_user(str(ObjectId()))
         self.target = Target("auth.user", str(user.pk))
 
@@ -107,7 +107,7 @@ class Trial:
         self.backend.delete_discussion(self.target)
 
     def add_move(self, name: str, bare: float, rate: float) -> None:
-        """Add the row of a conversion, with the rates of a bare copy and of the conversion."""
+        """Add the row of a conversion, with the rates in comments per second of a plain copy and of the conversion."""
         if self.size < 10_000:
             return
         verdicts = ["kept" if is_met else "missed" for is_met in (rate / bare >= MIN_RATIO, rate >= MIN_RATE)]
@@ -116,7 +116,7 @@ class Trial:
         self.posted = 0
 
     def build(self, layout: str = "documents", order: str = "oldest") -> None:
-        """Store the comments in a layout and order of its own, as if they had been posted."""
+        """Store the comments in the given layout and order, as if they had been posted."""
         from marginalia.comments.backends.discussions import new_document
         from marginalia.comments.types import Order
 
@@ -137,7 +137,7 @@ class Trial:
             self.backend.store.layouts.of(place).copy(place, batch)
 
     def comments(self) -> Iterator[dict[str, Any]]:
-        """Yield documents of comments by time. Half of the comments are replies to one of the last ten."""
+        """Yield documents of comments in chronological order. Half of the comments are replies to one of the last ten."""
         from datetime import UTC, datetime, timedelta
 
         from marginalia.comments import slugs
@@ -169,7 +169,7 @@ class Trial:
         return read_place(discussion)
 
     def move(self, layout: str, order: Any) -> float:
-        """Convert the discussion while a writer posts to it; return comments per second."""
+        """Convert the discussion while a writer posts to it, and return comments per second."""
         stopping = threading.Event()
         writer = threading.Thread(target=self.post_until, args=(stopping,))
         writer.start()
@@ -182,13 +182,13 @@ class Trial:
         return self.size / seconds
 
     def post_until(self, stopping: threading.Event) -> None:
-        """Post a comment every PAUSE seconds until the event is set."""
+        """Post a comment every PAUSE seconds until `stopping` is set."""
         while not stopping.wait(PAUSE):
             self.backend.post(self.target, self.new(""))
             self.posted += 1
 
     def clear_pages(self) -> None:
-        """Recreate the collection of buckets, so that the size of the next ones is measured without leftovers."""
+        """Recreate the collection of buckets, so that the next measured size doesn't include old buckets."""
         from marginalia.mongo import indexes
 
         self.db.comment_pages.drop()
@@ -196,7 +196,7 @@ class Trial:
             change.apply(self.db)
 
     def bare_copy(self) -> float:
-        """Copy the documents to a collection with the same indexes; return comments per second."""
+        """Copy the documents to a collection with the same indexes, and return comments per second."""
         self.db.bare.create_indexes(
             [
                 pymongo.IndexModel(list(index.pop("key").items()), **index)
@@ -221,7 +221,7 @@ class Trial:
         return self.size / seconds
 
     def row(self, name: str, collection: str) -> None:
-        """Measure the layout, and add its row."""
+        """Measure the layout, and add its row to the table."""
         stats = self.db.command("collStats", collection)
         discussion = self.backend.discussion(self.target)
         native = self.backend.discussion(self.target).order
@@ -250,7 +250,7 @@ class Trial:
         self.costs.append([f"{self.size:,}", name, *writes, *(f"{milliseconds:.2f}" for milliseconds in reads), *sizes])
 
     def reply_slug(self, share: float) -> str:
-        """Return the slug of a reply after this share of the discussion."""
+        """Return the slug of the first reply after this share of the discussion."""
         number = int(self.size * share)
         while True:
             for item in self.backend.store.layouts.of(self.place()).by_number(self.place(), number, number + 20):
@@ -259,13 +259,13 @@ class Trial:
             number += 20
 
     def new(self, parent: str) -> Any:
-        """Return a new comment, a reply if `parent` is a slug."""
+        """Return a new comment, which is a reply if `parent` is a slug."""
         from marginalia.comments.types import CommentAuthor, NewComment
 
         return NewComment(CommentAuthor("Bench"), TEXT, f"<p>{TEXT}</p>", str(random.random()), parent)
 
     def writes(self, root: str) -> tuple[float, float, float]:
-        """Return the median milliseconds of a post, a reply and a raw insert_one, measured in turns."""
+        """Return the median milliseconds of a post, a reply and a plain insert_one, measured in turns."""
         post = []
         reply = []
         raw = []

@@ -1,4 +1,4 @@
-"""Content of the measured pages: a realistic discussion and a photo, the same in every run."""
+"""Content of the measured pages: a realistic discussion and a photo, identical in every run."""
 
 import random
 import tempfile
@@ -50,7 +50,7 @@ def _comments(count: int, started: Any) -> Iterator[Any]:
 
 
 def publish_photo() -> str:
-    """Publish a photo in a new gallery; return its path."""
+    """Publish a photo in a new gallery, and return its path."""
     from bson import ObjectId
     from PIL import Image
 

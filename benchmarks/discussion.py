@@ -1,4 +1,4 @@
-"""Pages of a discussion of a million comments, compared in turns with the first page of one of a hundred."""
+"""Pages of a discussion of a million comments, compared in turns with the first page of a discussion of a hundred."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from benchmarks import report, site
 from benchmarks.timing import measure_seconds
 
 SMALL = 100
-# Sizes by layout. Threaded buckets are built from a sorted list in memory.
+# Number of comments by layout. Threaded buckets are built from a sorted list in memory.
 LARGE = dict.fromkeys(("documents", "buckets, oldest", "buckets, threaded"), 1_000_000)
 SELECTED = os.environ.get("BENCH_LAYOUTS", ",".join(name.replace(", ", "-") for name in LARGE)).split(",")
 ROUNDS = 20 if site.QUICK else 300
@@ -49,7 +49,8 @@ def _compare(name: str, size: int) -> None:
     medians = {key: statistics.median(milliseconds) for key, milliseconds in times.items()}
     rows: list[list[object]] = []
     for label in dict.fromkeys(label for label, _ in operations):
-        # Pages are compared with the first page of the short discussion, other operations with the same one there.
+        # Pages are compared with the first page of the short discussion. Other operations are compared with the same
+        # operation there.
         base = times[f"first page, {label.partition(', ')[2]}" if "page" in label else label, 0]
         ratio = statistics.median(long / short for long, short in zip(times[label, 1], base, strict=True))
         row = [label, f"{medians[label, 0]:.2f}", f"{medians[label, 1]:.2f}", f"{ratio:.2f}"]
@@ -64,7 +65,7 @@ def _compare(name: str, size: int) -> None:
 
 
 def _operations(trial: Any) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield (label, function) for each operation that should cost the same at any length of a discussion."""
+    """Yield (label, function) for each operation that should cost the same for discussions of any length."""
     from marginalia.comments.types import CommentAuthor, NewComment, Order
 
     backend = trial.backend

@@ -1,4 +1,4 @@
-"""Uncached counts of facets, compared with a covered $group of the same nodes and with only reading them."""
+"""Uncached counts of facets, compared with a covered $group of the same nodes and with only reading the nodes."""
 
 import io
 import os
@@ -50,7 +50,7 @@ def _load() -> Any:
         for ingredient in INGREDIENTS
     ]
     originals = list(nodes.find({"_id": {"$in": ids}}))
-    # For the covered $group: indexes that contain the counted value.
+    # The covered $group uses these indexes, which contain the counted value.
     nodes.create_index([*PLACE, ("metadata.type", 1), ("metadata.detail.course", 1)], name="covering")
     nodes.create_index([("derived.facets", 1), *PLACE, ("metadata.detail.course", 1)], name="covering_narrowed")
     for first in range(0, NODES, 250):

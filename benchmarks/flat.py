@@ -1,4 +1,4 @@
-"""Pages of a large site, compared in turns with the same pages of a small one (docs/internals/benchmarks.md)."""
+"""Pages of a large site, compared in turns with the same pages of a small site (docs/internals/benchmarks.md)."""
 
 import io
 import multiprocessing
@@ -14,7 +14,7 @@ from benchmarks import report, site
 
 SIZES = (100, 1_000 if site.QUICK else 100_000)
 ROUNDS = 5 if site.QUICK else 60
-# Total milliseconds after which a slow page isn't measured further.
+# Total milliseconds after which a slow page isn't measured again.
 ENOUGH = 6_000
 GOAL = 1.3
 # Pages without a goal, because they are longer on the large site.
@@ -34,7 +34,7 @@ def main() -> None:
             os.environ["MONGODB_DATABASE"] = f"bench_{size}"
             processes.append(context.Process(target=serve, args=(size, child_end), daemon=True))
             processes[-1].start()
-            child_end.close()  # so that reading from an ended process raises EOFError
+            child_end.close()  # otherwise reading from an ended process would not raise EOFError
             lengths.append(parent_end.recv())  # waits, so that the sites load the demo one after the other
             pipes.append(parent_end)
         results: dict[str, list[list[float]]] = {name: [[], []] for name in lengths[0]}
@@ -74,7 +74,7 @@ def _table(results: dict[str, list[list[float]]], lengths: list[dict[str, int]])
 
 
 def serve(size: int, pipe: Connection) -> None:
-    """Load a site with `size` nodes, send {page name: bytes}, then time each page whose name is received, until None."""
+    """Load a site with `size` nodes, and send {page name: bytes}. Then time each page whose name is received, until None."""
     os.environ["LOG_LEVEL"] = "WARNING"
     site.set_up(size)
     from django.core.handlers.wsgi import WSGIHandler
@@ -119,7 +119,11 @@ def measured_pages() -> Iterator[tuple[str, str]]:
 
 
 def time_request(handler: Callable[..., Any], path: str) -> tuple[float, int]:
-    """Return the milliseconds of a request, and the bytes of its response. Raises RuntimeError for a status other than 200."""
+    """Return the milliseconds of a request, and the bytes of its response.
+
+    Raises:
+        RuntimeError: The status isn't 200.
+    """
     path, _, query = path.partition("?")
     environment = {
         "REQUEST_METHOD": "GET",

@@ -1,4 +1,4 @@
-"""Lighthouse scores of the demo's home page, a post and a gallery, as on a phone (`make lighthouse`)."""
+"""Lighthouse scores of the demo's home page, a post and a gallery on a simulated phone (`make lighthouse`)."""
 
 import json
 import os
@@ -21,7 +21,7 @@ CLI = Path(__file__).parent / "node_modules/lighthouse/cli/index.js"
 
 
 def main() -> int:
-    """Print the median scores and the failed audits; return 1 if a median is below its MINIMUM."""
+    """Print the median scores and the failed audits. Return 1 if a median is below its MINIMUM."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if not chromium or not CLI.exists():
         sys.exit("This needs Chromium and Lighthouse: `make lighthouse` installs them.")
@@ -40,7 +40,11 @@ def main() -> int:
 
 
 def _lighthouse_reports(port: int, path: str, chromium: str) -> list[dict[str, Any]]:
-    """Return ROUNDS reports of a page, each with a new browser profile. Raises CalledProcessError."""
+    """Return ROUNDS reports of a page, each with a new browser profile.
+
+    Raises:
+        CalledProcessError: Lighthouse failed.
+    """
     flags = "--headless=new --no-sandbox" if os.geteuid() == 0 else "--headless=new"
     command = [
         "node",
@@ -59,7 +63,7 @@ def _lighthouse_reports(port: int, path: str, chromium: str) -> list[dict[str, A
 
 
 def _is_good(name: str, reports: list[dict[str, Any]]) -> bool:
-    """Print the scores of a page; return whether all medians reach the minimum."""
+    """Print the scores of a page. Return whether all medians reach the minimum."""
     scores = {key: [round(100 * report["categories"][key]["score"]) for report in reports] for key in MINIMUM}
     summary = (f"{key} {median(values):g} ({min(values)}–{max(values)})" for key, values in scores.items())
     print(f"{name}: {', '.join(summary)}", flush=True)
@@ -69,7 +73,7 @@ def _is_good(name: str, reports: list[dict[str, Any]]) -> bool:
 
 
 def _lost_points(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each audit that cost points, with up to three places on the page."""
+    """Yield each audit that lost points, with up to three places on the page."""
     for key in MINIMUM:
         for part in report["categories"][key]["auditRefs"]:
             audit = report["audits"][part["id"]]

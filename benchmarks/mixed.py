@@ -1,4 +1,4 @@
-"""Readers of many pages while others comment and save, compared with a bare view (docs/internals/benchmarks.md)."""
+"""Readers of many pages while other people comment and save, compared with a bare view (docs/internals/benchmarks.md)."""
 
 import json
 import statistics
@@ -14,12 +14,12 @@ from benchmarks import busy_site, report, site
 from benchmarks.busy_site import POSTS
 from benchmarks.readers import Readings
 
-# Seconds of readers: warming up, measured, and of the bare view.
+# Seconds for which readers warm up the site, for which they are measured, and for which the bare view is measured.
 WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 10)
 # gunicorn's threads per worker for the bare view, independent of the site's settings.
 BARE_THREADS = 8
 GOAL, HITS_GOAL = 0.2, 0.9
-# Counts of the workers that aren't samples of their code.
+# Counts of the workers that are no samples of their code.
 COUNTED = frozenset({"pages", "kept", "renewed", "commands"})
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     """Measure, and publish the results."""
     with site.temporary_site() as folder:
         started = time.perf_counter()
-        # More nodes than posts, because a fifth are pages, and some are drafts.
+        # There are more nodes than posts, because a fifth are pages, and some are drafts.
         site.set_up(POSTS * 4 // 3)
         busy_site.add_comments()
         paths = busy_site.public_paths()
@@ -85,7 +85,7 @@ of a processor for a page."""
 
 
 class Turn:
-    """SECONDS of readers, with the counts of the workers and the CPU time of web server and MongoDB."""
+    """One measurement of SECONDS, with the counts of the workers and the CPU time of the web server and MongoDB."""
 
     def __init__(self, server: Any, counts: Callable[[], Counter[str]], paths: list[str]) -> None:
         before = counts()
@@ -110,7 +110,7 @@ class Turn:
         return self.counts["commands"] / self.counts["pages"]
 
     def row(self, bare: float) -> list[object]:
-        """Return the figures of a row; `bare` is the rate of the bare view."""
+        """Return the figures of a table row. `bare` is the rate of the bare view."""
         costs = [f"{seconds * 1_000 / self.readings.pages:.2f}" for seconds in self.cpu_seconds]
         rate = self.readings.rate
         return [
@@ -123,7 +123,7 @@ class Turn:
         ]
 
     def parts(self) -> Iterator[tuple[str, float]]:
-        """Yield (part of the code, share of the time) of the sampled requests, the largest share first."""
+        """Yield (part of the code, share of the time) of the sampled requests, largest share first."""
         samples = Counter({name: n for name, n in self.counts.items() if name not in COUNTED})
         for name, n in samples.most_common():
             yield name, n / samples.total()

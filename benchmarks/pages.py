@@ -12,7 +12,7 @@ from benchmarks import content, report, site
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 1)
 NODES = 100 if site.QUICK else 1_000
 COMMENTS = 250
-# Number of series between two turns of the bare view, because the speed of processors changes within seconds.
+# Number of series between two measurements of the bare view, because the speed of processors changes within seconds.
 BARE_EVERY = 3
 # Minimum ratios to the bare view's pages per second.
 GOALS = {("post, 100 comments threaded", "cold"): 0.08, ("post, 100 comments threaded", "kept"): 0.33}
@@ -21,7 +21,7 @@ GOALS["post, 100 comments threaded", "304"] = 0.33
 
 @dataclass
 class Series:
-    """Results of one page served in one way: for each round, a load and its ratio to the bare view."""
+    """Results of one page served in one way, with a load and its ratio to the bare view for each round."""
 
     page: str
     way: str
@@ -105,7 +105,7 @@ site of {nodes:,} nodes; {comments} comments on the post, 100 of them shown."""
 
 
 def measured_pages() -> Iterator[tuple[str, str]]:
-    """Add comments to a post and publish a photo; yield (name, path) of every measured page."""
+    """Add comments to a post, publish a photo, and yield (name, path) of every measured page."""
     from marginalia.mongo.clock import now
     from nodes.models import tree
     from nodes.selectors import stored_nodes

@@ -1,4 +1,4 @@
-"""Pages compared with Wagtail and django-comments-xtd: a post with its discussion, and many readers alongside writers."""
+"""Pages compared with Wagtail and django-comments-xtd: a post with its discussion, and many readers during writes."""
 
 import json
 import os
@@ -18,10 +18,11 @@ from benchmarks.readers import Readings
 from benchmarks.side_by_side import Series, Steal, get_body
 
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 3)
-# Readers alongside writers: number of turns, and seconds of each turn for warming up and for measuring.
+# Readers during writes: number of turns, and seconds of each turn for warming up and for measuring.
 TURNS, WARM_SECONDS, MIXED_SECONDS = (1, 2, 5) if site.QUICK else (3, 5, 15)
-# Comments of the measured post, which is the least popular, and initial comments of all others. The others have fewer, so that
-# none exceeds one of our pages during the measurement. django-comments-xtd shows all comments of a post on one page.
+# Comments on the measured post, which is the least popular one, and initial comments on the other posts. The others
+# have fewer, so that none exceeds one of our pages during the measurement. django-comments-xtd shows all comments of a
+# post on one page.
 COMMENTS, AT_FIRST = 100, 40
 OURS = "kept"
 OURS_COLD = "cold"
@@ -61,7 +62,7 @@ included. Of the processors' time the machine's host took {steal}."""
 
 @dataclass
 class Peer:
-    """An installed peer site: its interpreter, environment variables, and versions by package."""
+    """An installed peer site, with its interpreter, environment variables, and versions by package."""
 
     python: str
     environment: Mapping[str, str]
@@ -80,7 +81,7 @@ def add_comments() -> None:
 
 
 def comments(post: str) -> list[dict[str, str]]:
-    """Return the comments of our post with this id, parents before replies, for filling the peer's site."""
+    """Return the comments on our post with this id, parents before replies, for filling the peer's site."""
     from marginalia.comments.reading import selectors
     from marginalia.comments.types import Target
 
@@ -100,7 +101,15 @@ def comments(post: str) -> list[dict[str, str]]:
 def tables(
     servers: Mapping[str, Any], bare: Any, folder: Path, posts: Sequence[Mapping[str, Any]], peers: Mapping[str, Peer]
 ) -> list[report.Table]:
-    """Measure, and return the tables. `servers` and `peers` are by way; `posts` come from our API."""
+    """Measure, and return the tables.
+
+    Args:
+        servers: Our servers by way.
+        bare: The server of the bare view.
+        folder: The folder for temporary files.
+        posts: The posts from our API.
+        peers: The peers by way.
+    """
     by_id = {post["id"]: post for post in posts}
     ranked = [by_id[str(id)] for id in busy_site.ranked_posts()[0]]
     return [
@@ -125,7 +134,7 @@ def _single_page(servers: Mapping[str, Any], bare: Any, path: str, versions: Map
 
 
 def verdict(ratios: Sequence[float], goal: float | None) -> str:
-    """Return the goal of a ratio and whether its median meets it; "" without a goal."""
+    """Return the goal of a ratio and whether its median meets the goal, or "" without a goal."""
     if goal is None:
         return ""
     return f"≥ {goal:g}: {'kept' if statistics.median(ratios) >= goal else 'missed'}"
@@ -133,7 +142,7 @@ def verdict(ratios: Sequence[float], goal: float | None) -> str:
 
 @dataclass
 class Traffic:
-    """Results of readers of a site alongside writers, turn by turn."""
+    """Results of readers of a site during writes, turn by turn."""
 
     way: str
     server: Any
@@ -145,7 +154,7 @@ class Traffic:
     written: Counter[str] = field(default_factory=Counter)
 
     def turn(self) -> float:
-        """Read and write for some seconds; return the pages per second."""
+        """Read and write for some seconds, and return the pages per second."""
         with self.writers() as counts:
             mixed.run_readers(self.server, self.paths, WARM_SECONDS)
             before = self.server.cpu_seconds()
@@ -194,7 +203,7 @@ def _mixed(
     for way, peer in peers.items():
         peer_paths = [f"{path}/" for path in paths]
         all_traffic.append(Traffic(way, servers[way], peer_paths, lambda peer=peer: _write_to_peer(peer, slugs)))  # type: ignore[misc]
-    # Check some posts on all sites, because a redirect would also count as a page.
+    # Some posts are checked on all sites, because a redirect would also count as a page.
     for number in (0, 1, -2):
         for traffic in all_traffic:
             if posts[number]["title"].encode() not in get_body(traffic.server, traffic.paths[number]):
@@ -218,7 +227,7 @@ def _mixed(
 
 @contextmanager
 def _write_to_peer(peer: Peer, slugs: Path) -> Iterator[Counter[str]]:
-    """Run the peer's writers during the block; yield a counter that is filled at its end."""
+    """Run the peer's writers during the block, and yield a counter that is filled at the end of the block."""
     process = peer.run("write", str(slugs), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None

@@ -1,10 +1,10 @@
-"""Photos: streaming 2 GB up and down, compared with the driver's own GridFS, and uploading 100 megapixels in the admin.
+"""Photos: streaming 2 GB in both directions, compared with the driver's GridFS, and uploading 100 megapixels in the admin.
 
-    python benchmarks/photos.py            2 GB, and the picture; needs 5 GB of disk
-    python benchmarks/photos.py --mb 200   less of it
+python benchmarks/photos.py            2 GB, and the photo; needs 5 GB of disk
+python benchmarks/photos.py --mb 200   fewer bytes
 
-Each measurement runs in its own process. Memory is the growth of its peak resident set since it connected. The benchmark
-starts a temporary MongoDB.
+Each measurement runs in its own process. Its memory is the growth of the peak resident set since the process
+connected. The benchmark starts a temporary MongoDB.
 """
 
 import argparse
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MIB = 1 << 20
 PIECE = MIB // 4
-# Promised limits: growth in MiB, ratios to the driver's speed, and peak memory of the picture in MiB.
+# Promised limits: growth in MiB, ratios to the driver's speed, and peak memory of the photo in MiB.
 MAX_GROWTH = 96
 MAX_DIFFERENCE = 16
 MIN_UP_RATIO = 0.8
@@ -30,7 +30,7 @@ SMALL_MB = 200
 
 
 def main() -> int:
-    """Run all measurements, print a table, and return 1 if a promise wasn't kept."""
+    """Run all measurements, and print a table. Return 1 if a limit was exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--mb",
@@ -128,7 +128,7 @@ def _bytes(mb: int) -> Iterator[bytes]:
 
 
 def up(mb: int) -> dict[str, float]:
-    """Measure writing with the site's writer, without the checks of pictures."""
+    """Measure writing with the site's writer, without the checks of photos."""
     _connect()
     from bson import ObjectId
 
@@ -231,7 +231,7 @@ def picture(megapixels: int) -> dict[str, float]:
         Path(path).unlink()
 
 
-# Runs in a separate process, because drawing the picture takes more memory than uploading it.
+# This code runs in a separate process, because drawing the photo needs more memory than uploading it.
 _MAKE_PICTURE = """
 import sys, tempfile
 from PIL import Image

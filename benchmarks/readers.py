@@ -1,4 +1,4 @@
-"""Readers in a separate process, who request paths over persistent connections as fast as the server responds."""
+"""Readers in a separate process, which request paths over persistent connections as fast as the server responds."""
 
 import json
 import random
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 
-# Number of paths that each connection draws before it starts. It repeats them in this order.
+# Number of paths that each connection chooses before it starts. The connection repeats them in this order.
 DRAWS = 50_000
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Results of readers: pages, seconds, latencies in milliseconds, and the readers' own CPU milliseconds per page."""
+    """Results of readers: pages, seconds, latencies in milliseconds, and CPU milliseconds of the readers per page."""
 
     pages: int
     seconds: float
@@ -30,14 +30,21 @@ class Readings:
         return self.pages / self.seconds
 
     def format_latencies(self) -> tuple[str, str]:
-        """Return p50 and p99 for a table."""
+        """Return p50 and p99 as text for a table."""
         return f"{self.p50:.1f}", f"{self.p99:.1f}"
 
 
 def run_readers(port: int, paths: Sequence[str], seconds: float, connections: int) -> Readings:
-    """Request paths for some seconds, by Zipf's law, the first one most often.
+    """Request paths for some seconds, by Zipf's law, so that the first path is requested most often.
 
-    Raises RuntimeError if a request fails, or its status isn't 2xx or 3xx.
+    Args:
+        port: The port of the server.
+        paths: The paths, most popular first.
+        seconds: The duration.
+        connections: The number of connections, each with its own thread.
+
+    Raises:
+        RuntimeError: A request failed, or its status isn't 2xx or 3xx.
     """
     weights = list(accumulate(1 / rank for rank in range(1, len(paths) + 1)))
     times: list[list[float]] = [[] for _ in range(connections)]

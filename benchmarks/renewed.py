@@ -13,13 +13,13 @@ from benchmarks import content, report, site
 TURNS, WARM_TURNS = (40, 10) if site.QUICK else (400, 50)
 NODES, COMMENTS = 100, 250
 RENEWED = "right after a comment"
-# Maximum CPU milliseconds of the web server.
+# Maximum CPU milliseconds of the web server per page.
 GOAL = 4.0
 
 
 @dataclass
 class Series:
-    """Latencies and CPU seconds of repeated requests for one page, a single request at a time."""
+    """Latencies and CPU seconds of repeated requests for one page, one request at a time."""
 
     way: str
     request: Callable[[], Any]

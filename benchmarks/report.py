@@ -1,4 +1,4 @@
-"""Output of results: to the screen, to docs/internals/benchmarks.json, and from there to docs/internals/benchmarks.md."""
+"""Output of results to the screen and docs/internals/benchmarks.json, from which docs/internals/benchmarks.md is made."""
 
 import json
 import os
@@ -39,14 +39,14 @@ class Table:
 
 
 def grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table. All columns but the first are aligned right."""
+    """Return a Markdown table. All columns except the first are right-aligned."""
     lines = [" | ".join(columns), " | ".join("---" if n == 0 else "--:" for n in range(len(columns)))]
     lines += [" | ".join(str(value) for value in row) for row in rows]
     return "\n".join(f"| {line} |" for line in lines)
 
 
 def publish(name: str, tables: Sequence[Table]) -> None:
-    """Print the tables of a benchmark. Unless the run was a quick one, store them and regenerate the page."""
+    """Print the tables of a benchmark. Unless QUICK is set, also store them and regenerate the page."""
     for table in tables:
         print(f"\n{table.markdown()}", flush=True)
     if QUICK:

@@ -1,4 +1,4 @@
-"""Pages per second by worker processes, threads and server; the server's share of a page (docs/internals/benchmarks.md)."""
+"""Pages per second by worker processes, threads and server, and the server's share of a page (docs/internals/benchmarks.md)."""
 
 import statistics
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from benchmarks.slow_senders import GRANIAN, Server, granian, gunicorn, run_serv
 WARM_SECONDS = 1
 ROUNDS, SECONDS = (1, 1) if site.QUICK else (5, 2)
 NODES = 100
-# Per core. More than a worker has threads, so that the number of threads matters.
+# Connections per core. There are more of them than threads in a worker, so that the number of threads matters.
 CONNECTIONS = 16
 BARE = "bare view"
 KEPT = "kept page"
@@ -30,7 +30,7 @@ APPLICATIONS = {
 
 @dataclass
 class Way:
-    """A server with numbers of workers and of threads per worker: its instance for each page, and the loads of all rounds."""
+    """A server with numbers of workers and of threads per worker, its instance for each page, and the loads of all rounds."""
 
     name: str
     server: Server
@@ -40,7 +40,7 @@ class Way:
     loads: dict[str, list[Any]] = field(default_factory=dict)
 
     def load(self, page: str, post: str, seconds: int, connections: int) -> None:
-        """Load the bare view or the post, and add the result."""
+        """Load the bare view or the post, and add the result to `loads`."""
         path = "/" if page == BARE else post
         load = self.webs[page].load(path, seconds, connections=connections)
         self.loads.setdefault(page, []).append(load)
@@ -65,7 +65,7 @@ class Way:
         ]
 
     def share(self) -> list[object]:
-        """Return the row in the table of shares."""
+        """Return the row for the table of shares."""
         pairs = zip(self.loads[BARE], self.loads[KEPT], strict=True)
         return [
             self.name,
@@ -77,7 +77,7 @@ class Way:
 
 
 def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
-    """Yield the compared ways: the default first, then other numbers of workers and threads, then other servers."""
+    """Yield the compared ways: the default, other numbers of workers and threads, and other servers."""
     usual = at_once + spare
     numbers = [(cores, usual), (1, usual), (2 * cores, usual), (cores, usual // 2), (cores, 2 * usual)]
     for workers, threads in dict.fromkeys(numbers[:2] if site.QUICK else numbers):
@@ -113,7 +113,8 @@ def main() -> None:
         for way in all_ways:
             way.loads.clear()
         for number in range(ROUNDS):
-            # Requests that wrk no longer waits for are still served during the next load. Therefore the order rotates.
+            # Requests for which wrk no longer waits are still served during the next load. The order therefore
+            # rotates.
             turn = number % len(all_ways)
             for page in APPLICATIONS:
                 for way in (*all_ways[turn:], *all_ways[:turn]):

@@ -12,7 +12,7 @@ COLUMNS = ["Least–most", "× bare view", "Web, ms", "MongoDB, ms", "Bytes"]
 
 @dataclass
 class Series:
-    """Results of one call served in one way: for each round, a load and its ratios to the base and to the bare view."""
+    """Results of one call served in one way, with a load and its ratios to the base and to the bare view for each round."""
 
     call: str
     way: str
@@ -27,7 +27,7 @@ class Series:
         self.bytes = len(get_body(self.server, self.path))
 
     def row(self) -> list[object]:
-        """Return the table's row: call, way, rate, ratio, COLUMNS."""
+        """Return the table row, which contains call, way, rate, ratio and COLUMNS."""
         rate, web, mongod = (
             statistics.median(getattr(load, name) for load in self.loads) for name in ("rate", "web", "mongod")
         )
@@ -49,7 +49,7 @@ def ratio(rounds: Sequence[float]) -> tuple[str, str]:
 
 
 def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, seconds: int) -> None:
-    """Load all series in turns. `base` is the way with which others of the same call are compared."""
+    """Load all series in turns. `base` is the way with which the other ways of a call are compared."""
     for _ in range(rounds):
         for call in dict.fromkeys(series.call for series in all_series):
             bare_rate = bare.load("/", seconds).rate
@@ -58,14 +58,18 @@ def measure(all_series: Sequence[Series], base: str, bare: Any, rounds: int, sec
                 series.loads.append(series.server.load(series.path, seconds))
                 rate = series.loads[-1].rate
                 series.bare_ratios.append(rate / bare_rate)
-                # Printed at once, so that results aren't lost if the machine becomes too busy to continue.
+                # Results are printed at once, so that they aren't lost if the machine becomes too busy to continue.
                 print(f"{call}, {series.way}: {rate:,.1f}, {series.bare_ratios[-1]:.3f} of bare", flush=True)
             for series in by_way.values():
                 series.base_ratios.append(series.loads[-1].rate / by_way[base].loads[-1].rate)
 
 
 def get_body(server: Any, path: str) -> bytes:
-    """Return the body of a page. Raises RuntimeError for a status other than 200."""
+    """Return the body of a page.
+
+    Raises:
+        RuntimeError: The status isn't 200.
+    """
     status, _headers, body = server.get(path)
     if status != 200:
         raise RuntimeError(f"{path}: status {status}: {body[:500]!r}")

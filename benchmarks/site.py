@@ -1,4 +1,4 @@
-"""A temporary site for measurements, with an embedded MongoDB, the site's settings, and the demo's content."""
+"""A temporary site for measurements, with an embedded MongoDB, its own settings, and the demo's content."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ QUICK = bool(os.environ.get("QUICK"))
 
 @contextmanager
 def temporary_site() -> Iterator[Path]:
-    """Start MongoDB and configure Django's environment for it; yield a folder for further files.
+    """Start MongoDB, configure the environment for it, and yield a folder for further files.
 
     A process reads settings only once, so benchmarks that need two sites start processes.
     """

@@ -1,4 +1,4 @@
-"""Comparison of web servers: slow senders, restarts, memory of an upload, pages per second (docs/internals/benchmarks.md)."""
+"""Web servers compared by slow senders, restarts, memory of an upload, and pages per second (docs/internals/benchmarks.md)."""
 
 import os
 import shutil
@@ -39,7 +39,12 @@ http {{
 
 @dataclass(frozen=True)
 class Server:
-    """A web server with its command for an application and a port. `restart` is "instances", "HUP" or ""."""
+    """A web server.
+
+    Attributes:
+        command: Returns its command for an application and a port.
+        restart: "instances", "HUP" or "".
+    """
 
     name: str
     command: Callable[[str, int], list[str]]
@@ -71,7 +76,7 @@ def _servers() -> Iterator[Server]:
 
 @contextmanager
 def run_server(server: Server, application: str, folder: Path) -> Iterator[tuple[int, psutil.Process]]:
-    """Serve an application; yield its port and the server's process."""
+    """Serve an application, and yield its port and the server's process."""
     from marginalia.local.ports import free_port
 
     back = free_port()
@@ -99,13 +104,13 @@ def run_server(server: Server, application: str, folder: Path) -> Iterator[tuple
         for process in processes:
             try:
                 process.wait(20)
-            except subprocess.TimeoutExpired:  # happens if Granian is terminated during its start
+            except subprocess.TimeoutExpired:  # Granian was terminated during its start
                 process.kill()
                 process.wait()
 
 
 def request(port: int, path: str, timeout: float = TIMEOUT) -> tuple[int, float]:
-    """Request a page on a new connection; return its status (599 without a response) and the seconds it took."""
+    """Request a page on a new connection. Return its status, which is 599 without a response, and the duration in seconds."""
     started = time.monotonic()
     response = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
@@ -116,14 +121,14 @@ def request(port: int, path: str, timeout: float = TIMEOUT) -> tuple[int, float]
 
 
 def _read(port: int, path: str) -> str:
-    """Send REQUESTS requests; return as text how many succeeded, and the longest time."""
+    """Send REQUESTS requests, and return the number of successful ones and the longest time as text."""
     results = [request(port, path) for _ in range(REQUESTS)]
     succeeded = sum(status == 200 for status, _seconds in results)
     return f"{succeeded}/{REQUESTS}, {max(seconds for _status, seconds in results):.2f} s"
 
 
 def slow_senders(port: int, path: str) -> tuple[str, str]:
-    """Return the results of a reader alone, and alongside clients that send a byte per second."""
+    """Return the results of one reader, first without other clients, then with clients that send one byte per second."""
     alone = _read(port, path)
     stopping = threading.Event()
     connections = []
@@ -150,7 +155,7 @@ def slow_senders(port: int, path: str) -> tuple[str, str]:
 
 
 def upload(port: int, process: psutil.Process) -> str:
-    """Return the growth of the peak memory of the server's processes, in MiB, during an upload of UPLOAD_MB."""
+    """Return the growth in MiB of the peak memory of the server's processes during an upload of UPLOAD_MB."""
     before = _peaks(process)
     block = b"x" * (1 << 20)
     with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
@@ -173,7 +178,7 @@ def _peaks(process: psutil.Process) -> dict[int, float]:
 
 
 def read_during_restart(path: str, port: int, restart: Callable[[], object]) -> str:
-    """Return readers' results during a restart: numbers of requests, failures and slow requests, and the longest time."""
+    """Return the results of readers during a restart: numbers of requests, failures and slow requests, and the longest time."""
     results: list[tuple[int, float]] = []
     stopping = threading.Event()
 
@@ -198,7 +203,7 @@ def read_during_restart(path: str, port: int, restart: Callable[[], object]) -> 
 
 
 def measure_restart(server: Server, path: str, folder: Path) -> str:
-    """Measure a restart in the way that the server supports."""
+    """Measure a restart of the kind that the server supports."""
     if server.restart == "HUP":
         with run_server(server, "cms.wsgi:application", folder) as (port, process):
 

@@ -1,8 +1,9 @@
 """The whole site under mixed traffic and repeated faults. Every acknowledged write must be stored exactly once.
 
-python -m benchmarks.soak --minutes 60
-python -m benchmarks.soak cdn --minutes 60: three members, two web processes and Varnish. In addition, readers must get
-their pages, and stale pages must be marked.
+python -m benchmarks.soak --minutes 60 python -m benchmarks.soak cdn --minutes 60
+
+The second command uses three members, two web processes and Varnish. It also checks that readers get their pages, and
+that stale pages are marked.
 """
 
 import argparse
@@ -19,14 +20,15 @@ from tests.faults.harness.faults import Faults
 from tests.faults.harness.ledger import Ledger
 from tests.faults.harness.places import OnEmbedded, OnReplicaSet, running
 
-# Minutes of a trial's traffic, which the audit follows. Two kinds of site alternate. Behind Varnish there is only one trial.
+# Minutes of traffic in a trial, which ends with the audit. Two kinds of site alternate. Behind Varnish, there is only
+# one trial.
 TRIAL_MINUTES = 10.0
 # Seconds of a fault, including the pause before it.
 FAULT_SECONDS = 11.0
 
 
 def main() -> int:
-    """Run the soak and print its report; return 1 if a write was lost, duplicated or incomplete, or an error unannounced."""
+    """Run the soak and print its report. Return 1 if a write was lost, duplicated or incomplete, or an error was unexpected."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("site", nargs="?", choices=["cdn"])
     parser.add_argument("--minutes", type=float, default=60)
@@ -70,7 +72,7 @@ def _trial(kind: type[OnEmbedded] | type[OnReplicaSet], seconds: float, seed: in
 
 
 def _behind_varnish(seconds: float, seed: int) -> tuple[Ledger, cdn_run.Findings]:
-    """Run one trial that causes all faults repeatedly, in a random order each time."""
+    """Run one trial that causes all faults repeatedly, in a new random order each time."""
     generator = random.Random(seed)
     chosen = list[str]()
     with running(OnCdn) as place:

@@ -1,4 +1,4 @@
-"""Times that the embedded MongoDB takes to start and to stop."""
+"""Times that the embedded MongoDB needs for starting and stopping."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ ROUNDS = 1 if QUICK else 5
 
 
 def main() -> None:
-    """Print the median seconds of a first start, a later one, one after kill -9, and a clean end."""
+    """Print the median seconds of a first start, a later start, a start after kill -9, and a clean stop."""
     times: dict[str, list[float]] = {}
 
     def measure(label: str, work: Callable[[], object]) -> None:

@@ -13,13 +13,13 @@ SIZE = 90  # comments in a measured discussion, so that a bucket or an array is 
 
 
 def main() -> None:
-    """Print a table of milliseconds per write, median and 95th percentile, with and without validators."""
+    """Print a table of the median and 95th percentile of milliseconds per write, with and without validators."""
     with site.temporary_site():
         measure()
 
 
 def measure() -> None:
-    """Measure every kind of write, alternating with and without validators."""
+    """Measure every kind of write, alternating between rounds with and without validators."""
     import django
 
     django.setup()
@@ -41,7 +41,7 @@ def measure() -> None:
 
 
 def set_validation(db: Any, on: bool) -> None:
-    """Switch the validators of all collections on or off."""
+    """Enable or disable the validators of all collections."""
     for collection in db.list_collections(filter={"options.validator": {"$exists": True}}):
         db.command("collMod", collection["name"], validationLevel="moderate" if on else "off")
 
@@ -52,7 +52,7 @@ def format_times(times: list[float]) -> str:
 
 
 def trials() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-    """Return {name: (untimed preparation, measured write)}."""
+    """Return {name: (unmeasured preparation, measured write)}."""
     from bson import ObjectId
 
     from marginalia.comments.backends.mongodb import MongoBackend

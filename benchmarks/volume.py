@@ -1,4 +1,4 @@
-"""Content for measurements: any number of posts and pages over ten years, the same each time."""
+"""Any number of posts and pages over ten years for measurements. They are identical in every run."""
 
 import random
 from collections.abc import Iterator
@@ -25,22 +25,23 @@ VOCABULARY = """
     counts waits
 """
 WORDS = VOCABULARY.split()
-# Two of these, which many carry, and one that ten nodes share: a site of 100,000 nodes has 10,000 tags.
+# Each node has two of these common tags, and one that it shares with SHARING nodes. A site of 100,000 nodes has 10,000
+# tags.
 TAGS = tuple(f"topic-{number}" for number in range(1, 41))
 SHARING = 10
-# Sections hold some thousands of posts, or some hundreds of pages.
+# A section contains some thousands of posts, or some hundreds of pages.
 POSTS_A_BLOG, PAGES_A_FOLDER = 4_000, 250
 
 
 def load(count: int, moment: datetime) -> Iterator[int]:
-    """Create `count` posts and pages (four to one), yielding how many were new after each batch."""
+    """Create `count` posts and pages in a ratio of four to one, and yield the number of new nodes after each batch."""
     parents = list(_sections(count, moment))
     rows = (_row(number, parents, moment) for number in range(count))
     yield from bulk_nodes.insert(rows)
 
 
 def _sections(count: int, moment: datetime) -> Iterator[tuple[ObjectId, str]]:
-    """Create the sections; yield (id, type of its content) repeatedly, four blogs for posts and one folder for pages."""
+    """Create the sections, and yield (id, type of its contents) repeatedly, four blogs for posts and one folder for pages."""
     root = _section(ROOT, Folder.type_name, None, "Volume", moment)
     blogs = max(1, count * 4 // 5 // POSTS_A_BLOG)
     folders = max(1, count // 5 // PAGES_A_FOLDER)
@@ -88,5 +89,5 @@ def _row(number: int, parents: list[tuple[ObjectId, str]], moment: datetime) -> 
 
 
 def _id(number: int) -> ObjectId:
-    """Return the id of a node: a time in 1985 and the node's number, so that a repeated run finds the same nodes."""
+    """Return the id of a node. It contains a time in 1985 and the number, so that a repeated run finds the same nodes."""
     return ObjectId(b"\x1d\x00\x00\x00demo" + number.to_bytes(4))

@@ -1,4 +1,4 @@
-"""Web servers with the site's settings, and wrk, which measures their load."""
+"""Web servers with the site's settings, and wrk, which generates load and measures it."""
 
 import http.client
 import json
@@ -24,7 +24,7 @@ from marginalia.local.ports import free_port
 CONNECTIONS = 4
 BARE_SETTINGS = Path(__file__).with_name("bare_gunicorn.py")
 WORKERS = 2
-# Maximum seconds of one load. A load without any response is repeated for longer, up to this limit.
+# Maximum seconds of one load. A load without any response is repeated with a longer duration, up to this limit.
 MAX_SECONDS = 16
 
 
@@ -32,8 +32,11 @@ MAX_SECONDS = 16
 class Load:
     """Results of one run of wrk.
 
-    `rate` is in requests per second, and `p99` is the 99th percentile of latencies in milliseconds. `web` and `mongod`
-    are the CPU milliseconds per request of the web server and of MongoDB.
+    Attributes:
+        rate: Requests per second.
+        p99: The 99th percentile of latencies in milliseconds.
+        web: CPU milliseconds of the web server per request.
+        mongod: CPU milliseconds of MongoDB per request.
     """
 
     requests: int
@@ -44,7 +47,7 @@ class Load:
 
 
 class Web:
-    """A running gunicorn with its port, and the MongoDB that it uses."""
+    """A running gunicorn, its port, and the MongoDB that it uses."""
 
     def __init__(self, port: int, process: psutil.Process, mongod: psutil.Process) -> None:
         self.port = port
@@ -52,7 +55,7 @@ class Web:
         self.mongod = mongod
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers by lower-case name, and body of a response."""
+        """Return the status, the headers by lower-case name, and the body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=dict(headers or {}))
@@ -69,7 +72,18 @@ class Web:
         script: Path | None = None,
         connections: int = CONNECTIONS,
     ) -> Load:
-        """Load one path, or the paths of a script for wrk. Raises RuntimeError for errors, or without any response."""
+        """Load one path, or the paths of a script for wrk.
+
+        Args:
+            path: The path.
+            seconds: The duration.
+            headers: Additional request headers.
+            script: The script for wrk.
+            connections: The number of concurrent connections.
+
+        Raises:
+            RuntimeError: A response was an error, or there was no response.
+        """
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
         for name, value in (headers or {}).items():
             command += ["-H", f"{name}: {value}"]
@@ -115,9 +129,14 @@ def serve(
     python: str = sys.executable,
     arguments: Sequence[str] = (),
 ) -> Iterator[Web]:
-    """Serve an application with gunicorn as `manage.py serve` does, with WORKERS workers. Its log is in the folder.
+    """Serve an application with gunicorn as `manage.py serve` does, with WORKERS workers.
 
-    `arguments`: additional arguments of gunicorn, which override the site's.
+    Args:
+        application: The WSGI application.
+        folder: The folder of the embedded MongoDB and of the log.
+        environment: Additional environment variables.
+        python: The Python interpreter.
+        arguments: Additional arguments for gunicorn, which override the site's.
     """
     port = free_port()
     log = folder / f"web-{port}.log"
@@ -143,17 +162,21 @@ def serve(
 
 
 def serve_bare(folder: Path, arguments: Sequence[str] = ()) -> AbstractContextManager[Web]:
-    """Serve the bare view as `serve` does."""
+    """Serve the bare view in the same way as `serve`."""
     return serve("benchmarks.bare:application", folder, arguments=("--config", str(BARE_SETTINGS), *arguments))
 
 
 @contextmanager
 def serve_watched(folder: Path, **environment: str) -> Iterator[tuple[Web, Callable[[], Counter[str]]]]:
-    """Serve the site as `benchmarks.watched`; yield its server, and a function that returns the sum of its workers' counts."""
+    """Serve the site as `benchmarks.watched`.
+
+    Yields:
+        The server, and a function that returns the sum of its workers' counts.
+    """
     with tempfile.TemporaryDirectory(dir=folder) as watched:
 
         def counts() -> Counter[str]:
-            time.sleep(1)  # longer than the interval of the workers' writes
+            time.sleep(1)  # longer than the workers' interval for writing counts
             return sum((Counter(json.loads(file.read_text())) for file in Path(watched).glob("*.json")), Counter())
 
         with serve("benchmarks.watched:application", folder, {"WATCHED": watched, **environment}) as server:
@@ -167,7 +190,7 @@ def require_wrk() -> None:
 
 
 def _wait(web: Web, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until every worker has probably served a request, because each worker's first request is slower."""
+    """Wait until every worker has probably served a request, because the first request of each worker is slower."""
     deadline = time.monotonic() + 120
     responses = 0
     while responses < 10 * WORKERS:

@@ -1,1 +1,1 @@
-"""A minimal Wagtail site with our posts, with which peers.py compares. It has its own virtual environment."""
+"""A minimal Wagtail site with our posts, which peers.py compares with our site. It has its own virtual environment."""

@@ -44,13 +44,13 @@ def main(file: Path) -> None:
             post.tags.add(*node["tags"])
             _section(sections, unquote(node["path"]).rpartition("/")[0]).add_child(instance=post)
             _add_comments(post, node["comments"])
-    # Otherwise SQLite would use the wrong index to find the comments of a post.
+    # Without these statistics, SQLite would use the wrong index to find the comments of a post.
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 
 
 def _section(sections: dict[str, Any], path: str) -> Any:
-    """Return the page at a path. If it doesn't exist, create it and its ancestors."""
+    """Return the page at `path`. If it doesn't exist, create it and its ancestors."""
     from wagtail.models import Page
 
     if path not in sections:
@@ -61,7 +61,7 @@ def _section(sections: dict[str, Any], path: str) -> Any:
 
 
 def _add_comments(post: Any, comments: list[dict[str, str]]) -> None:
-    """Insert the rows that posting these comments one by one would leave, which would take ten times as long."""
+    """Insert the rows that posting these comments would create. Posting them one by one would take ten times as long."""
     from django.contrib.contenttypes.models import ContentType
     from django_comments.models import Comment
     from django_comments_xtd.models import XtdComment
@@ -89,7 +89,7 @@ def _add_comments(post: Any, comments: list[dict[str, str]]) -> None:
 def thread_places(comments: Sequence[Mapping[str, str]], first: int) -> list[dict[str, int]]:
     """Return django-comments-xtd's fields for the place of each comment, with ids from `first`.
 
-    Parents must come before their replies.
+    Parents must precede their replies.
     """
     paths: dict[str, tuple[int, ...]] = {"": ()}
     places: dict[int, dict[str, int]] = {}

@@ -39,5 +39,5 @@ class Post(Page):
         }
 
     def get_absolute_url(self) -> str:
-        """Return the URL that links of comments lead to."""
+        """Return the URL to which links of comments lead."""
         return str(self.get_url())

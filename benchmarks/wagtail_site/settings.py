@@ -1,4 +1,4 @@
-"""The settings of `wagtail start` that its two APIs and its pages need, and those of django-comments-xtd.
+"""The settings of `wagtail start` that its two APIs and its pages need, and the settings of django-comments-xtd.
 
 Debug mode is off, so that templates are cached. Connections to SQLite stay open, and readers don't wait for writers.
 """
@@ -41,7 +41,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "wagtail.contrib.redirects.middleware.RedirectMiddleware",
 ]
-# If set, Django caches whole pages for this time in each process, without invalidation.
+# If this is not 0, Django caches whole pages for this number of seconds in each process, without invalidation.
 CACHE_MIDDLEWARE_SECONDS = int(os.environ.get("KEEP_SECONDS", "0"))
 if CACHE_MIDDLEWARE_SECONDS:
     MIDDLEWARE = [
@@ -49,7 +49,7 @@ if CACHE_MIDDLEWARE_SECONDS:
         *MIDDLEWARE,
         "django.middleware.cache.FetchFromCacheMiddleware",
     ]
-# The default is at most 300 responses.
+# The default limit is 300 responses.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 10_000}},
 }
@@ -83,7 +83,7 @@ COMMENTS_APP = "django_comments_xtd"
 COMMENTS_XTD_CONFIRM_EMAIL = False
 # Eight levels, as in our comments.
 COMMENTS_XTD_MAX_THREAD_LEVEL = 7
-# Written by fill.py.
+# fill.py writes these migrations.
 MIGRATION_MODULES = {"wagtail_site": "made_migrations"}
 ROOT_URLCONF = "benchmarks.wagtail_site.urls"
 ALLOWED_HOSTS = ["127.0.0.1"]
@@ -95,7 +95,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 WAGTAIL_SITE_NAME = "Peer"
 WAGTAILADMIN_BASE_URL = "http://127.0.0.1"
 
-# Read by cms/serving, so that both sites are served in the same way.
+# cms/serving reads these settings, so that both sites are served in the same way.
 VAR_DIR = Path(os.environ["VAR_DIR"])
 WEB_CONCURRENCY = int(os.environ.get("WEB_CONCURRENCY", "1"))
 REQUESTS_AT_ONCE = int(os.environ["REQUESTS_AT_ONCE"])

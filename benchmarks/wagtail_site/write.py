@@ -1,7 +1,7 @@
 """python -m benchmarks.wagtail_site.write FILE: comment on posts and save them, like benchmarks/busy_site.py.
 
-The file contains the slugs of the posts, the most popular first. Writing continues until the input ends. The output is a
-line once writing has begun, and at the end the numbers of writes as JSON.
+The file contains the slugs of the posts, most popular first. Writing continues until the input ends. The output is one
+line when writing begins, and the numbers of writes as JSON when it ends.
 """
 
 import html
@@ -29,7 +29,7 @@ def main(file: Path) -> None:
 
 
 def comment(generator: random.Random, post: int) -> None:
-    """Post a comment as the view of django-comments-xtd does with a valid form."""
+    """Post a comment in the same way as the view of django-comments-xtd with a valid form."""
     from django.utils import timezone
     from django_comments_xtd.models import XtdComment
 
