@@ -1,4 +1,4 @@
-"""Every page of the admin beside those of `pages.EDITORS`, in the same form: for checks that look at all of them."""
+"""Every page of the admin that is not in `pages.EDITORS`, in the same form, for checks of all pages."""
 
 from collections.abc import Callable
 
@@ -25,9 +25,9 @@ from tests.support.nodes.build import EDITOR, node, nonce
 
 
 def prepare(site: Site) -> None:
-    """Have something on each page: what failed, was decided, flagged, arranged, drafted, typed and not saved.
+    """Create content for each page: failed jobs, decisions, flags, ordered sections, drafts, and unsaved text.
 
-    The content types of handbooks are registered by whoever looks.
+    The caller registers the content types of handbooks.
     """
     queue.put("unheard-of", [], {})
     database()["jobs"].update_many({"kind": "unheard-of"}, {"$set": {"state": queue.FAILED, "error": "no such kind"}})
@@ -80,7 +80,7 @@ def _one(listed: str, model: type, name: str) -> Callable[[Page, Site], Response
     return lambda page, site: _at(f"/admin/{listed}/{model.objects.first().pk}/{name}/")(page, site)  # type: ignore[attr-defined]
 
 
-# By the names of their routes, in which the test sees that none is left out.
+# The pages by the names of their routes, so that a test can check that none is missing.
 ADMIN: dict[str, Callable[[Page, Site], Response]] = {
     **EDITORS,
     "jobs": _at("/admin/jobs/"),

@@ -1,6 +1,6 @@
-"""Count the clicks and keys of a post without its words, and compare them with docs/internals/editor.md.
+"""Counting the clicks and keys for a post, without its text, and comparing them with docs/internals/editor.md.
 
-Not a test of the quick or slow ones; asked for by its name only: `python -m pytest -q tests/browser/clicks.py`.
+This is not part of the quick or slow tests. Run it with `python -m pytest -q tests/browser/clicks.py`.
 """
 
 from pathlib import Path
@@ -17,11 +17,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs/internals/editor.md"
 
 
 class Counting:
-    """A person at a page: each click and each key, chords as one, is counted under the step that it is part of."""
+    """A person at a page. Each click and each key is counted for the current step. A chord counts as one key."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        # By step, in the order of the steps: clicks, keys.
+        # Clicks and keys by step, in the order of the steps.
         self.counts: dict[str, list[int]] = {}
 
     def _count(self, step: str, column: int) -> None:
@@ -36,12 +36,12 @@ class Counting:
         self.page.keyboard.press(key)
 
     def paste(self, step: str, script: str, what: object) -> None:
-        """Paste what stands in the clipboard: a browser without a screen has none, so its event is sent."""
+        """Paste `what` by sending the event, because a browser without a screen has no clipboard."""
         self._count(step, 1)
         self.page.evaluate(script, what)
 
     def rows(self) -> list[str]:
-        """Return the rows of the document's table."""
+        """Return the rows of the table in the document."""
         clicks, keys = (sum(counts) for counts in zip(*self.counts.values(), strict=True))
         rows = [f"| {step} | {clicks} | {keys} |" for step, (clicks, keys) in self.counts.items()]
         return [*rows, f"| **All** | **{clicks}** | **{keys}** |"]

@@ -1,7 +1,8 @@
-"""A real Chromium at a live server on the test database.
+"""A real Chromium with a live server on the test database.
 
-`browsing` makes pages, each in a context of its own (cookies, storage): one a person. A message on a page's console, a script
-error or a breach of the Content-Security-Policy fails the test, unless it was expected: `page.expected.append("part of it")`.
+`browsing` opens pages, each with its own context (cookies, storage), so each page is another person. A console
+message, a script error or a violation of the Content-Security-Policy fails the test, unless the test expects it with
+`page.expected.append("part of it")`.
 """
 
 import os
@@ -22,7 +23,7 @@ from tests.browser.explained import bad_plans
 from tests.browser.people import PASSWORD, Browsing
 from tests.support import commands
 
-# Drivers are sync: Django must not take Playwright's loop for its own.
+# The drivers are synchronous, so Django must not mistake Playwright's event loop for its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
@@ -34,12 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 class _Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """The test's own assertions say enough."""
+        """Log nothing, because the assertions of the test are enough."""
 
 
 @pytest.fixture(scope="session")
 def server(django_db_setup, django_db_blocker) -> Iterator[str]:
-    """The site, served by threads of this process on a free port of the loopback; its address without a slash at the end."""
+    """Serve the site with threads of this process on a free loopback port, and yield its URL without a trailing slash."""
     with django_db_blocker.unblock():
         served: WSGIServer = ThreadedWSGIServer(("127.0.0.1", 0), _Quiet)
         served.daemon_threads = True
@@ -54,8 +55,8 @@ def server(django_db_setup, django_db_blocker) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One Chromium for all tests. Missing means failing."""
-    # Without a window Chromium has half the work.
+    """Yield one Chromium for all tests. If it isn't installed, the tests fail."""
+    # The headless shell, which has no windows, needs half the work.
     path = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
     assert path, "The browser tests need Chromium: install it, or name it in CHROMIUM."
     with sync_playwright() as playwright:
@@ -67,7 +68,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class _OfServer(list):
-    """Commands that the server's threads send: not those of the test itself."""
+    """The commands that the server's threads send, without the commands of the test itself."""
 
     def append(self, event: Any) -> None:
         if current_thread() is not main_thread():
@@ -76,9 +77,9 @@ class _OfServer(list):
 
 @pytest.fixture
 def browsing(mongo, server, chromium) -> Iterator[Browsing]:
-    """Pages of one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`.
+    """Open pages for one or more people: `page = browsing(user)`, `phone = browsing(viewport=PHONE)`.
 
-    What the server asks the database for them is explained afterwards: see explained.py.
+    After the test, the plans of the commands that the server has sent are checked (explained.py).
     """
     people, sent = Browsing(chromium, server), _OfServer()
     log = commands.CommandLog(sent)
@@ -94,13 +95,13 @@ def browsing(mongo, server, chromium) -> Iterator[Browsing]:
 
 @pytest.fixture
 def page(browsing) -> Page:
-    """A stranger's page."""
+    """Open the page of a person without an account."""
     return browsing()
 
 
 @pytest.fixture
 def account(mongo) -> Callable[..., Any]:
-    """Make an account that may log in to the admin: account("ann"), account("bob", groups=["Authors"])."""
+    """Return a function that creates accounts with access to the admin: account("ann"), account("bob", groups=["Authors"])."""
     from django.contrib.auth.models import Group
 
     def make(name: str = "ann", groups: list[str] | None = None) -> Any:

@@ -1,7 +1,7 @@
-"""The plans of what was really sent: index scans, nothing sorted in memory, hardly a document read in vain.
+"""Checks of the plans of commands that were sent: index scans, no sorting in memory, and few documents read in vain.
 
-Exceptions, each bounded: text search; counts and lists of tags, which are kept under the site's version; what maintenance
-reads whole by intent.
+Exceptions, each with a limit, are text search, counts and lists of tags, which are cached under the site's version,
+and maintenance that reads whole collections on purpose.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from bson import ObjectId
 from tests.support.commands import explain, stages
 
 READS, WRITES = {"find", "aggregate", "distinct", "count"}, {"update", "delete", "findAndModify"}
-# Documents that may be read beyond twice what is returned: with a handful in the collection a ratio says little.
+# Documents that can be read in addition to twice the number returned, because ratios mean little for a few documents.
 SLACK = 4
-# Of the framework's own, at tables of a few rows that editors' accounts and rights are in.
+# Collections of the framework with a few rows, such as editors' accounts and permissions.
 SMALL = {
     "auth_user",
     "auth_group",
@@ -29,7 +29,7 @@ SMALL = {
 
 
 def shape(value: Any) -> Any:
-    """Return a command without its values: two queries of one shape are answered by one plan."""
+    """Return a command without its values. Queries with the same shape have the same plan."""
     if isinstance(value, dict):
         return tuple(
             (key, shape(part)) for key, part in value.items() if key not in ("lsid", "$clusterTime", "txnNumber")
@@ -40,7 +40,7 @@ def shape(value: Any) -> Any:
 
 
 def bad_plans(db: Any, sent: Iterable[Any]) -> list[str]:
-    """Return what is wrong with the plans of the commands that were sent, each shape once."""
+    """Return the faults in the plans of the commands that were sent. Each shape is checked once."""
     wrong, seen = [], set()
     for event in sent:
         command = dict(event.command)
@@ -59,7 +59,7 @@ def bad_plans(db: Any, sent: Iterable[Any]) -> list[str]:
 def _is_excepted(name: str, command: dict[str, Any]) -> bool:
     text = repr(command)
     counts = name == "aggregate" and "'$sum': 1" in text
-    is_any = command.get("filter") == {} and command.get("limit") == 1  # is there anything at all?
+    is_any = command.get("filter") == {} and command.get("limit") == 1  # asks only whether there is any document
     return "$text" in text or "$listSearchIndexes" in text or counts or is_any or name in ("distinct", "count")
 
 
@@ -88,7 +88,7 @@ def _reason_of_write(db: Any, name: str, command: dict[str, Any]) -> str:
 
 
 def _figures(plan: Any) -> dict[str, int] | None:
-    """Return the figures of the first execution in a plan."""
+    """Return the statistics of the first execution in a plan."""
     if isinstance(plan, dict):
         if "totalDocsExamined" in plan:
             return plan

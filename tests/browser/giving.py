@@ -1,8 +1,8 @@
-"""What is dropped on a page or pasted: `page.evaluate(GIVE, [".photo-drop", "drop", [given("a.jpg", data)]])`."""
+"""Files dropped or pasted on a page: `page.evaluate(GIVE, [".photo-drop", "drop", [given("a.jpg", data)]])`."""
 
 import base64
 
-# Gives an element files as if they had been dropped or pasted.
+# Sends files to an element as if they had been dropped or pasted.
 GIVE = """([selector, kind, files]) => {
   const transfer = new DataTransfer();
   for (const [name, type, data] of files) {
@@ -14,7 +14,7 @@ GIVE = """([selector, kind, files]) => {
   document.querySelector(selector).dispatchEvent(event);
 }"""
 
-# Pastes words into the editor of Markdown.
+# Pastes text into the Markdown editor.
 PASTE = """(words) => {
   const clipboardData = new DataTransfer();
   clipboardData.setData("text/plain", words);
@@ -24,5 +24,5 @@ PASTE = """(words) => {
 
 
 def given(name: str, data: bytes, type: str = "image/jpeg") -> list[str]:
-    """Return a file as GIVE takes it."""
+    """Return a file in the form that GIVE accepts."""
     return [name, type, base64.b64encode(data).decode()]

@@ -1,7 +1,7 @@
-"""The pages that readers and editors meet, each by its name and how one gets there: for checks that look at all of them.
+"""The pages of readers and editors, by name, with a function that opens each page, for checks of all pages.
 
-`build()` makes a site that has something on every page; a scene takes a page of a browser and that site, goes there, and
-returns the server's answer.
+`build()` creates a site with content on every page. A scene opens a page of this site in a browser and returns the
+response.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.support.nodes.photo_build import gallery, upload
 
 SHOWCASE = Path(__file__).parent / "showcase.md"
 
-# Every insert that is shipped.
+# A text with every insert that is shipped.
 INSERTS = """::contents{{title="In this text"}}
 
 ## First
@@ -48,21 +48,21 @@ Mind the *gap*.
 
 @dataclass(frozen=True)
 class Site:
-    """What build() made and the scenes need to name."""
+    """The ids and slugs created by build() that scenes need."""
 
     post: ObjectId
     folder_page: ObjectId
     photo: ObjectId
     target: Target
-    deep: str  # the slug of the deepest comment
+    deep: str  # the slug of the comment at the deepest level
 
     def comment(self, name: str, query: str = "") -> str:
-        """Return an address of the comments app about the post: comment("form"), comment("c", "/slug")."""
+        """Return a path of the comments app for the post, for example comment("form") or comment("c", "/slug")."""
         return f"/comments/{name}/{self.target.label}/{self.target.pk}{query}"
 
 
 def build() -> Site:
-    """Make a site with sections, posts, photos and a discussion that is eight deep."""
+    """Create a site with sections, posts, photos, and a discussion with eight levels."""
     folder = node("folder", "guide", title="Guide", text="What is in this guide.", summary="A short guide.")
     folder_page = node(slug="start", parent=folder, title="Start here", text="A [link](/news).")
     node("folder", "more", parent=folder, title="More")
@@ -100,7 +100,7 @@ def _at(address: str | Callable[[Site], str]) -> Callable[[Page, Site], Response
     def go(page: Page, site: Site) -> Response:
         response = page.goto(address if isinstance(address, str) else address(site))
         assert response is not None
-        # A script fetches the form of comments into its place.
+        # A script loads the comment form and inserts it into the page.
         expect(page.locator("[data-comments-form] > a")).to_have_count(0)
         return response
 
@@ -198,7 +198,7 @@ READERS: dict[str, Callable[[Page, Site], Response]] = {
     "refused log-in": _refused_log_in,
 }
 
-# Those that the documentation theme shows otherwise.
+# Pages that look different with the documentation theme.
 DOCUMENTATION = {
     name: READERS[name]
     for name in ("home", "section", "page", "typography", "inserts", "gallery", "post with threaded comments")

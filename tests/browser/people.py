@@ -1,4 +1,4 @@
-"""People with browsers: their pages, what they type, and what goes wrong on the pages they see."""
+"""People with browsers: their pages, the text they type, and the errors on their pages."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-# Milliseconds until what does not come is taken for missing: a machine that others use as well may take long over a page.
+# Milliseconds after which a missing element fails the test. A busy machine may need long for a page.
 PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE / 2)
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
@@ -18,7 +18,7 @@ def _told(message: ConsoleMessage) -> str:
 
 
 class Browsing:
-    """Makes pages and keeps what went wrong on them."""
+    """A factory of pages that records the errors on them."""
 
     def __init__(self, browser: Browser, server: str) -> None:
         self.server, self._browser = server, browser
@@ -26,7 +26,10 @@ class Browsing:
         self._troubles: list[tuple[Page, str]] = []
 
     def __call__(self, user: Any = None, **options: Any) -> Page:
-        """Return a page of a new person, logged in as `user` or a stranger. `options` go to the context: viewport, locale…"""
+        """Return a page of a new person, who is logged in as `user` unless it is None.
+
+        `options` are options of the browser context, such as viewport and locale.
+        """
         options = {"base_url": self.server, "viewport": DESKTOP, "locale": "en-GB", **options}
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
@@ -48,7 +51,7 @@ class Browsing:
         return page
 
     def log_in(self, context: BrowserContext, user: Any) -> None:
-        """Give a person the session of a user who has logged in."""
+        """Log a person in as `user`."""
         client = Client()
         client.force_login(user)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
@@ -59,14 +62,14 @@ class Browsing:
             self._troubles.append((page, text))
 
     def close(self) -> list[str]:
-        """Close every page; return what went wrong unexpectedly."""
+        """Close every page, and return the unexpected errors."""
         for context in self._contexts:
             context.close()
         return [text for page, text in self._troubles if not any(part in text for part in page.expected)]
 
 
 def write(page: Page, text: str) -> None:
-    """Type a text over that of a node's form, in the editor or, where scripts do not run, in the textarea."""
+    """Replace the text in a node's form, in the editor or, without scripts, in the textarea."""
     page.wait_for_load_state()
     editor = page.locator("#node_form .CodeMirror")
     if editor.count() == 0:

@@ -1,10 +1,10 @@
-"""A script that pokes at everything on a page, and says what should not be there."""
+"""A script that triggers everything on a page, and returns attributes and links that should not be there."""
 
-# Poke at everything: much of what is known waits for the mouse, the focus or an animation.
+# Triggers events on every element, because many known attacks wait for the mouse, the focus or an animation.
 POKE = """() => {
     const left = [];
     for (const element of document.querySelectorAll('body *')) {
-        // The preview beside a text is a document of its own, in which no script may run; a button may lead to another page.
+        // The preview next to a text is a separate document without scripts, and a button can lead to another page.
         const isPreview = element.sandbox?.length && !element.sandbox.contains('allow-scripts');
         const isOurs = {srcdoc: isPreview, formaction: element.getAttribute('formaction')?.startsWith('/admin/')};
         for (const name of element.getAttributeNames().filter((name) => !isOurs[name]))

@@ -1,4 +1,4 @@
-"""`make screenshots`: the pictures in docs/images, of the demo as Chromium shows it. Not a test; asked for by its name only."""
+"""`make screenshots`: the screenshots in docs/images, taken of the demo in Chromium. It runs only if it is named."""
 
 from io import BytesIO
 from pathlib import Path
@@ -32,10 +32,10 @@ def demo(mongo):
 
 
 def taken(page: Page, address: str, *, at: str | None = None) -> Image.Image:
-    """Return the picture of a page, scrolled to what `at` selects."""
+    """Return a screenshot of a page, scrolled to the element that `at` selects."""
     page.goto(address)
     page.evaluate(SETTLED)
-    # The copies of photos are made by now.
+    # By now, the copies of photos have been created.
     page.reload()
     if at:
         page.locator(at).first.evaluate("element => element.scrollIntoView({behavior: 'instant'})")
@@ -43,15 +43,15 @@ def taken(page: Page, address: str, *, at: str | None = None) -> Image.Image:
 
 
 def seen(page: Page) -> Image.Image:
-    """Return the picture of what a page shows now."""
+    """Return a screenshot of the visible part of a page."""
     page.evaluate(SETTLED)
-    # A frame without scripts cannot be asked.
+    # A frame without scripts cannot report when it is ready.
     page.wait_for_timeout(1_000)
     return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
 def keep(name: str, *pictures: Image.Image) -> None:
-    """Write pictures side by side, in 256 colours: a fifth of the bytes."""
+    """Write screenshots side by side, in 256 colours, which needs a fifth of the bytes."""
     gap = 24 * (len(pictures) - 1)
     whole = Image.new("RGB", (sum(p.width for p in pictures) + gap, max(p.height for p in pictures)), "#8a867d")
     left = 0

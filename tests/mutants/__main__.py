@@ -1,7 +1,7 @@
-"""`make mutants`: guards are taken out one by one, in a copy of the code, and the test that is named for each must fail.
+"""`make mutants`: remove guards one by one in a copy of the code. The test named for each guard must then fail.
 
-A guard whose absence no test notices is a promise that no test holds: the table then says `survives`, and the exit code is 1.
-Where a guard's code is not what stands here any more, nothing can be said of it: that fails too, until this table follows.
+If no test notices that a guard is missing, nothing tests the guard. The table then contains `survives`, and the exit
+code is 1. The command also fails if a guard's code has changed, until the guard in tests/mutants/guards/ is updated.
 """
 
 import argparse
@@ -26,13 +26,13 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "var", "__pycache__", ".*_cache", ".hypothesis", "node_modules", "images", "build"
 )
-# Seconds that a test may take once its guard is gone: it may hang instead of failing, which is noticed as well.
+# Seconds that a test can take without its guard. A test that hangs instead of failing also counts as failed.
 PATIENCE = 120
 PASSED, FAILED = 0, 1
 
 
 class Copy:
-    """A copy of the code in which guards are missing for a while, and a test database of its own."""
+    """A copy of the code in which guards are removed temporarily, with its own test database."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.root = folder / name
@@ -40,7 +40,7 @@ class Copy:
         self._environment = {**os.environ, "TEST_MONGODB_NAME": f"test_{name}"}
 
     def run(self, tests: Sequence[str], marked: str = "not slow") -> tuple[int, str]:
-        """Run tests until one fails; return pytest's exit code (FAILED also where it hangs) and what it said."""
+        """Run tests until one fails, and return pytest's exit code and output. The exit code is FAILED if the tests hang."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", marked, "-p", "no:cacheprovider", *tests]
         try:
             done = subprocess.run(
@@ -56,7 +56,7 @@ class Copy:
         return done.returncode, done.stdout + done.stderr
 
     def without(self, mutant: Mutant) -> tuple[int, str]:
-        """Run the mutant's test with its guard missing."""
+        """Run the mutant's test without its guard."""
         file = self.root / mutant.file
         source = file.read_text()
         file.write_text(taken_out(mutant, source))
@@ -67,7 +67,11 @@ class Copy:
 
 
 def judge(mutants: Sequence[Mutant], copies: int) -> bool:
-    """Print a line for each mutant; return whether all were noticed. Raises Outdated."""
+    """Print a line for each mutant, and return whether tests noticed all of them.
+
+    Raises:
+        Outdated: The code of a guard has changed.
+    """
     for mutant in mutants:
         taken_out(mutant, (ROOT / mutant.file).read_text())
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:

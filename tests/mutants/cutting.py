@@ -1,4 +1,4 @@
-"""Taking a guard out of a function, however its code is laid out."""
+"""Removing a guard from a function, regardless of the layout of its code."""
 
 import ast
 import io
@@ -14,9 +14,18 @@ _LAYOUT = frozenset(
 
 @dataclass(frozen=True)
 class Mutant:
-    """A guard: the function that has it ("file.py::Class.function", or a file alone), its code, what stands there without
-    it, and the test that must notice, quick or `marked` slow. The code is compared word by word: line breaks and comments make
-    no difference."""
+    """A guard whose removal a test must notice.
+
+    The code is compared token by token, so line breaks and comments make no difference.
+
+    Attributes:
+        guard: The name of the guard.
+        where: The function that contains the guard, as "file.py::Class.function", or only the file.
+        code: The code of the guard.
+        without: The code that replaces it.
+        test: The test that must fail.
+        marked: The marker expression with which the test runs.
+    """
 
     guard: str
     where: str
@@ -27,16 +36,20 @@ class Mutant:
 
     @property
     def file(self) -> str:
-        """The file that has the guard."""
+        """Return the file that contains the guard."""
         return self.where.partition("::")[0]
 
 
 class Outdated(Exception):
-    """The code that a mutant takes out is not there, or not there once."""
+    """The code that a mutant removes is missing, or occurs more than once."""
 
 
 def taken_out(mutant: Mutant, source: str) -> str:
-    """Return a file's text without the guard. Raises Outdated."""
+    """Return the source of a file without the guard.
+
+    Raises:
+        Outdated: The code of the guard is missing, or occurs more than once.
+    """
     first, last = _lines(mutant, source)
     words = [token for token in _words(source) if first <= token.start[0] <= last]
     wanted = [token.string for token in _words(mutant.code)]
@@ -55,7 +68,7 @@ def taken_out(mutant: Mutant, source: str) -> str:
 
 
 def _lines(mutant: Mutant, source: str) -> tuple[int, int]:
-    """Return the first and last line of the function that a mutant names; of the file where it names none."""
+    """Return the first and last line of the function that the mutant names, or of the file if it names no function."""
     node: ast.AST = ast.parse(source)
     for name in filter(None, mutant.where.partition("::")[2].split(".")):
         inner = [child for child in ast.walk(node) if getattr(child, "name", "") == name and hasattr(child, "body")]
@@ -69,4 +82,4 @@ def _words(source: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from (t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type not in _LAYOUT)
     except (tokenize.TokenError, IndentationError):
-        return  # a fragment may end within brackets, and a file does not
+        return  # a fragment can end within brackets, but a file cannot

@@ -1,4 +1,4 @@
-"""The list of mutants: each code to take out is there once, and each test to fail is there."""
+"""Tests of the list of mutants: the code of each guard must occur once, and its test must exist."""
 
 import ast
 

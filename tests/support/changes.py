@@ -1,4 +1,4 @@
-"""Damage to the feed of changes as MongoDB can cause it."""
+"""Damage to the feed of changes, as MongoDB can cause it."""
 
 from api.changes import change_log
 from marginalia.mongo.connection import database
@@ -7,7 +7,8 @@ from marginalia.mongo.connection import database
 def lose_history() -> None:
     """Make the relay resume from a change that the server no longer has. The feed must contain at least one change.
 
-    A time instead of a change wouldn't do: the relay would resume at the start of the oplog, which has lost nothing yet.
+    The position must be a change instead of a time. With a time, the relay would resume at the start of the oplog,
+    which has lost nothing yet.
     """
     entries = database()["cms.changes"]
     last = change_log.last()

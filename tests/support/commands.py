@@ -7,19 +7,19 @@ from typing import Any
 
 from pymongo import monitoring
 
-# Commands that the driver sends on its own.
+# Commands that the driver sends by itself.
 DRIVER_COMMANDS = {"hello", "ismaster", "ping", "endSessions", "buildInfo", "killCursors", "isMaster"}
 
 
 @dataclass
 class CommandLog:
-    """The commands that were sent during recording, in order."""
+    """The commands sent during a recording, in order."""
 
     sent: list[monitoring.CommandStartedEvent] = field(default_factory=list)
 
     @contextmanager
     def recorded(self) -> Iterator["CommandLog"]:
-        """Record the commands of the block, without those of earlier blocks."""
+        """Record the commands of the block, and forget those of earlier blocks."""
         self.sent = []
         listen(self)
         try:
@@ -29,7 +29,7 @@ class CommandLog:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the recorded commands: ["find", "update", …]."""
+        """Return the names of the recorded commands, for example ["find", "update"]."""
         return [event.command_name for event in self.sent]
 
     @property
@@ -51,7 +51,7 @@ def listen(log: CommandLog) -> None:
 
 
 def stop_listening(log: CommandLog) -> None:
-    """Stop adding commands to the log. Compares identity, because two logs can be equal."""
+    """Stop adding commands to the log. Logs are compared by identity, because two logs can be equal."""
     _listeners[:] = [listener for listener in _listeners if listener is not log]
 
 
@@ -68,7 +68,7 @@ class _Listener(monitoring.CommandListener):
         """Do nothing, because only sent commands are recorded."""
 
 
-# Affects only clients of this process that are created after this import.
+# This affects only clients of this process that are created after this import.
 monitoring.register(_Listener())
 
 
@@ -80,7 +80,7 @@ def explain(db: Any, event: monitoring.CommandStartedEvent) -> dict[str, Any]:
 
 
 def stages(plan: Any) -> set[str]:
-    """Return the names of all stages of an explained plan, such as {"FETCH", "IXSCAN"}."""
+    """Return the names of all stages of an explained plan, for example {"FETCH", "IXSCAN"}."""
     names: set[str] = set()
     if isinstance(plan, dict):
         if isinstance(stage := plan.get("stage"), str):

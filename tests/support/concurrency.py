@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 def run_concurrently(count: int, work: Callable[[int], _T]) -> list[_T]:
-    """Call work(0), work(1)… in threads that start at the same moment; return their results."""
+    """Call work(0), work(1)… in threads that start at the same moment, and return their results."""
     barrier = Barrier(count)
 
     def start(number: int) -> _T:

@@ -12,7 +12,7 @@ WRITES = {"insert", "update", "delete", "findAndModify", "commitTransaction"}
 
 
 class _Dying(list):
-    """A replacement for the list of a CommandLog, which kills the process after a number of writes."""
+    """A replacement for the list of a CommandLog that kills the process after a number of writes."""
 
     def __init__(self, writes: int) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class _Dying(list):
 
 
 def killed_after_writes(writes: int, work: Callable[[], Any]) -> bool:
-    """Call `work` in a child process that is killed after this many writes; return False if it completed before."""
+    """Call `work` in a child process that is killed after this many writes. Return False if it completed before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         child = os.fork()

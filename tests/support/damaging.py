@@ -1,4 +1,4 @@
-"""A small site with one of everything, and all ways to damage one of its stored documents."""
+"""A small site with one document of every kind, and all ways to damage one of its stored documents."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,9 +23,9 @@ from nodes.types import Actor
 from tests.support.nodes.build import EDITOR, node, nonce, save
 from tests.support.nodes.photo_build import gallery, upload
 
-# A time after the year 9999, which Python's datetime can't represent.
+# A time after the year 9999, which Python's datetime cannot represent.
 BEYOND = DatetimeMS(300_000_000_000_000)
-# Reads all documents unchanged, also with times that datetime can't represent.
+# Codec options that read all documents unchanged, including times that datetime cannot represent.
 RAW: CodecOptions[dict[str, Any]] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
 # Embedded documents whose fields are damaged one by one.
 PARTS = ("metadata", "metadata.detail", "metadata.author", "derived", "draft", "draft.metadata", "settings", "author")
@@ -59,7 +59,7 @@ class Site:
 
 
 def build(db: Database[Any]) -> Site:
-    """Create the site: sections of each kind, posts, a draft, photos, comments, and scheduled, trashed and moved pages."""
+    """Create sections of each kind, posts, a draft, photos, comments, and scheduled, trashed and moved pages."""
     admin = get_user_model().objects.create_superuser("root", "root@example.org", "pw")
     actor = Actor(admin.pk, "Ann")
     folder = node("folder", "guide")
@@ -175,7 +175,7 @@ def api_paths(node_id: ObjectId) -> list[str]:
 
 
 def damages(collection: str, document: Mapping[str, Any]) -> Iterator[Damage]:
-    """Yield all damages of one document: each field missing, null or of another type, and times after the year 9999."""
+    """Yield all damages of a document. Each field is missing, null or of another type, and times are after the year 9999."""
     key = document["_id"]
 
     def walk(part: Mapping[str, Any], prefix: str) -> Iterator[Damage]:
@@ -213,7 +213,7 @@ UNIQUE = ("slug", "hash", "username")
 
 
 def insert_damaged_copies(db: Database[Any], collection: str, document: Mapping[str, Any]) -> list[Damage]:
-    """Insert a damaged copy of a document for each way to damage it; return the damages."""
+    """Insert a damaged copy of a document for each way to damage it, and return the damages."""
     applied = []
     for number, damage in enumerate(damages(collection, document)):
         key = ObjectId() if isinstance(document["_id"], ObjectId) else f"nodes.node:{ObjectId()}"

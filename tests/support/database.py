@@ -1,4 +1,4 @@
-"""The URI of the test database, and emptying it."""
+"""The URI of the test database, and a function that empties the database."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ MIGRATED = {"django_migrations", "django_content_type", "auth_permission", "auth
 
 
 def empty(db: Database[dict[str, Any]]) -> None:
-    """Delete all documents except those written by migrations. Indexes stay.
+    """Delete all documents except those written by migrations. Indexes are kept.
 
-    A single command finds the few collections that the test has filled.
+    One command finds the few collections that the test has filled.
     """
     names = [
         collection["name"]

@@ -1,4 +1,4 @@
-"""Acting, or stopping, just before code sends a certain MongoDB command, without patching the code."""
+"""Actions or crashes just before code sends a certain MongoDB command, without patching the code."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ Condition = Callable[[Mapping[str, Any]], bool]
 
 
 class Stopped(BaseException):
-    """Raised to end a block as if its process had been killed."""
+    """The end of a block as if its process had been killed."""
 
 
 class _Trap(list):
-    """A replacement for the list of a CommandLog, which calls `act` once, before the first matching command."""
+    """A replacement for the list of a CommandLog that calls `act` once, before the first matching command."""
 
     def __init__(self, name: str, collection: str, condition: Condition, act: Callable[[], Any]) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from marginalia.local.processes import start_guarded, stop
 from tests.support.processes import ROOT, until
 
 CONF = (ROOT / "deploy/nginx.conf").read_text()
-# Like Debian's /etc/nginx/nginx.conf, with the test's folders.
+# The main configuration, like Debian's /etc/nginx/nginx.conf, with the test's folders.
 MAIN = """
 user root; pid {folder}/pid; error_log {folder}/error.log; worker_processes auto;
 events {{ worker_connections 768; }}
@@ -55,7 +55,7 @@ class Nginx:
 
 
 def configured(site: int, listening: str, folder: Path, conf: str = CONF) -> str:
-    """Return the configuration of nginx for a site's port, without TLS. The site still sees all requests as HTTPS."""
+    """Return nginx's configuration for a site's port, without TLS. The site still sees all requests as HTTPS."""
     text = conf.replace("127.0.0.1:8000", f"127.0.0.1:{site}").replace("listen 443 ssl", f"listen {listening}")
     text = re.sub(r"^ *(listen (80|\[::\]).*|ssl_certificate.*);$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\nserver \{\n[^\n]*\n[^\n]*\n *server_name[^\n]*\n *# Here, certbot.*", "", text, flags=re.DOTALL)

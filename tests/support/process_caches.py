@@ -1,4 +1,4 @@
-"""The caches that a process of the site keeps between requests."""
+"""The caches of a process of the site."""
 
 import reader.page_cache.middleware  # noqa: F401 - tests patch this module before a request has loaded it
 from nodes.models import tree, version_cache
@@ -6,7 +6,7 @@ from reader.page_cache import storage
 
 
 def clear_caches() -> None:
-    """Clear all caches, so that this process is like a new one."""
+    """Clear all caches, so that this process is in the state of a new process."""
     storage.clear()
     version_cache.clear()
     tree.clear()

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until a condition is true; fail after this many seconds."""
+    """Wait until a condition is true, and fail after this many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -19,9 +19,9 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 
 
 def peak_memory(process_id: int | str = "self") -> float:
-    """Return the highest resident set of a process so far, in MiB.
+    """Return the peak resident set of a process so far, in MiB.
 
-    `getrusage` would count the process that started it too: the value survives exec.
+    `getrusage` would also count the process that started it, because its value survives exec.
     """
     lines = Path(f"/proc/{process_id}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

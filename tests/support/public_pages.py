@@ -1,4 +1,4 @@
-"""Public pages as readers get them, and site settings that change their look."""
+"""Public pages as readers get them, and site settings that change the look of pages."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from nodes.services.site import save_settings
 
 
 def save_look(**settings: Any) -> None:
-    """Save site settings that still have their defaults."""
+    """Save site settings whose stored values are the defaults."""
     defaults = {"accent": "", "fonts": "", "menu": [], "footer_links": [], "social": [], "footer": "", "home": "lead"}
     save_settings(settings, dict.fromkeys(settings, None) | defaults)
 
@@ -22,5 +22,5 @@ def get_html(client: Client, path: str = "/") -> str:
 
 
 def requested_files(html: str) -> list[str]:
-    """Return the URLs of the style sheets, icons and scripts that a page requests, in their order."""
+    """Return the URLs of the style sheets, icons and scripts that a page requests, in the order of the page."""
     return re.findall(r'<(?:link rel="(?:stylesheet|icon|apple-touch-icon)"|script)[^>]* (?:href|src)="([^"]+)"', html)

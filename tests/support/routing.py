@@ -1,4 +1,4 @@
-"""Predictions of how mongos handles commands: whether it can target a shard, and whether it accepts them at all.
+"""Predictions about mongos: whether it can target a command to one shard, and whether it accepts the command at all.
 
 Unlike a read, a write of a single document needs the whole shard key or `_id`.
 """
@@ -15,7 +15,9 @@ from marginalia.mongo.sharding.targeting import Broadcast, conditions, is_exact,
 class Operation:
     """A read or write of a collection by a command.
 
-    `is_single`: it writes at most one document. `needs_key`: mongos requires the whole shard key.
+    Attributes:
+        is_single: Whether it writes at most one document.
+        needs_key: Whether mongos requires the whole shard key.
     """
 
     collection: str
@@ -26,7 +28,7 @@ class Operation:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Return the fields in the filter, including those in $or."""
+        """Return the fields in the filter, including the fields in $or."""
         parts = (self.filter, *self.filter.get("$or", ()))
         return frozenset(path for part in parts for path, _condition in conditions(part))
 
@@ -70,7 +72,7 @@ def is_allowed(operation: Operation, collection: Collection) -> bool:
 
 
 def find_exception(operation: Operation, broadcasts: Iterable[Broadcast]) -> Broadcast | None:
-    """Return the declared exception that allows an operation to go to all shards; None without one."""
+    """Return the declared exception that allows an operation to be sent to all shards, or None."""
     for broadcast in broadcasts:
         if (
             broadcast.collection == operation.collection

@@ -1,4 +1,4 @@
-"""Running the site as a process: with `manage.py serve`, with gunicorn alone, or as a systemd service."""
+"""The site as a process, started with `manage.py serve`, with gunicorn, or as a systemd service."""
 
 import contextlib
 import http.client
@@ -27,7 +27,7 @@ from tests.support.processes import ROOT, until
 
 
 class Site:
-    """A site with its own var folder and port, which `manage.py serve` runs."""
+    """A site that `manage.py serve` runs, with its own var folder and port."""
 
     def __init__(self, var: Path, **environment: str) -> None:
         self.var = var
@@ -63,7 +63,7 @@ class Site:
         )
 
     def start(self) -> str:
-        """Start the site; return its output once it is up."""
+        """Start the site, and return its output once it is up."""
         self.var.mkdir(exist_ok=True)
         with self.output.open("w") as output:
             self.run = subprocess.Popen(
@@ -80,7 +80,7 @@ class Site:
         return self.output.read_text()
 
     def stop(self, number: int = signal.SIGINT) -> int:
-        """Send a signal, wait for the process to end and return its exit code."""
+        """Send a signal, wait for the process to end, and return its exit code."""
         self.run.send_signal(number)
         return self.run.wait(60)
 
@@ -94,7 +94,7 @@ class Site:
 
     @property
     def mongod(self) -> State | None:
-        """Return the state of the embedded MongoDB; None if it isn't running."""
+        """Return the state of the embedded MongoDB, or None if it isn't running."""
         return Embedded(self.var).running()
 
     @property
@@ -135,13 +135,13 @@ class Web:
             connection.close()
 
     def open_connection(self, data: bytes = b"") -> socket.socket:
-        """Open a connection, send these bytes and return it."""
+        """Open a connection, send these bytes, and return the connection."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         connection.sendall(data)
         return connection
 
     def is_up(self) -> bool:
-        """Return whether the server responds. Fails if its process has ended."""
+        """Return whether the server responds. Fail if its process has ended."""
         assert self.process.poll() is None, self.log.read_text()
         try:
             return self.get("/healthz")[0] == 200
@@ -169,7 +169,7 @@ def served(folder: Path, **environment: str) -> Iterator[Web]:
         process.wait(30)
 
 
-# LISTEN_PID must be the service's own process id, so the process that sets it has to exec the service.
+# LISTEN_PID must be the process id of the service, so the process that sets it has to exec the service.
 _EXEC_SERVICE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -178,7 +178,7 @@ os.execve(sys.argv[2], sys.argv[2:], {**os.environ, "LISTEN_FDS": "1", "LISTEN_P
 
 
 class Service:
-    """A program started like a systemd service with `Type=notify` and socket activation."""
+    """A program that is started like a systemd service with `Type=notify` and socket activation."""
 
     def __init__(self, command: list[str], listening: socket.socket, folder: Path, environment: dict[str, str]) -> None:
         self._command = command
@@ -216,7 +216,7 @@ class Service:
             until(is_ready, seconds=180)
 
     def stop(self) -> None:
-        """Terminate the program and wait for its end; kill it after the units' TimeoutStopSec."""
+        """Terminate the program and wait for its end. Kill it after 20 seconds, the TimeoutStopSec of the units."""
         if self.process is not None:
             self.process.terminate()
             try:

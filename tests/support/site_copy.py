@@ -1,4 +1,4 @@
-"""A site with everything that an export can contain, and running the commands that export and import it."""
+"""A site with everything that an export can contain, and the commands that export and import it."""
 
 import hashlib
 import io
@@ -34,7 +34,7 @@ ADDRESS = "commenter@example.org"
 
 
 def run(name: str, *arguments: object) -> tuple[int, str]:
-    """Run a management command; return its exit code and output."""
+    """Run a management command, and return its exit code and output."""
     out = io.StringIO()
     try:
         call_command(name, *map(str, arguments), stdout=out, stderr=io.StringIO())
@@ -48,7 +48,7 @@ def target(node_id: ObjectId) -> Target:
 
 
 def site(formats: tuple[str, ...] = ("jpeg",)) -> dict[str, ObjectId]:
-    """Create a site with nested sections, pages with history and drafts, photos and discussions; return ids by slug."""
+    """Create a site with nested sections, pages with history and drafts, photos and discussions. Return its ids by slug."""
     ids = {"news": build.node("blog", "news"), "attic": build.node("folder", "attic")}
     ids["lakes"] = gallery("lakes", parent=ids["attic"])
     for name in formats:

@@ -1,4 +1,4 @@
-"""The site's settings in a separate process with a given environment, and the reference of settings."""
+"""The site's settings in a separate process with a given environment, and the reference page for settings."""
 
 import os
 import re
@@ -12,9 +12,9 @@ SETTINGS = (ROOT / "docs/reference/settings.md").read_text()
 
 
 def production() -> dict[str, str]:
-    """Return the variables of a public site as in the reference of settings.
+    """Return the variables of a public site from the reference page.
 
-    The secret key is a new one, and the file of CA certificates is left out, because it isn't on this machine.
+    The secret key is a new one. The file of CA certificates is omitted, because it isn't on this machine.
     """
     block = re.search(r"```ini\n(.*?)```", SETTINGS, re.DOTALL)[1]
     block = re.sub("&tlsCAFile=[^&]*", "", block)
@@ -22,17 +22,17 @@ def production() -> dict[str, str]:
 
 
 def documented() -> dict[str, str]:
-    """Return {variable: default} from the reference's table."""
+    """Return {variable: default} from the table on the reference page."""
     return {name: default for name, default, _values in documented_rows()}
 
 
 def documented_rows() -> list[tuple[str, str, str]]:
-    """Return (variable, default, values) for each row of the reference's table."""
+    """Return (variable, default, values) for each row of the table on the reference page."""
     return re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| ?(.*?) ?\|", SETTINGS, re.MULTILINE)
 
 
 def run_python(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the site's own settings and only these environment variables, besides PATH and HOME."""
+    """Run Python with the site's own settings. The environment has only these variables, PATH and HOME."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False

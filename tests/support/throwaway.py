@@ -15,7 +15,7 @@ from marginalia.local.mongod import Mongod, initiate, locate
 
 
 class Member(Mongod):
-    """A mongod that ends with a `with` block, and that a test can kill."""
+    """A mongod that ends with a `with` block, and that tests can kill."""
 
     @property
     def uri(self) -> str:
@@ -24,7 +24,7 @@ class Member(Mongod):
         return f"mongodb://{self.address}/?{options}"
 
     def kill(self) -> None:
-        """Kill mongod with SIGKILL and wait for its end."""
+        """Kill mongod with SIGKILL, and wait for its end."""
         if self.guard is not None:
             if self.alive and (pid := self.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -49,9 +49,10 @@ class EphemeralMongod:
         replset: str = "marginalia",
         journaled: bool = True,
     ) -> None:
-        """With `journaled=False`, acknowledged writes don't wait for the journal, which halves the time of a write.
+        """Create the replica set without starting it.
 
-        Use this only for a server that no test kills.
+        With `journaled=False`, acknowledged writes don't wait for the journal, which halves the time of a write. Use
+        this only for a server that no test kills.
         """
         small = (
             "--wiredTigerEngineConfigString",
@@ -66,7 +67,11 @@ class EphemeralMongod:
         self.uri = ""
 
     def start(self) -> str:
-        """Start every member and initiate the set; return its URI. Raises MongodError."""
+        """Start every member, initiate the set, and return its URI.
+
+        Raises:
+            MongodError: A member didn't start.
+        """
         binary = self._binary or locate()
         try:
             for _ in range(self._count):
@@ -109,7 +114,7 @@ class EphemeralMongod:
 
 @contextmanager
 def mongod() -> Iterator[str]:
-    """Start a server with an empty data folder; yield its URI, and end it with the block."""
+    """Start a server with an empty data folder, yield its URI, and stop the server after the block."""
     server = EphemeralMongod()
     try:
         yield server.start()

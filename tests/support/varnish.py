@@ -27,7 +27,7 @@ class Varnish:
 
     @property
     def child(self) -> int:
-        """Return the id of the process that serves requests. The manager process restarts it if it dies."""
+        """Return the id of the process that serves requests. If this process dies, the manager process starts it again."""
         [manager] = psutil.Process(self.guard).children()
         [child] = manager.children()
         return int(child.pid)
@@ -39,7 +39,7 @@ class Varnish:
     def ask(
         self, path: str, method: str = "GET", port: int = 0, content: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers by lower-case name, and body."""
+        """Return the status, the headers by lower-case name, and the body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=30)
         try:
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -51,7 +51,7 @@ class Varnish:
 
 
 def configured(*sites: int) -> str:
-    """Return the VCL for web processes at these ports, uncommenting lines with #2 for two processes, as the file says."""
+    """Return the VCL for web processes at these ports. For two processes, uncomment lines with #2, as the file explains."""
     text = VCL if len(sites) == 1 else re.sub("^#2", "", VCL, flags=re.MULTILINE)
     for port, site in zip((8000, 8001), sites, strict=False):
         assert text.count(f'.port = "{port}";') == 1
@@ -61,7 +61,7 @@ def configured(*sites: int) -> str:
 
 @contextmanager
 def varnish(*sites: int, at: tuple[int, int] | None = None) -> Iterator[Varnish]:
-    """Run Varnish in front of one or two ports of a site. `at` sets its own ports, for a restart."""
+    """Run Varnish in front of one or two ports of a site. `at` sets the ports of Varnish itself, for a restart."""
     port, purges = at or (free_port(), free_port())
     with tempfile.TemporaryDirectory(prefix="varnish-") as folder:
         text, log = Path(folder, "site.vcl"), Path(folder, "log")

@@ -106,7 +106,7 @@ def comment(
 
 
 def term(name: str, domain: str | None = "category", slug: str | None = None) -> str:
-    """Return a category or tag of an item. WXR 1.0 also wrote them without domain and slug."""
+    """Return a category or tag of an item. In WXR 1.0, it can lack domain and slug."""
     attributes = "" if domain is None else f' domain="{domain}" nicename={quoteattr(slug or name.lower())}'
     return f"<category{attributes}>{cdata(name)}</category>"
 
@@ -117,5 +117,5 @@ def meta(key: str, value: str) -> str:
 
 
 def cdata(text: str) -> str:
-    """Return a text as WordPress writes it: CDATA, split wherever the text itself would end it."""
+    """Return a text as WordPress writes it, in CDATA sections that are split where the text contains the end of a section."""
     return "<![CDATA[" + text.replace("]]>", "]]]]><![CDATA[>") + "]]>"

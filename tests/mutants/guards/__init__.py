@@ -1,4 +1,4 @@
-"""The guards: each is missed by the test that is named for it."""
+"""The guards, each with the test that must fail without it."""
 
 from tests.mutants.guards import comments, nodes, site
 

@@ -1,4 +1,4 @@
-"""Guards of the site itself, of what it imports, and of what both apps stand on."""
+"""Guards of the site, the imports, and the foundations of both apps."""
 
 from tests.mutants.cutting import Mutant
 

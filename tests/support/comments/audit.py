@@ -11,8 +11,12 @@ from marginalia.mongo.connection import database
 def stored(target: Target, collection: str = "", *, quiet: bool = True, crashed: bool = False) -> list[dict]:
     """Return the stored comments of a discussion, ordered by (number, posted, slug), after checking them.
 
-    `quiet` means that no process is writing, so no claims are left and the count is exact. `crashed` means that a writer
-    may have stopped before it split a full bucket, which the next writer will do.
+    Args:
+        target: The target of the discussion.
+        collection: The collection of the comments, or "" for the collection of the layout.
+        quiet: Whether no process is writing, so that there must be no claims and the count must be exact.
+        crashed: Whether a writer may have stopped before it split a full bucket. The next writer will split the
+            bucket.
     """
     db = database()
     discussion = db.discussions.find_one({"_id": target.id})

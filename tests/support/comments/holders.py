@@ -1,4 +1,4 @@
-"""Complete documents that can contain embedded discussions, and that pass the validators of their collections."""
+"""Complete documents that can contain embedded discussions and that pass the validators of their collections."""
 
 from typing import Any
 

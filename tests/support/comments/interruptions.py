@@ -1,7 +1,7 @@
 """Simulated crashes between two database calls, before or after the server has executed one.
 
-An Interrupted back end uses a database whose collections count their calls. At a chosen call, or at random, Crash is
-raised instead of the call (fail-before) or after it (fail-after).
+The database of an Interrupted back end has collections that count their calls. At a chosen call, or at random, Crash
+is raised instead of the call (fail-before) or after it (fail-after).
 """
 
 import random
@@ -27,11 +27,11 @@ CALLS = {
 
 
 class Crash(BaseException):
-    """Raised to simulate the end of the process. It isn't an Exception, so that no code of the product can catch it."""
+    """The simulated end of the process. It isn't an Exception, so that no code of the product can catch it."""
 
 
 class Interruption:
-    """When to crash: at call number `at` (from 1), after it if `after` is set, or at random with probability `chance`."""
+    """The moment of a crash: at call number `at` (from 1), after this call if `after` is set, or with probability `chance`."""
 
     def __init__(self, at=0, after=False, chance=0.0):
         self.at, self.after, self.chance = at, after, chance
@@ -75,7 +75,7 @@ class Fragile:
 
 
 class FragileDatabase:
-    """A database whose collections are fragile."""
+    """A database whose collections can crash."""
 
     def __init__(self, db, interruption):
         self._db, self._interruption = db, interruption

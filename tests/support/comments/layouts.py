@@ -15,7 +15,7 @@ OPTIONS = {"SIZE": 4, "BOUND": 40}
 
 
 def configure(settings, layout="documents", order=Order.OLDEST, **options):
-    """Keep discussions of auth.user in a layout, buckets and bounds small."""
+    """Set the layout for discussions of auth.user, with small buckets and limits, and return a back end."""
     known = layout_classes()[layout].options
     chosen = {key: value for key, value in {**OPTIONS, **options}.items() if key in known}
     settings.COMMENTS = {"TARGETS": {"auth.user": {"LAYOUT": layout, "ORDER": str(order), "OPTIONS": chosen}}}
@@ -23,7 +23,7 @@ def configure(settings, layout="documents", order=Order.OLDEST, **options):
 
 
 def lively(backend, target):
-    """Fill a discussion with all features: threads, edits, tombstones, gaps, shared numbers, a queue; return the comments."""
+    """Fill a discussion with threads, edits, tombstones, gaps, shared numbers and a queue, and return the comments."""
     posted = []
     for n in range(24):
         parent = posted[n // 3].slug if n % 3 else ""
@@ -51,5 +51,5 @@ def state(backend, target):
 
 
 def expire_conversion(mongo, target):
-    """Make a conversion look abandoned, with a heartbeat long ago."""
+    """Make a conversion look abandoned by setting its heartbeat to an old time."""
     mongo.discussions.update_one({"_id": target.id}, {"$set": {"moving.beat": datetime(2026, 1, 1, tzinfo=UTC)}})

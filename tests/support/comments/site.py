@@ -1,4 +1,4 @@
-"""A post with comments, and forms sent as a browser sends them."""
+"""A post with comments, and forms that are sent as a browser sends them."""
 
 import re
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ LABEL = "nodes.node"
 
 
 def entry(**fields: Any) -> Target:
-    """Publish a blog post; return it as a target of comments."""
+    """Publish a blog post, and return it as a target of comments."""
     blog = build.node("blog", "news")
     return Target(LABEL, str(build.node("blog-entry", "hello", parent=blog, title="Hello", **fields)))
 
@@ -45,7 +45,7 @@ def fields_of(html: str) -> dict[str, str]:
 def fill(
     client: Client, target: Target, text: str = "Hello", *, parent: str = "", name: str = "Ann", **more: str
 ) -> dict[str, str]:
-    """Fetch the comment form and return its fields, filled in."""
+    """Open the comment form, fill it in, and return its fields."""
     response = client.get(form_url(target, parent))
     assert response.status_code == 200
     return {**fields_of(response.content.decode()), "name": name, "text": text, **more}
@@ -56,12 +56,12 @@ def send(client: Client, data: dict[str, str]) -> Any:
 
 
 def post(client: Client, target: Target, text: str = "Hello", **more: str) -> Any:
-    """Fetch the comment form, fill it in and send it; return the response."""
+    """Open the comment form, fill it in, send it, and return the response."""
     return send(client, fill(client, target, text, **more))
 
 
 def close_gate(mongo, target, monkeypatch):
-    """Block writes to a discussion, as a converter does at the end of its work, for longer than writers wait."""
+    """Block writes to a discussion for longer than writers wait, as a converter does at the end of its work."""
     monkeypatch.setattr("marginalia.comments.backends.discussions.PATIENCE", 0)
     in_a_minute = now() + timedelta(minutes=1)
     moving = {"id": ObjectId(), "to": "buckets", "order": "oldest", "renumber": False, "beat": now(), "epoch": 2}
@@ -69,12 +69,12 @@ def close_gate(mongo, target, monkeypatch):
 
 
 def post_directly(target: Target, source: str = "First", token: str = "t1", **more: Any) -> Comment:
-    """Post a comment without the forms; return it."""
+    """Post a comment without using the forms, and return it."""
     return services.post(target, author=CommentAuthor("Bea"), source=source, token=token, **more).comment
 
 
 def change_url(name: str, comment: Comment) -> str:
-    """Return the URL of a page of a comment: "edit", "delete", "flag", "thread", …"""
+    """Return the URL of a page of a comment, such as "edit", "delete", "flag" or "thread"."""
     return reverse(f"comments-{name}", args=[comment.target.label, comment.target.pk, comment.slug])
 
 

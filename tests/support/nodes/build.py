@@ -24,7 +24,7 @@ def node(
     tags: tuple[str, ...] = (),
     **fields: Any,
 ) -> ObjectId:
-    """Create a node, published long ago by default; return its id."""
+    """Create a node, published long ago by default, and return its id."""
     return editing.create(
         EDITOR,
         type=type,
@@ -46,6 +46,6 @@ def nonce(node_id: ObjectId) -> ObjectId:
 
 
 def save(node_id: ObjectId, seen: ObjectId, /, actor: Actor = EDITOR, tags: TagChange = NO_TAGS, **changes: Any) -> Any:
-    """Save fields as a form that saw this nonce. In their names, "__" stands for a dot."""
+    """Save fields like a form that was rendered with the nonce `seen`. In the names of fields, "__" stands for a dot."""
     fields = {name.replace("__", "."): value for name, value in changes.items()}
     return editing.save(actor, node_id, seen, fields, tags)

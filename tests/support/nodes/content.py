@@ -36,14 +36,14 @@ class Amount(Part):
 
 
 class Step(Part):
-    """One step of a recipe."""
+    """A step of a recipe."""
 
     what = models.CharField(max_length=200)
     minutes = models.PositiveSmallIntegerField(default=0)
 
 
 class Recipe(Entry):
-    """A dish that can be cooked from its page."""
+    """A dish with a recipe."""
 
     stands_in = [Blog, "cookbook"]
     facets = ["course", "is_vegan", "ingredients"]
@@ -88,7 +88,7 @@ class News(Entry):
 
 
 class Piece(Part):
-    """A part with a field of every class that is allowed in parts."""
+    """A part with a field of every class that parts can contain."""
 
     name = models.CharField(max_length=60)
     said = models.TextField(blank=True)
@@ -104,7 +104,7 @@ class Piece(Part):
 
 
 class Everything(Entry):
-    """A type with a field of every class that can be declared."""
+    """A type with a field of every class that types can declare."""
 
     stands_in = [Blog]
     facets = ["line", "kind", "whole", "price", "on", "is_so", "lines", "numbers"]
@@ -139,7 +139,7 @@ class Everything(Entry):
 
 
 class Concert(Page):
-    """A page with a starting time."""
+    """A page with a start time."""
 
     stands_in = ["season"]
     date_field = "starts"
@@ -151,7 +151,7 @@ class Concert(Page):
 
 
 class Season(Section):
-    """A section that lists concerts by their starting time."""
+    """A section that lists concerts by their start time."""
 
     lists = UPCOMING
     page_size = 2
@@ -185,7 +185,7 @@ class OldDish(Entry):
 
 
 class FacetedDish(Entry):
-    """The first version with an additional facet."""
+    """The first version of the type, with an additional facet."""
 
     type_name = "dish"
     facets = ["amount"]

@@ -29,7 +29,7 @@ MODES = {
     "GIF": ("P", "L", "1"),
     "AVIF": ("RGB", "RGBA"),
 }
-# Thin, tall, tiny, and larger than the maximum of WebP.
+# Sizes that are thin, tall, tiny, or larger than the maximum of WebP.
 EXTREMES = (
     (2000, 1),
     (1, 2000),
@@ -57,7 +57,7 @@ def draw(chance: random.Random, size: tuple[int, int], mode: str) -> Image.Image
 
 
 def exif(chance: random.Random) -> bytes:
-    """Return an EXIF block with an orientation, or only with a location."""
+    """Return an EXIF block that contains either an orientation or a location."""
     block = Image.Exif()
     if chance.random() < 0.3:
         block.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitudeRef] = "N"
@@ -92,7 +92,7 @@ def random_picture(chance: random.Random) -> tuple[str, bytes]:
 
 
 def mutate(chance: random.Random, data: bytes) -> bytes:
-    """Return a picture with a few changed bytes, most of them in its header."""
+    """Return a picture in which a few bytes were changed, most of them in its header."""
     damaged = bytearray(data)
     for _ in range(chance.randrange(1, 6)):
         end = len(damaged) if chance.random() < 0.5 else min(len(damaged), 700)
@@ -101,7 +101,7 @@ def mutate(chance: random.Random, data: bytes) -> bytes:
 
 
 def accepted_pictures(chance: random.Random, count: int) -> Iterator[tuple[str, bytes, Any]]:
-    """Yield `count` pictures that the site accepts: format, stored bytes, and the result of `judge`."""
+    """Yield the format, stored bytes and result of `judge` for `count` pictures that the site accepts."""
     from photos.assets import images
     from photos.assets.cleaning import Cleaning
     from photos.assets.errors import BadPicture
@@ -126,7 +126,7 @@ def accepted_pictures(chance: random.Random, count: int) -> Iterator[tuple[str, 
 
 
 def photo(chance: random.Random, judged: Any) -> Any:
-    """Return a photo as templates get it, sometimes cropped or rotated by an editor."""
+    """Return a photo in the form in which templates get it, sometimes cropped or rotated by an editor."""
     detail = SimpleNamespace(
         resolution=list(judged.size),
         colour=judged.colour,
@@ -157,7 +157,7 @@ def copies_on_pages(photo: Any) -> set[str]:
 
 
 def check_copies(count: int, seed: int) -> dict[str, Any]:
-    """Create every copy of `count` accepted pictures; return counts, faults, peak memory in MiB and the slowest copy."""
+    """Create every copy of `count` accepted pictures, and return counts, faults, peak memory in MiB and the slowest copy."""
     from photos import addresses
     from photos.assets import images, renditions
     from photos.assets.framing import CENTRE, scaled

@@ -1,4 +1,4 @@
-"""The edit form of a node without a browser: the texts of its bar, its buttons, and the message after a save."""
+"""The edit form of a node without a browser: the texts in its bar, its buttons, and the message after a save."""
 
 import re
 from html import unescape
@@ -14,17 +14,17 @@ FUTURE = now().replace(year=now().year + 1, month=6, day=1, hour=9, minute=0, se
 # FUTURE as values of the form, and as text in messages.
 FUTURE_FIELDS = {"published_0": f"{FUTURE:%Y-%m-%d}", "published_1": "09:00"}
 FUTURE_TEXT = f"June 1, {FUTURE.year}, 9 a.m."
-# The state in the bar for a page created by build.node.
+# The state that the bar shows for a page created by build.node.
 LIVE = "Live since Jan. 1, 2020"
 
 
 def change(node_id: ObjectId, page: str = "change") -> str:
-    """Return the path of a node's edit form, or of another of its admin pages."""
+    """Return the path of a node's edit form, or of another admin page of the node."""
     return f"/admin/nodes/node/{node_id}/{page}/"
 
 
 def bar(html: str) -> tuple[str, str, dict[str, str]]:
-    """Return (state, saved-state, {name of a button: its label}) of the bar above a form."""
+    """Return (state, time of the save, {name of a button: its label}) from the bar above a form."""
     html = html.partition('class="edit-form-bar"')[2].partition('class="edit-form-main"')[0]
     state: Any = re.search(r'aria-hidden="true"></span><span>([^<]*)</span> <span id="saved-state"[^>]*>([^<]*)<', html)
     buttons = re.findall(r'<button type="submit"[^>]* name="(\w+)"[^>]*>([^<]*)<', html)
@@ -32,14 +32,14 @@ def bar(html: str) -> tuple[str, str, dict[str, str]]:
 
 
 def open_bar(editor: Editor, path: str) -> tuple[str, str, dict[str, str]]:
-    """Open a form; return its bar as `bar` does."""
+    """Open a form, and return its bar in the same form as `bar`."""
     response = editor.client.get(path)
     assert response.status_code == 200
     return bar(response.content.decode())
 
 
 def last_message(response: Any) -> str:
-    """Return the text of a page's last message, with the URL of a link in brackets after it."""
+    """Return the text of a page's last message. The URL of a link follows it in brackets."""
     assert response.status_code == 200
     html = response.content.decode().partition('class="messagelist"')[2].partition("</ul>")[0]
     messages = re.findall(r"<li[^>]*>(.*?)</li>", html, re.S)
@@ -48,6 +48,6 @@ def last_message(response: Any) -> str:
 
 
 def submit(editor: Editor, path: str, button: str = "_continue", **typed: Any) -> str:
-    """Open a form, change some values and press a button; return the last message of the next page."""
+    """Open a form, change some values, press a button, and return the last message of the next page."""
     data = {**editor.open(path), **typed, button: "1"}
     return last_message(editor.client.post(path, data, follow=True))

@@ -20,7 +20,7 @@ def _attribute(tag: str, name: str) -> str | None:
 
 
 def fields(html: str, form: str = "node_form") -> dict[str, Any]:
-    """Return the values that a browser would send for the form, without buttons."""
+    """Return the values that a browser would send for the form, without the buttons."""
     html = html.partition(f'id="{form}"')[2].partition("</form>")[0]
     values: dict[str, Any] = {}
     for match in _FIELD.finditer(html):
@@ -43,7 +43,7 @@ def fields(html: str, form: str = "node_form") -> dict[str, Any]:
 
 
 class Editor:
-    """An account with a logged-in test client."""
+    """An account with a test client that is logged in."""
 
     def __init__(self, user: Any) -> None:
         self.user = user
@@ -51,7 +51,7 @@ class Editor:
         self.client.force_login(user)
 
     def open(self, address: str, status: int = 200) -> dict[str, Any]:
-        """Open a page with a node's form; return the form's values."""
+        """Open a page with a node's form, and return the form's values."""
         response = self.client.get(address)
         assert response.status_code == status
         return fields(response.content.decode())
@@ -61,5 +61,5 @@ class Editor:
         return fields(response.content.decode())
 
     def send(self, address: str, form: dict[str, Any], /, button: str = "_continue", **typed: Any) -> Any:
-        """Press a button of a form after changing some values; return the response."""
+        """Press a button of a form after changing some values, and return the response."""
         return self.client.post(address, {**form, **typed, button: "x"})

@@ -17,10 +17,13 @@ _BUILD_ARGUMENTS = ("parent_id", "slug", "title", "text", "published", "tags")
 
 
 class NodeFactory(factory.Factory):
-    """Creates nodes with the service that editors' forms use, and returns their ids. Raises InvalidField.
+    """A factory that creates nodes with the service that editors' forms use, and returns their ids.
 
-    Arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published`, `tags`. Missing values
-    are generated: a section if the type needs one, a slug, and the fields without a default.
+    Arguments are the type's fields by name, and `parent_id`, `slug`, `title`, `text`, `published`, `tags`. Missing
+    values are generated: a section if the type needs one, a slug, and the fields without a default.
+
+    Raises:
+        InvalidField: A value is invalid.
     """
 
     class Meta:
@@ -41,7 +44,7 @@ class NodeFactory(factory.Factory):
 
 
 def factory_for(type: str) -> type[NodeFactory]:
-    """Return the factory of a content type. Call it to create one node, or its create_batch(3) to create three."""
+    """Return the factory of a content type. Call it to create a node, or call its create_batch(3) to create three nodes."""
     declared = declared_fields.declared(type)
     required = {declared[path].name: value for path, value in valid.minimal_values(type).items()}
     model: Any = content.get(type)

@@ -18,7 +18,7 @@ def gallery(slug: str = "gallery", **fields: Any) -> ObjectId:
 def upload(
     parent: ObjectId, data: bytes | None = None, name: str = "lake.jpg", step: int = 50_000, **options: Any
 ) -> ObjectId:
-    """Upload a photo, published long ago by default; return its id."""
+    """Upload a photo, published long ago by default, and return its id."""
     fields = {"published": build.PAST, "detail.alt": "A lake", **options.pop("fields", {})}
     photo_upload = photos.Upload(build.EDITOR, parent, name, fields=fields, **options)
     send(photo_upload, data or pictures.jpeg(), step)
@@ -26,7 +26,7 @@ def upload(
 
 
 def replace(photo_id: ObjectId, data: bytes, name: str = "other") -> ObjectId:
-    """Replace a photo's content; return the id of the new content."""
+    """Replace a photo's file, and return the id of the new file."""
     replacement = photos.Replacement(build.EDITOR, photo_id, name)
     send(replacement, data)
     replacement.finish()
@@ -44,14 +44,14 @@ def document(photo_id: ObjectId) -> dict[str, Any]:
 
 
 def shown(photo_id: ObjectId) -> bytes:
-    """Return the bytes of a photo's current content, read with the driver's own GridFS."""
+    """Return the bytes of a photo's current file, read with the driver's GridFS."""
     target = io.BytesIO()
     GridFSBucket(database(), "cms.assets").download_to_stream(document(photo_id)["metadata"]["content_id"], target)
     return target.getvalue()
 
 
 def audit() -> None:
-    """Assert that GridFS is consistent: no file without its chunks, no chunks without a file, and no locked file."""
+    """Check that GridFS is consistent: no file lacks chunks, no chunks lack a file, and no file is locked."""
     db = database()
     for bucket in ("cms.assets", "cms.renditions"):
         files = {

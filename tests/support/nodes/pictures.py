@@ -1,4 +1,4 @@
-"""Small generated pictures, with every kind of metadata, and parts for malformed ones."""
+"""Small generated pictures with every kind of metadata, and parts for malformed pictures."""
 
 import io
 import struct
@@ -8,12 +8,12 @@ from PIL import ExifTags, Image, ImageDraw, PngImagePlugin
 
 Base, GPS, IFD = ExifTags.Base, ExifTags.GPS, ExifTags.IFD
 
-# Private metadata that must never be stored or served: serial numbers, names and locations.
+# Private metadata that must never be stored or served, such as serial numbers, names and locations.
 SECRETS = (b"SN-4711-BODY", b"SN-0815-LENS", b"OWNER-NAME", b"MAKER-NOTE", b"GPS-AREA", b"47.3769", b"GPSLatitude")
 
 
 def exif(orientation: int = 1, **more: Any) -> Image.Exif:
-    """Return EXIF as a camera writes it, including location and serial numbers."""
+    """Return EXIF data as a camera writes it, including a location and serial numbers."""
     block = Image.Exif()
     block[Base.Make], block[Base.Model], block[Base.Orientation] = "Nikon", "Nikon Z 8", orientation
     block[Base.DateTime], block[Base.ImageDescription] = "2024:06:01 12:00:00", more.get("description", "A lake")
@@ -126,7 +126,7 @@ def box(name: bytes, *parts: bytes) -> bytes:
 
 
 def avif_grid(size: tuple[int, int] = (128, 64), behind: bytes = b"", **options: Any) -> bytes:
-    """Return an AVIF grid of two identical cells. The bytes of `behind` follow them and belong to no item."""
+    """Return an AVIF grid of two identical cells, followed by the bytes `behind`, which belong to no item."""
     cell = encoded("AVIF", image((64, 64)), **options)
     data, coder = cell[cell.index(b"mdat") + 4 :], cell[(at := cell.index(b"av1C") - 4) : at + 12]
     head, pixels = box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf"), box(b"pixi", bytes(4), b"\3\x08\x08\x08")

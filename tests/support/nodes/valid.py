@@ -1,6 +1,6 @@
 """Valid values for the fields of a content type, generated from its declaration.
 
-Therefore tests cover every registered content type automatically.
+Tests therefore cover every registered content type automatically.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -20,7 +20,7 @@ from nodes.content import NodeField, declared_fields, values
 from nodes.services.editing import empty_required_fields
 from tests.support.nodes.build import node
 
-# Pieces of texts: words, characters of markup and queries, other scripts, all kinds of line ends and spaces.
+# Pieces of texts: words, characters of markup and queries, other scripts, and all kinds of line breaks and spaces.
 PIECES = [
     *(
         "word",
@@ -52,7 +52,7 @@ MAX_ITEMS = 4
 
 
 def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return a strategy for all values that editors enter for a type, by path: {"detail.servings": 2, …}."""
+    """Return a strategy for all values that editors can enter for a type, by path, for example {"detail.servings": 2}."""
     strategies = {path: value(field) for path, field in declared_fields.own_fields(type)}
     if "detail.text" in declared_fields.declared(type):
         strategies["detail.text"] = _texts(1_000, blank=True, lines=True)
@@ -60,7 +60,7 @@ def field_values(type: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def minimal_values(type: str) -> dict[str, Any]:
-    """Return the simplest values for the required fields of a type that have no default, by path."""
+    """Return the simplest values, by path, for a type's required fields without a default."""
     declared = declared_fields.declared(type)
     return {
         path: find(value(declared[path]), lambda _value: True, settings=_SIMPLEST)
@@ -72,7 +72,7 @@ _SIMPLEST = settings(database=None, derandomize=True, max_examples=200)
 
 
 def value(field: models.Field) -> st.SearchStrategy[Any]:
-    """Return a strategy for the values of a declared field. Fails for a field class without a strategy in _CLASSES."""
+    """Return a strategy for the values of a declared field. It fails for a field class without a strategy in _CLASSES."""
     values = _value(field)
     return st.none() | values if field.null else values
 
@@ -86,7 +86,7 @@ def _value(field: models.Field) -> st.SearchStrategy[Any]:
         smallest, largest = (
             (field.size, field.size) if field.size else (int(not field.blank), field.max_size or MAX_ITEMS)
         )
-        # Empty items are dropped when a list is saved.
+        # Saving a list removes empty items.
         items = _value(field.base_field).filter(lambda item: item != "")
         return st.lists(items, min_size=smallest, max_size=largest)
     return _plain(field).filter(lambda candidate: is_valid(field, candidate))
@@ -106,7 +106,7 @@ def _plain(field: models.Field) -> st.SearchStrategy[Any]:
 
 
 def is_valid(field: models.Field, candidate: Any) -> bool:
-    """Return whether Django's field with its validators accepts a value."""
+    """Return whether Django's field with its validators accepts the value `candidate`."""
     try:
         field.clean(candidate, None)
     except ValidationError:
@@ -122,7 +122,7 @@ def _texts(length: int, *, blank: bool, lines: bool) -> st.SearchStrategy[str]:
 
 
 def _string(field: models.Field) -> st.SearchStrategy[str]:
-    # Surrounding spaces of a single line are dropped when it is saved.
+    # Saving a single line removes surrounding spaces.
     return _texts(field.max_length or 1_000, blank=field.blank, lines=False).map(str.strip)
 
 
@@ -160,7 +160,7 @@ _CLASSES: list[tuple[type[models.Field], Any]] = [
 
 
 def create_parent(type: str) -> ObjectId | None:
-    """Return None if a node of a type can be at the top level, else the id of a new section that can contain it."""
+    """Create a section that can contain a node of the type, and return its id. Return None if none is needed."""
     if content.may_hold(None, type):
         return None
     for section in content.types():
