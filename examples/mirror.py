@@ -1,11 +1,11 @@
-"""Keep a folder of JSON files in step with a site, through its public API.
+"""Mirror a site into a folder of JSON files, using the site's public API.
 
     python mirror.py https://example.org folder
     python mirror.py https://example.org folder --once
 
-nodes/ID.json is a page, post, section or photo, site.json what the settings say, state.json how far the mirror has come. It may
-be killed at any moment and started again: a file is replaced as a whole, and the state is written after what it stands for.
-Nothing but Python is needed. docs/how-to/use-the-api.md explains it.
+nodes/ID.json contains a page, post, section or photo, site.json the settings, and state.json the progress of the mirror.
+You can stop the script at any time and start it again. Each file is replaced as a whole, and state.json is written last.
+The script needs only Python. docs/how-to/use-the-api.md explains how it works.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-# There is no such thing, or the list of changes does not reach back that far.
+# The object does not exist, or the list of changes no longer goes back far enough.
 NOT_THERE = (404, 410)
-# The site is too busy, is being restarted, or its database is away.
+# The site is overloaded or restarting, or its database is unavailable.
 AGAIN = (429, 500, 502, 503, 504)
 WAIT_SECONDS = 5
 ID = re.compile("[0-9a-f]{24}")
@@ -58,21 +58,27 @@ def asking(address: str, token: str = "") -> Callable[..., Any]:
 
 
 class Mirror:
-    """A folder that follows a site. `sees_more`: whether it asks with a token, and so for what readers do not see, too."""
+    """A folder that mirrors a site.
+
+    Attributes:
+        folder: The folder.
+        ask: A function that sends GET requests, as returned by `asking`.
+        sees_more: Whether requests have a token. Then the mirror also contains content that readers can't see.
+    """
 
     def __init__(self, folder: Path, ask: Callable[..., Any], *, sees_more: bool = False) -> None:
         self.folder, self.ask, self.sees_more = folder, ask, sees_more
         (folder / "nodes").mkdir(parents=True, exist_ok=True)
 
     def follow(self) -> bool:
-        """Take over what changed since the last time; return whether more has."""
+        """Mirror the changes since the last call. Return whether there are more changes."""
         state = self.folder / "state.json"
         since = json.loads(state.read_text())["next"] if state.exists() else None
         answer = self.ask("changes", since=since) if since is not None else None
         changes = answer["changes"] if answer else []
         kinds = {change["kind"] for change in changes}
         if answer is None or "reset" in kinds:
-            # The number first: what changes while all is read comes after it.
+            # Get the number before reading all nodes. Changes made in the meantime have higher numbers.
             answer = self.ask("changes")
             kinds = {"subtree", "settings"}
         if "subtree" in kinds:
@@ -100,7 +106,7 @@ class Mirror:
             self.keep(gone, None)
 
     def listed(self, **query: str) -> Iterator[dict[str, Any]]:
-        """Yield all that a list has, of each type that the site has."""
+        """Yield all nodes from lists with the parameters `query`, one list per type of the site."""
         schemas = self.ask("openapi.json")["components"]["schemas"]
         for type_name in schemas["Node"]["discriminator"]["mapping"]:
             wanted = {"type": type_name, "limit": 100, **query}
@@ -112,7 +118,7 @@ class Mirror:
                 wanted["cursor"] = page["next"]
 
     def keep(self, node_id: str, node: dict[str, Any] | None) -> None:
-        """Write the file of a node, or remove it if there is none."""
+        """Write the file of a node. If `node` is None, delete the file."""
         if not ID.fullmatch(node_id):
             raise ValueError(f"{node_id!r} is no id")
         file = self.folder / "nodes" / f"{node_id}.json"
@@ -123,7 +129,7 @@ class Mirror:
 
 
 def write(file: Path, content: Any) -> None:
-    """Replace a file as a whole: who reads it, and who is killed here, has the old one or the new one."""
+    """Replace a file atomically. Even if the script is killed, the file has either the old or the new content."""
     coming = file.with_suffix(".coming")
     with coming.open("w") as writing:
         json.dump(content, writing, indent=1, sort_keys=True, ensure_ascii=False)
@@ -133,7 +139,7 @@ def write(file: Path, content: Any) -> None:
 
 
 def main() -> None:
-    """Follow a site until interrupted, or once."""
+    """Mirror a site until interrupted, or once."""
     parser = argparse.ArgumentParser(description="Keep a folder of JSON files in step with a site.")
     parser.add_argument("site", help="its address, such as https://example.org")
     parser.add_argument("folder", type=Path)

@@ -1,1 +1,1 @@
-"""A small app with a content type of its own: docs/tutorial/your-first-content-type.md leads through it."""
+"""A small app with its own content type. docs/tutorial/your-first-content-type.md explains it step by step."""

@@ -1,3 +1,3 @@
-"""The fixtures of the site's own tests: a database, editors at their forms."""
+"""Fixtures from the site's own tests, such as a database and editors who fill in forms."""
 
 from tests.conftest import *  # noqa: F403

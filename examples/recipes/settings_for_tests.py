@@ -1,4 +1,4 @@
-"""The settings of this site's tests, with recipes."""
+"""The settings of the site's tests, with the recipes app."""
 
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS

@@ -1,4 +1,4 @@
-"""What the recipe site promises, tried on a real database with the services and forms that editors use."""
+"""Tests of the recipes app on a real database, with the services and forms that editors use."""
 
 import json
 

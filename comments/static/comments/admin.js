@@ -1,8 +1,8 @@
-// The queue by keyboard; every key presses a button that is there for the mouse as well.
+// Keyboard shortcuts for the moderation queue. Each key activates a button or checkbox that is also on the page.
 (() => {
   "use strict";
   const cases = [...document.querySelectorAll("#queue .comments-case")];
-  // A key decides about the comment that has the focus, and about none where the focus is elsewhere.
+  // A shortcut applies to the focused comment. If no comment has the focus, it does nothing.
   const here = () => document.activeElement?.closest(".comments-case");
   const go = (step) => cases[Math.min(cases.length - 1, Math.max(0, cases.indexOf(here()) + step))]?.focus();
 
@@ -27,7 +27,7 @@
       box.checked = event.target.checked;
     });
   });
-  // The address names the comment to decide next, or none where only skipped ones are left.
+  // Focus the comment in the URL fragment, which is the next one to decide. It is missing if only skipped ones remain.
   const first = location.hash ? document.getElementById(location.hash.slice(1))?.closest(".comments-case") : cases[0];
   first?.focus({ preventScroll: !location.hash });
 })();

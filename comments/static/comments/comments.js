@@ -1,4 +1,4 @@
-// Makes comments quicker: without it every link and form works, on a page of its own.
+// Enhances comments. Without this script, every link and form opens a separate page.
 (() => {
   "use strict";
 
@@ -13,7 +13,7 @@
     place.scrollIntoView();
   };
 
-  // By the reader's clock: the page says the day.
+  // Replace the date of each comment with how long ago it was posted.
   const tellTimes = (place) => {
     const words = new Intl.RelativeTimeFormat(document.documentElement.lang);
     for (const time of place.querySelectorAll(".comment-permalink time")) {
@@ -26,7 +26,7 @@
     }
   };
 
-  // Fetched into its place: the form is one reader's own, the page is for all.
+  // Fetch the form, which is private to one reader, because the page is cached for all readers.
   const fragment = async (url) => {
     const address = new URL(url, location.href);
     address.searchParams.set("fragment", "1");
@@ -45,13 +45,13 @@
           own.remove();
         }
       }
-      // What waits stands below what it answers.
+      // Show a waiting comment below the comment that it replies to.
       for (const waiting of form.querySelectorAll("[data-comments-below]")) {
         document.getElementById(waiting.dataset.commentsBelow)?.append(waiting);
         if (location.hash === `#${waiting.id}`) show(waiting);
       }
     } catch {
-      // The link to the form's own page stays.
+      // Keep the link to the page with the form.
     }
   };
 
@@ -68,7 +68,7 @@
       for (const own of form.querySelectorAll(".comments-own")) own.remove();
       comment.append(form);
       form.querySelectorAll("[id]").forEach((field) => {
-        // The form below has the same ids.
+        // The form at the end of the page has the same ids.
         const id = `${field.id}-${comment.id}`;
         for (const name of ["for", "aria-describedby"])
           form.querySelector(`[${name}="${field.id}"]`)?.setAttribute(name, id);
@@ -80,7 +80,7 @@
     }
   };
 
-  // Another page or order, in place.
+  // Replace the list with another page or order, without loading the whole page.
   const bare = (url) => url.split("#")[0];
   let shown = bare(location.href);
   const turn = async (url, push) => {
@@ -106,7 +106,7 @@
     }
   };
 
-  // An address may name a folded comment. What is on view stays where it is.
+  // Unfold the comment that the URL fragment refers to. Don't scroll if it was already visible.
   const reveal = (isNew) => {
     const named = document.getElementById(location.hash.slice(1));
     let moved = isNew === true;
@@ -129,7 +129,7 @@
       reply(link);
     } else if (link.classList.contains("comment-parent")) {
       history.replaceState({ ...history.state, commentsFrom: link.closest(".comment").id, commentsAt: scrollY }, "");
-      // To the present address a browser adds no step.
+      // Browsers add no history entry for a link to the current URL.
       const named = link.href === location.href && document.getElementById(link.hash.slice(1));
       if (!named) return;
       event.preventDefault();
@@ -143,7 +143,7 @@
     }
   });
 
-  // Posted once either way; but the second answer would be shown. Stopped, it may go again.
+  // Ignore a second submit, whose response would replace the first. Allow it again after 5 seconds, if the first one failed.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.classList?.contains("comment-form")) return;
@@ -159,7 +159,7 @@
     if (bare(location.href) !== shown) {
       if (state?.comments) turn(location.href, false);
     } else {
-      // After the browser has scrolled.
+      // Restore focus and position after the browser has scrolled.
       const left = document.getElementById(state?.commentsFrom)?.querySelector(".comment-parent");
       if (left)
         requestAnimationFrame(() => {
@@ -170,7 +170,7 @@
   });
   addEventListener("hashchange", reveal);
   document.querySelectorAll("[data-comments-form]").forEach(fill);
-  // Words for times load slowly.
+  // Format times only when the list becomes visible, because loading their words is slow.
   const near = new IntersectionObserver(([{ isIntersecting, target }]) => isIntersecting && tellTimes(target));
   for (const list of document.querySelectorAll(".comments")) near.observe(list);
   reveal();
