@@ -1,4 +1,7 @@
-"""The admin page where users create and revoke their API tokens. Users who can change accounts see and revoke all tokens."""
+"""The admin page where users create and revoke their API tokens.
+
+Users with permission to change accounts can see and revoke all tokens.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +21,7 @@ from api.rights.scopes import LABELS, Scope
 from api.rights.tokens import Token
 from marginalia.mongo.clock import now
 
-# Lifetimes of tokens that the form offers, in days. 0 stands for a token that does not expire.
+# The token lifetimes that the form offers, in days. 0 means that the token does not expire.
 LIFETIMES = {
     30: gettext_lazy("30 days"),
     90: gettext_lazy("90 days"),
@@ -47,9 +50,11 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, shared: dict[str, Any]) -> HttpResponse:
-    """Show the tokens, and create or revoke one on POST.
+    """Show the tokens. On POST, create or revoke a token.
 
-    `shared`: the context that every page of the admin has.
+    Args:
+        request: The request.
+        shared: The template context that all admin pages have.
     """
     if request.method == "POST" and "revoke" in request.POST:
         return _revoke(request)

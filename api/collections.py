@@ -1,4 +1,4 @@
-"""The API's collections: tokens, responses stored for an Idempotency-Key, the list of changes, and uploads in pieces."""
+"""The API's MongoDB collections: tokens, responses for an Idempotency-Key, changes, and uploads in pieces."""
 
 from django.conf import settings
 
@@ -9,12 +9,12 @@ TOKENS = "api.tokens"
 RESPONSES = "api.answers"
 CHANGES = "cms.changes"
 DAY = 24 * 60 * 60
-# A request that is sent again with its key within a day gets the stored response. The second day allows for clocks that
-# differ.
+# A request that is sent again with its key within a day gets the stored response. The second day allows for different
+# clocks.
 RESPONSE_LIFETIME_SECONDS = 2 * DAY
 UPLOADS, PARTS = "api.uploads", "api.upload_parts"
-# Unfinished uploads can be resumed for a day. The extra hour keeps the server from removing parts while a request uses
-# them.
+# An unfinished upload can be resumed for a day. Because of the extra hour, MongoDB deletes no parts that a request
+# still uses.
 _EXPIRY = Index("kept_for_a_day", (("begun", 1),), expire_after_seconds=DAY + 60 * 60)
 
 STATIC = (
@@ -60,13 +60,13 @@ STATIC = (
 
 
 def collections() -> tuple[Collection, ...]:
-    """Return the declarations of the API's collections. A setting decides how long changes are stored."""
+    """Return the declarations of the API's collections. A setting determines how long changes are stored."""
     changes = Collection(
         CHANGES,
         (
             Index("by_key", (("key", 1),), unique=True),
             Index("public_by_shown", (("public", 1), ("shown", 1))),
-            # The relay marks the last entry while it runs, so this index never empties the list.
+            # The relay updates `marked` of the last entry while it runs, so this index never deletes the last entry.
             Index("horizon", (("marked", 1),), expire_after_seconds=settings.API["CHANGES_DAYS"] * DAY),
         ),
         validator=document(

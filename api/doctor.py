@@ -25,10 +25,7 @@ MAX_DELAY = timedelta(minutes=3)
 
 @check
 def changes_told(examination: Examination) -> Iterator[Finding]:
-    """Report if the list of changes was never started, or if it lags behind.
-
-    A worker appends to the list from MongoDB's change stream.
-    """
+    """Report a list of changes that was never started, or that is behind MongoDB's change stream."""
     if not examination.declared(CHANGES):
         return
     fix = "Run manage.py work beside the site; its log says what keeps it from following (a standalone has no change streams)."

@@ -1,6 +1,6 @@
-"""Middleware for all responses of the API: CORS headers, 304 Not Modified and RateLimit headers.
+"""Middleware for API responses: CORS headers, 304 Not Modified and RateLimit headers.
 
-It runs outside the page cache, because these depend on the client.
+It runs outside the page cache, because its results depend on the client.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from api.rights import limits
 
 PREFIX = "/api/"
-# Headers that scripts of other origins can send and read. Cookies are never allowed, so scripts only get what every
-# reader gets.
+# Headers that scripts from other origins can send. Cookies are never allowed, so these scripts get the same responses
+# as anonymous readers.
 ALLOWED_HEADERS = "Accept, If-None-Match"
 EXPOSED_HEADERS = "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After"
 PREFLIGHT_SECONDS = 86_400
 
 
 class ApiMiddleware:
-    """Return 304 if the client already has the response, and allow the origins in API["ORIGINS"]."""
+    """Middleware that returns 304 if the client already has the response, and allows the origins in API["ORIGINS"]."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -50,14 +50,14 @@ class ApiMiddleware:
 def is_api_request(request: HttpRequest) -> bool:
     """Return whether a request is for the API.
 
-    API clients don't read HTML, so their errors are sent as problem+json.
+    Errors of API requests are sent as problem+json, because clients can't parse HTML.
     """
     return request.path_info.startswith(PREFIX)
 
 
 def _allowed_origin(request: HttpRequest) -> str:
-    """Return the origin whose scripts can read the response, "" for none."""
+    """Return the origin whose scripts can read the response, or "" if there is none."""
     origin = request.headers.get("Origin", "")
     allowed = settings.API["ORIGINS"]
-    # With "*", the header is sent even without an Origin, because a CDN stores one response for all clients.
+    # With "*", send the header even if the request has no Origin, because a CDN stores one response for all clients.
     return "*" if "*" in allowed else origin if origin in allowed else ""

@@ -1,6 +1,6 @@
 """Errors as problem+json (RFC 9457): {type, title, status, detail, errors: [{field, message}]}.
 
-`type` is a URL on the API's reference page, so that a program can tell problems with the same status apart.
+`type` is a URL on the API's reference page. With it, programs can distinguish problems with the same status.
 """
 
 import json
@@ -24,9 +24,9 @@ logger = logging.getLogger("api")
 CONTENT_TYPE = "application/problem+json"
 # The URL prefix of `type`.
 TYPE_PREFIX = "/api/v1/"
-# Seconds until a client should try again while the database is unavailable. An election takes about as long.
+# Seconds after which a client should try again if the database is unavailable. An election takes about this long.
 RETRY_AFTER = 15
-# Kinds of problems, with their status and meaning. The reference page lists them.
+# The kinds of problems, with their status and meaning. The reference page lists them.
 KINDS: dict[str, tuple[int, str]] = {
     "bad-request": (400, "The request cannot be read."),
     "unauthorized": (
@@ -59,8 +59,12 @@ _BY_STATUS = {status: kind for kind, (status, _meaning) in reversed(KINDS.items(
 class Problem(Exception):
     """An error that an endpoint raises to return a problem: `raise Problem("stale", "…", base=…)`.
 
-    `errors`: (field, message) of each invalid field, with a path such as "body.detail.servings" as field. `more`: extra
-    members of the document. Raises KeyError if KINDS does not have the kind.
+    Attributes:
+        errors: Pairs (field, message) for invalid fields. A field is a path such as "body.detail.servings".
+        more: Additional members of the JSON document.
+
+    Raises:
+        KeyError: If KINDS does not contain the kind.
     """
 
     def __init__(
@@ -81,7 +85,7 @@ class Problem(Exception):
         super().__init__(f"{self.status} {kind}: {detail}")
 
     def as_document(self) -> dict[str, Any]:
-        """Return the problem as a dictionary, ready to be sent as JSON."""
+        """Return the problem as a JSON-compatible dictionary."""
         document = {
             "type": f"{TYPE_PREFIX}#{self.kind}",
             "title": HTTPStatus(self.status).phrase,
@@ -97,7 +101,7 @@ class Problem(Exception):
 
 
 def problem_response(problem: Problem) -> HttpResponse:
-    """Return the response for a problem, which no cache may store."""
+    """Return the response for a problem. Caches must not store it."""
     response = HttpResponse(json.dumps(problem.as_document(), default=str), status=problem.status)
     response["Content-Type"] = CONTENT_TYPE
     for name, value in problem.headers.items():
@@ -107,9 +111,9 @@ def problem_response(problem: Problem) -> HttpResponse:
 
 
 def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view so that it accepts only GET and HEAD.
+    """Restrict a view to GET and HEAD.
 
-    Other methods get a problem, with or without a CSRF token.
+    Other methods get a problem, whether or not the request has a CSRF token.
     """
 
     @wraps(view)
@@ -126,7 +130,7 @@ def read_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def from_exception(error: Exception) -> Problem:
     """Return the problem for an exception.
 
-    Unexpected exceptions are logged, and their problem reveals nothing about them.
+    Unexpected exceptions are logged. Their problem reveals no details.
     """
     if isinstance(error, Problem):
         return error
@@ -169,7 +173,7 @@ def _from_status(status: int, detail: str) -> Problem:
 def _path(location: Sequence[Any]) -> str:
     """Return the path of a value: ("query", "filters", "limit") becomes "query.limit".
 
-    The name of the function's parameter is left out, except for a whole body, where it is the only name.
+    The name of the function's parameter is omitted, except for a whole body, where it is the only name.
     """
     source, *rest = map(str, location)
     return ".".join([source, *(rest[1:] if len(rest) > 1 or source == "body" else rest)])

@@ -30,8 +30,8 @@ from nodes.errors import (
 from nodes.types import TagChange
 from photos.assets.errors import BadPicture, DecoderBusy, PhotoLocked, UploadLost
 
-# The kind of problem for an error, and after how many seconds to try again; the first match counts. All other errors are
-# conflicts with stored data.
+# The kind of problem for an error, and the number of seconds after which to try again. The first match applies. All
+# other errors are conflicts with stored data.
 _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (NodeGone, "not-found", None),
     (Published, "forbidden", None),
@@ -43,7 +43,7 @@ _KINDS: tuple[tuple[type[NodeError], str, int | None], ...] = (
     (UploadLost, "conflict", 30),
     (NodeError, "conflict", None),
 )
-# The field that an error is about, by path.
+# The field that an error refers to, by path.
 _PATHS: dict[type[NodeError], str] = {
     SlugTaken: "slug",
     InvalidSlug: "slug",
@@ -54,9 +54,11 @@ _PATHS: dict[type[NodeError], str] = {
 
 @contextmanager
 def as_problems(fields: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Raise the problem for an error of an action or a service.
+    """Convert errors of actions and services to problems.
 
-    `fields`: where the request has the fields of a node, by path, if not in a body of the shape NodeChange.
+    Args:
+        fields: The locations of a node's fields in the request, by path. By default, they are in a body of the shape
+            NodeChange.
     """
     try:
         yield
@@ -82,7 +84,7 @@ def _problem(error: NodeError, fields: Mapping[str, str]) -> Problem:
 
 
 def _stale_problem(error: EditConflict) -> Problem:
-    """Return the problem for a change of an outdated version, with everything that a program needs to continue."""
+    """Return the problem for a change to an outdated version, with all data that a program needs to continue."""
     type = error.theirs["type"]
     merge = error.merge
     mine = error.mine

@@ -1,4 +1,4 @@
-"""The site and its navigation: public settings, menu, tree of sections, tags, authors."""
+"""The site and its navigation: public settings, menu, tree of sections, tags and authors."""
 
 from datetime import datetime
 from typing import Any
@@ -20,9 +20,9 @@ router = Router(tags=["Site"])
 
 
 class Link(Shape):
-    """A link of the menu, the footer or the profiles.
+    """A link in the menu, the footer or the profiles.
 
-    `node`: the page or section that it leads to, null for other targets.
+    `node` is the page or section that it leads to, or null for other targets.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Site(Shape):
 
 
 class LiveSection(Shape):
-    """A live section. `section`: its parent section, null at the top level."""
+    """A live section. `section` is its parent section, or null at the top level."""
 
     __qualname__ = "Section"  # the name in the OpenAPI document
 
@@ -60,7 +60,7 @@ class LiveSection(Shape):
 
 
 class Tag(Shape):
-    """A tag, and its number of public nodes."""
+    """A tag, and the number of public nodes with this tag."""
 
     name: str
     count: int
@@ -68,7 +68,7 @@ class Tag(Shape):
 
 
 class PostAuthor(Shape):
-    """An author of posts. `node`: the author's page, if there is one."""
+    """An author of posts. `node` is the author's page, if there is one."""
 
     __qualname__ = "Author"  # the name in the OpenAPI document
 
@@ -79,26 +79,26 @@ class PostAuthor(Shape):
 
 
 class Tree(Shape):
-    """All live sections, each after its parent."""
+    """All live sections. Each section comes after its parent."""
 
     items: list[LiveSection]
 
 
 class Tags(Shape):
-    """The tags in use, the most frequent first, 1,000 at most."""
+    """The tags in use, the most frequent first, up to 1,000."""
 
     items: list[Tag]
 
 
 class Authors(Shape):
-    """The authors of public posts. The author with the newest post is first."""
+    """The authors of public posts, ordered by their newest post."""
 
     items: list[PostAuthor]
 
 
 @router.get("/site", url_name="api-site", response=Site, summary="Read the site's settings and menu")
 def site(request: HttpRequest) -> HttpResponse:
-    """Return the name, language, menu and links of the site, as its pages show them."""
+    """Return the name, language, menu and links of the site, as shown on its pages."""
     settings = stored_site.current().settings
     moment = now()
     sections = sections_tree.current()

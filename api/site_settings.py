@@ -1,4 +1,7 @@
-"""Endpoints that read and change the settings of the site: only for administrators, with the checks of the admin's form."""
+"""Endpoints that read and change the settings of the site.
+
+Only administrators can use them, and the admin's form checks the values.
+"""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +35,7 @@ UNSAVED_NONCE = ObjectId("0" * 24)
 
 @router.get("/site/settings", auth=ACCOUNTS, url_name="api-settings", response=Settings, summary="Read all settings")
 def read(request: HttpRequest) -> HttpResponse:
-    """Return the settings as administrators see them. If-Match of a change expects their ETag."""
+    """Return the settings as administrators see them. A change expects their ETag in If-Match."""
     _check_rights(request)
     return _settings_response(request)
 
@@ -60,8 +63,8 @@ def change(request: HttpRequest, data: Body[SettingsChange]) -> HttpResponse:  #
         present = asdict(site.settings)
         if all(present[name] == value for name, value in changes.items()):
             if _nonce(site) != seen:
-                # An earlier attempt of this request stored the changes, but may have failed before the caches were
-                # invalidated.
+                # An earlier attempt of this request stored the changes, but may have failed before it invalidated the
+                # caches.
                 invalidate()
             return _settings_response(request)
         if _nonce(site) != seen:
@@ -83,13 +86,17 @@ def _check_rights(request: HttpRequest) -> None:
 
 
 def _clean(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as they are stored, checked by the admin's form. Raises Problem (422) with all invalid settings."""
+    """Return values as they are stored, after checking them with the admin's form.
+
+    Raises:
+        Problem: 422 with all invalid settings.
+    """
     cleaned = {}
     errors = []
     defaults = asdict(StoredSettings())
     for name, value in patch.items():
         try:
-            # The form's field for a photo accepts its id.
+            # The form field for a photo accepts its id.
             cleaned[name] = defaults[name] if value is None else setting_fields.FIELDS[name].clean(value)
         except ValidationError as error:
             errors.append((f"body.{name}", " ".join(error.messages)))

@@ -38,6 +38,6 @@ urlpatterns = [
     path("v1/openapi.json", openapi.document, {"api": api}, name="api-schema"),
     path("v1/photos/may-send", permission.may_send, name="api-may-send-photos"),
     path("v1/", api.urls),
-    # Match everything, even line breaks, because no URL below this prefix belongs to the site.
+    # Match all paths, even with line breaks, because no URL below this prefix belongs to the site.
     re_path("^", unknown),
 ]

@@ -1,11 +1,11 @@
-"""The list of changes as it is stored in cms.changes: one document per change, with consecutive numbers.
+"""The list of changes as stored in cms.changes: one document per change, with consecutive numbers.
 
-The last entry stores where the relay continues: `resume` in the change stream, `until` in scheduled changes. The next
-entry gets the number after it, and numbers are unique. A relay that has not seen the last entry therefore fails to
-append. So two relays need no lock.
+The last entry stores the position of the relay: `resume` in the change stream, and `until` in scheduled changes. The
+next entry gets the next number, and numbers are unique. A relay that has not read the last entry therefore fails to
+append, so several relays need no lock.
 
-Readers get numbers of their own, `shown`, which count only public entries. Otherwise gaps would count saves of hidden
-pages.
+Readers see other numbers, `shown`, which count only public entries. Otherwise, gaps would reveal how often hidden pages
+are saved.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,11 @@ FIRST = 1
 class Entry:
     """An entry to append.
 
-    `key`: identifies the event or moment, so that it is appended only once. `resume`: the token to continue from; None
-    if the history is lost. `until`: scheduled changes until then have been appended. `is_public`: readers can see the
-    entry.
+    Attributes:
+        key: An id of the event or scheduled change, so that it is appended only once.
+        is_public: Whether readers can see the entry.
+        resume: The change stream token to resume from, or None if the history is lost.
+        until: The time up to which scheduled changes have been appended.
     """
 
     key: str
@@ -52,7 +54,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class LastEntry:
-    """The last entry, as a relay has seen it. `shown`: the number that readers have for the last public entry."""
+    """The last entry, as a relay has read it.
+
+    Attributes:
+        number: The number of the entry.
+        shown: The number of the last public entry in the readers' list.
+    """
 
     number: int
     shown: int
@@ -63,19 +70,25 @@ class LastEntry:
 
 
 class Overtaken(Exception):
-    """Another relay has appended since."""
+    """Another relay has appended an entry meanwhile."""
 
 
 def last() -> LastEntry | None:
-    """Return the last entry, None if the list is empty."""
+    """Return the last entry, or None if the list is empty."""
     document = database()[CHANGES].find_one(sort=[("_id", -1)])
     return _last_entry(document) if document else None
 
 
 def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FIRST) -> LastEntry:
-    """Append entries after `seen`, the first with the number `number` or higher. Return the new last entry.
+    """Append entries after `seen`. Return the new last entry.
 
-    Raises Overtaken if the list continues after `seen`. In this case a first part of the entries may have been stored.
+    Args:
+        seen: The last entry that the relay has read, or None to start a list.
+        entries: The entries to append.
+        number: The minimum number of the first new entry.
+
+    Raises:
+        Overtaken: If another relay has appended entries after `seen`. Some of `entries` may have been stored.
     """
     moment = now()
     first = number
@@ -113,10 +126,10 @@ def append(seen: LastEntry | None, entries: Sequence[Entry], *, number: int = FI
 
 
 def mark(seen: LastEntry, resume: Document, until: datetime) -> None:
-    """Store the relay's progress at the last entry, when there was nothing to append.
+    """Store the relay's progress in the last entry when there is nothing to append.
 
-    Without this, the history of the change stream would end behind the stored token, and the last entry would expire
-    while a relay runs.
+    Otherwise, MongoDB would discard the history after the stored token, and the last entry would expire while a relay
+    is running.
     """
     moment = max(now(), seen.marked)
     database()[CHANGES].update_one(
@@ -125,14 +138,14 @@ def mark(seen: LastEntry, resume: Document, until: datetime) -> None:
 
 
 def existing_keys(keys: Sequence[str]) -> set[str]:
-    """Return which of some keys the list already has."""
+    """Return those of `keys` that the list already contains."""
     return {entry["key"] for entry in database()[CHANGES].find({"key": {"$in": list(keys)}}, {"key": 1})}
 
 
 def bounds(*, public_only: bool) -> tuple[int, int] | None:
-    """Return the first and the last number of the list, None if it is empty.
+    """Return the first and last number of the list, or None if the list is empty.
 
-    The last entry stores the last number of readers too. If all public entries have expired, the first number is the
+    The last entry also stores the last number for readers. If all public entries have expired, the first number is the
     one after it.
     """
     newest = next(iter(_read(0, -1, 1, public_only=False)), None)
@@ -144,9 +157,9 @@ def bounds(*, public_only: bool) -> tuple[int, int] | None:
 
 
 def entries_after(number: int, limit: int, *, public_only: bool) -> list[Document]:
-    """Return entries after `number`, in order, `limit` at most.
+    """Return up to `limit` entries after `number`, in order.
 
-    Each has a `number`. For readers (`public_only`), this is its number among the public entries.
+    Each entry has a `number`. With `public_only`, this is its number in the readers' list.
     """
     return _read(number, 1, limit, public_only=public_only)
 
@@ -154,13 +167,14 @@ def entries_after(number: int, limit: int, *, public_only: bool) -> list[Documen
 def _read(after: int, direction: int, limit: int, *, public_only: bool) -> list[Document]:
     number = "shown" if public_only else "_id"
     query = {**({"public": True} if public_only else {}), number: {"$gt": after}}
-    # A number that a client has seen must never belong to another entry, not even after the loss of a primary.
+    # Read with majority concern. A number that a client has seen must never belong to another entry, even if a primary
+    # fails.
     entries = database()[CHANGES].with_options(read_concern=ReadConcern("majority"))
     documents = entries.find(query, {"resume": 0, "until": 0}).sort(number, direction).limit(limit)
     return [{**entry, "number": entry[number]} for entry in documents]
 
 
 def _last_entry(stored: dict[str, Any]) -> LastEntry:
-    # An entry of an older release has no number for readers, so the list starts again after it.
+    # Entries of an older release have no number for readers, so the list starts again after them.
     shown, resume = (stored["shown"], stored["resume"]) if "shown" in stored else (0, None)
     return LastEntry(stored["_id"], shown, resume, stored["until"], stored["at"], stored["marked"])

@@ -1,4 +1,4 @@
-"""Change stream events, and the changes parsed from them: which node, photo or discussion changed, and how far that reaches."""
+"""Conversion of change stream events to changes: which node, photo or discussion changed, and what is affected."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,18 +13,21 @@ from nodes.collections import NODES, SITE, TRASH, home_of
 from reader.change_stream import DISCUSSIONS, ENDING_OPERATIONS
 
 _MAINTENANCE_FIELDS = frozenset({"metadata.locked", "metadata.superseded", "metadata.doomed"})
-# A change of these fields in a section affects everything in it. The first three can also hide a node from readers.
+# A change to these fields of a section affects everything in it. The first three can also hide a node from readers.
 _VISIBILITY_FIELDS = frozenset({"metadata.parent_id", "metadata.published", "metadata.expires"})
 _SUBTREE_FIELDS = _VISIBILITY_FIELDS | {"metadata.slug"}
 
 
 @dataclass(frozen=True)
 class DetectedChange:
-    """A change, before it is known who can learn of it.
+    """A change whose visibility is not determined yet.
 
-    `collection`: of a node or photo; "" for other kinds. `affects_subtree`: its place or visibility changed.
-    `is_draft_only`: only its draft changed. `hiding_nonces`: nonces of versions that may have hidden it from readers;
-    None stands for an unknown version. `trashed`: the document that was moved to the trash.
+    Attributes:
+        collection: The collection of a node or photo, or "" for other kinds.
+        affects_subtree: Whether the place or visibility of a node changed.
+        is_draft_only: Whether only the draft changed.
+        hiding_nonces: The nonces of versions that may have hidden the node from readers. None means an unknown version.
+        trashed: The document that was moved to the trash.
     """
 
     token: Document
@@ -41,7 +44,7 @@ class DetectedChange:
 def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
     """Return the changes in `events`, in order.
 
-    If something changed several times, only its last place in the order counts.
+    Several changes to the same object are merged into one, at the position of the last.
     """
     changes: dict[tuple[str, str], DetectedChange] = {}
     for change in filter(None, map(_parse_event, events)):
@@ -52,17 +55,18 @@ def parse_changes(events: Iterable[Document]) -> list[DetectedChange]:
 
 
 def lacks_site_version(events: Iterable[Document]) -> bool:
-    """Return whether the latest changes lack a new version of the site.
+    """Return whether the latest changes have no new version of the site yet.
 
-    Until the site has one, cached pages may show the state before these changes.
+    Until then, cached pages may show the state before these changes.
     """
     unversioned = 0
     for event in events:
         if event["ns"].get("coll") == SITE and "texts" in event["fields"]:
-            # A new text version belongs to one save, so it covers only one change.
+            # Each save stores one new text version, so this version covers only one change.
             unversioned = 0 if "lists" in event["fields"] else max(unversioned - 1, 0)
         elif (change := _parse_event(event)) and change.kind in (NODE, SETTINGS):
-            # Pages never show drafts, and the page cache ends pages when the next scheduled draft is due.
+            # Drafts are ignored because pages never show them, and because cached pages expire when the next scheduled
+            # draft is due.
             unversioned += not change.is_draft_only or "due" in event
     return unversioned > 0
 
@@ -117,10 +121,10 @@ def _parse_node_event(
 
 
 def _is_api_field(collection: str, field: str) -> bool:
-    """Return whether the API returns a field.
+    """Return whether a field is part of the API's data.
 
-    It returns all fields of nodes except embedded comments and the id of the last discarded draft. Of photos it returns
-    the metadata, except for notes about maintenance.
+    For nodes, these are all fields except embedded comments and the id of the last discarded draft. For photos, these
+    are the metadata except fields for maintenance.
     """
     if collection == NODES:
         return field.partition(".")[0] not in ("comments", "comments_epoch", "discarded")

@@ -21,7 +21,10 @@ DEFAULT_LIMIT, MAX_LIMIT = 200, 1_000
 
 
 class Change(Shape):
-    """A change without its content: read the thing again. If it was deleted, or if you can't see it, it returns 404."""
+    """A change, without its content. Read the object again.
+
+    A deleted object, or an object that you can't see, returns 404.
+    """
 
     number: int
     kind: str = Field(
@@ -38,7 +41,7 @@ class Change(Shape):
 class Changes(Shape):
     """The changes since a number.
 
-    `next`: the number for the next request. `more`: more changes are already available.
+    `next` is the number for the next request. If `more` is true, more changes are already available.
     """
 
     changes: list[Change]
@@ -54,12 +57,12 @@ def changes(
 ) -> HttpResponse:
     """Return the changes since a number, in order.
 
-    Without `since`, return only the number to start with, before a first full read.
+    Without `since`, return only the number to start with. Request it before you read the site for the first time.
 
-    Each change is returned at least once. If something changed several times, one entry may stand for all of them. If
-    `since` is older than the stored changes, the response is 410: start again. A token with the scope “read” whose
-    owner can see everything also gets changes of drafts. All others get the changes of what readers see, or saw until
-    then. The two lists have different numbers.
+    Each change is returned at least once. Several changes to the same object may be merged into one entry. If `since`
+    is older than the stored changes, the response is 410: start again. A token with the scope “read” whose owner can
+    see everything also gets changes to drafts. All other clients only get changes to content that readers can see, or
+    could see before the change. The two lists have different numbers.
     """
     public_only = not _sees_all(principals.current(request))
     bounds = change_log.bounds(public_only=public_only)

@@ -1,8 +1,8 @@
-"""The worker's part in the feed of changes: read a majority change stream, and append the changes to the list.
+"""The worker's part in the feed of changes: it reads a majority change stream and appends changes to the list.
 
-Several workers can do this at once. Each continues after the last entry, and one of them writes the next one
-(api/changes/change_log.py). Nodes that become public or expire at a certain time cause no event. So the relay searches
-for them, and appends each once.
+Several workers can do this at the same time. Each continues after the last entry, and only one of them can append the
+next entry (see api/changes/change_log.py). Nodes that become public or expire at a scheduled time cause no event. The
+relay searches for such nodes, and appends each scheduled change once.
 """
 
 from contextlib import suppress
@@ -19,21 +19,27 @@ from nodes.selectors import falling_due
 from nodes.services import site
 from reader import change_stream
 
-# Maximum number of events that are read and appended together.
+# Maximum number of events to read and append at once.
 BATCH = 500
-# The relay records its progress at the last entry at most this often.
+# Minimum time between two records of progress in the last entry.
 MARK_INTERVAL = timedelta(seconds=15)
-# Scheduled changes are appended this much later. By then all servers show them, even if their clocks differ, and every
-# save in progress has ended.
+# Delay of scheduled changes. After this time, all servers show the change even if their clocks differ, and every save
+# in progress has ended.
 GRACE = timedelta(seconds=5)
 
 
 @worker.frequently
 def relay(moment: datetime | None = None) -> int:
-    """Append the changes since the last entry, and return the number of new entries.
+    """Append all changes since the last entry.
 
-    `moment`: the current time, read from the clock by default. Raises PyMongoError, for example if the server is a
-    standalone without change streams.
+    Args:
+        moment: The current time. The default is the clock's.
+
+    Returns:
+        The number of new entries.
+
+    Raises:
+        PyMongoError: If the database can't be read, for example if the server is a standalone without change streams.
     """
     fixed_moment = moment
     moment = moment or now()
@@ -55,7 +61,7 @@ def relay(moment: datetime | None = None) -> int:
             has_more = len(batch.events) == BATCH
             if entries := visibility.entries(events.parse_changes(batch.events), last.until, fixed_moment or now()):
                 if events.lacks_site_version(batch.events):
-                    # The writer is about to store a new version, or has died. Clients that learn of a change must not
+                    # The writer is about to store a new version, or has died. Clients that receive the change must not
                     # get older cached pages.
                     site.invalidate()
                 last = change_log.append(last, entries)
@@ -71,11 +77,10 @@ def relay(moment: datetime | None = None) -> int:
 def _resume_or_start(moment: datetime) -> LastEntry:
     """Return the last entry of a list that can be continued.
 
-    If there is none, or if its history is lost, start a new list.
-
-    A new list has two entries at first. The first has no resume token, which stops any relay that continues from the
-    entry before. The second has the time of the first as its number. So it is higher than all numbers ever given out,
-    even by a database that was restored from a backup.
+    If there is no list, or its history is lost, a new list is started with two entries. The first has no resume token,
+    which stops any relay that continues from an earlier entry. The second has its time in milliseconds as its number.
+    Therefore, it is higher than all numbers that clients have ever seen, even if the database was restored from a
+    backup.
     """
     last = change_log.last() or change_log.append(None, [_reset_entry("first", 0, None, moment - GRACE)])
     if last.resume is None:
@@ -92,7 +97,7 @@ def _reset_entry(reason: str, number: int, resume: Document | None, until: datet
 def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> list[Entry]:
     """Return entries for scheduled changes that are due.
 
-    It skips those that a relay which died has already appended.
+    Entries that were already appended by a relay that died are skipped.
     """
     until = moment - GRACE
     if until <= last.until:
@@ -104,5 +109,5 @@ def _due_entries(last: LastEntry, resume: Document | None, moment: datetime) -> 
     entries = [visibility.due_entry(entry, sections, resume, last.until, moment) for entry in due_documents]
     existing = change_log.existing_keys([entry.key for entry in entries])
     missing = [entry for entry in entries if entry.key not in existing]
-    # Only the last of them sets `until`, because by then all are stored.
+    # Only the last entry sets `until`, because all of them are stored by then.
     return [*missing[:-1], *(replace(entry, until=until) for entry in missing[-1:])]

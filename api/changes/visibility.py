@@ -1,8 +1,8 @@
-"""Which changes readers can know of: changes of what they see, and changes that hid something from them.
+"""The visibility of changes. Readers see changes to visible content, and changes that hid content from them.
 
-Not only the content of a hidden node is secret. Its existence and the times of its saves are, too, and an id contains a
-time. So readers learn of a change to a hidden node only if they could see it before. They don't get the nonce of a
-hidden version.
+Readers must not learn that a hidden node exists, or when it is saved, and its id contains a time. Therefore, they see a
+change to a hidden node only if they could see the node before. The entry does not contain the nonce of the hidden
+version.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +30,14 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime) -> list[Entry]:
-    """Return the entries for changes, in their order. Changes that concern only bytes are left out.
+    """Return entries for `changes`, in the same order. Changes to the bytes of files are omitted.
 
-    `until`: scheduled changes until then are in the list.
+    Args:
+        changes: The changes.
+        until: The time up to which scheduled changes are already in the list.
+        moment: The current time.
     """
-    # The stored tree is loaded, because the cached one may be older than the change stream.
+    # Load the stored tree, because the cached tree may be older than the change stream.
     sections = tree.load() if any(change.collection for change in changes) else None
     current = {collection: _current_documents(collection, changes) for collection in (NODES, ASSET_FILES)}
     previous = _previous_versions(changes)
@@ -68,11 +71,11 @@ def entries(changes: Sequence[DetectedChange], until: datetime, moment: datetime
 
 
 def due_entry(document: Document, sections: Tree, resume: Document | None, until: datetime, moment: datetime) -> Entry:
-    """Return the entry for a node or photo that appeared, changed as scheduled or expired at `at`."""
+    """Return the entry for a node or photo that was published, changed or expired on schedule at `document["at"]`."""
     collection = document["home"]
     due_at = document["at"]
     kind = kind_of(document["metadata"].get("type", ""), collection, affects_subtree=True)
-    # For an expired node, check whether readers could see it just before.
+    # For an expired node, check whether readers could see it immediately before.
     for_readers = _is_visible(
         document, collection, sections, due_at - _MILLISECOND if document["what"] == "expires" else moment
     )
@@ -82,7 +85,7 @@ def due_entry(document: Document, sections: Tree, resume: Document | None, until
 
 
 def kind_of(type: str, collection: str, *, affects_subtree: bool) -> str:
-    """Return the kind of an entry. For a section whose place or visibility changed, it is SUBTREE."""
+    """Return the kind of an entry, which is SUBTREE for a section whose place or visibility changed."""
     if type == PHOTO or collection == ASSET_FILES:
         return change_log.PHOTO
     return change_log.SUBTREE if affects_subtree and type in registry.sections() else change_log.NODE
@@ -107,13 +110,17 @@ def _was_visible(
     until: datetime,
     moment: datetime,
 ) -> bool:
-    """Return whether readers could see something hidden just before it changed. Unknown versions count as seen."""
+    """Return whether readers could see a hidden node before it changed.
+
+    If the previous version is unknown, return True.
+    """
     versions = [previous.get(nonce) for nonce in change.hiding_nonces] + ([change.trashed] if change.trashed else [])
     for version in versions:
         if version is None:
             return True
         if version:
-            # If it has expired since `until`, that is not in the list yet, and _due_entries would no longer find it.
+            # If the node expired after `until`, its expiry is not in the list yet, and _due_entries would no longer
+            # find it.
             expires = version["metadata"].get("expires")
             last_moment = (
                 expires - _MILLISECOND if isinstance(expires, datetime) and until < expires <= moment else moment
@@ -130,9 +137,9 @@ def _current_documents(collection: str, changes: Iterable[DetectedChange]) -> di
 
 
 def _previous_versions(changes: Iterable[DetectedChange]) -> dict[ObjectId | None, Document]:
-    """Return previous versions, by the nonce of a version that may have hidden a node from readers.
+    """Return previous versions, by the nonce of the version that may have hidden a node from readers.
 
-    The first version of a node has {} as its previous version.
+    If a node had no previous version, the value is {}.
     """
     nonces = {nonce: change.id for change in changes for nonce in change.hiding_nonces if nonce}
     if not nonces:

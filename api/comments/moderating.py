@@ -24,7 +24,11 @@ QUEUES = (Verdict.WAITING, Verdict.SPAM, Verdict.REJECTED)
 
 
 def _moderator(request: HttpRequest) -> Sender:
-    """Return the sender of a request. Raises Problem (403) unless it can moderate."""
+    """Return the sender of a request.
+
+    Raises:
+        Problem: 403 if the sender is not a moderator.
+    """
     sender = sender_of(request, principals.require_scope(request, Scope.MODERATE))
     if not sender.is_moderator:
         raise Problem("forbidden", "This is for moderators.")
@@ -40,7 +44,7 @@ def queue(
     cursor: Annotated[str, Query(max_length=100)] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
 ) -> HttpResponse:
-    """Return the comments that wait for a moderator, the oldest first, or those that were decided against.
+    """Return the comments that wait for a moderator, oldest first, or with `state` the rejected comments or spam.
 
     Needs the scope “moderate”.
     """
@@ -65,10 +69,11 @@ def queue(
 )
 @refusals.as_problems()
 def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
-    """Apply one action to several comments of the queue.
+    """Apply one action to several comments in the queue.
 
-    The action approves or rejects them, marks them as spam, or lets them wait again. A comment is not approved if its
-    author changed it after you read it, or if another moderator decided otherwise. Safe to send again.
+    The action approves or rejects the comments, marks them as spam, or returns them to the queue. A comment is not
+    approved if its author changed it after you read it, or if another moderator decided otherwise. You can safely send
+    the request again.
     """
     moderator = _moderator(request)
     ids = [f"{item.id}.{item.rev}" for item in decisions.items]
@@ -91,7 +96,7 @@ def decide(request: HttpRequest, decisions: shapes.Decisions) -> HttpResponse:
 def restore(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
     """Restore the text and author of a removed comment.
 
-    If-Match identifies the removed comment as you read it. Safe to send again.
+    If-Match identifies the removed comment as you read it. You can safely send the request again.
     """
     moderator = _moderator(request)
     rev = if_match_rev(request)

@@ -1,4 +1,4 @@
-"""Shared parts of the endpoints of discussions: the router, parameters in paths and headers, and the object of a discussion."""
+"""Shared parts of the endpoints for discussions: the router, parameters in paths and headers, and the target."""
 
 from typing import Annotated
 
@@ -41,7 +41,11 @@ IfMatch = Annotated[
 
 
 def load_target(node_id: str) -> tuple[Target, Model]:
-    """Return the target of a discussion and its object. Raises Problem (404) unless readers can see the object."""
+    """Return the target of a discussion and its object.
+
+    Raises:
+        Problem: 404 if readers can't see the object.
+    """
     objects = targets.resolve_many(Target(label, node_id) for label in LABELS)
     for target, obj in objects.items():
         return target, obj
@@ -51,8 +55,9 @@ def load_target(node_id: str) -> tuple[Target, Model]:
 def if_match_rev(request: HttpRequest) -> int:
     """Return the `rev` in If-Match, which identifies the version that a change is based on.
 
-    Raises Problem: 428 without the header, and for "*", which would overwrite changes that the client has not read; 412
-    if the header has no `rev`.
+    Raises:
+        Problem: 428 if the header is missing or "*", because "*" would overwrite changes that the client has not read,
+            412 if the header contains no `rev`.
     """
     header = request.headers.get("If-Match", "").strip()
     if not header or header == "*":

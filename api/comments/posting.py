@@ -1,4 +1,4 @@
-"""Posting comments, and changing and deleting one's own, by the rules of the forms."""
+"""Posting comments, and changing and deleting one's own comments, with the same rules as for forms."""
 
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -30,7 +30,7 @@ from marginalia.comments.posting.views import submission
 from marginalia.comments.reading import selectors
 from marginalia.comments.types import Comment, HeldComment, Target
 
-# All visitors share one set of keys, so their keys must be long enough not to match by chance.
+# Minimum length of a visitor's key. All visitors share one set of keys, so short keys could collide.
 MIN_VISITOR_KEY = 16
 
 
@@ -41,8 +41,8 @@ MIN_VISITOR_KEY = 16
 def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Key) -> HttpResponse:
     """Post a comment, as a visitor or with an account. A token needs the scope “write”.
 
-    `state` shows whether readers can see the comment or whether it waits for a moderator. A request sent again with the
-    same key and text gets the first response.
+    `state` shows whether readers can see the comment, or whether it waits for a moderator. A request sent again with
+    the same key and text gets the first response.
     """
     target, obj = load_target(node_id)
     principal = principals.current(request)
@@ -64,10 +64,10 @@ def post(request: HttpRequest, node_id: NodeId, data: shapes.NewComment, key: Ke
 
 
 def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
-    """Return the nonce of a new comment, which replaces the one in a form.
+    """Return the nonce of a new comment, which replaces the nonce of a form.
 
-    It depends on the key, its owner and the comment's place. Visitors can't prove who they are, so only random keys
-    keep their comments apart.
+    It depends on the key, the owner of the key, and the comment's place. Visitors can't be identified, so only random
+    keys distinguish their comments.
     """
     intent = "\0".join((str(target), parent, user_key(principal), key))
     return salted_hmac("api.comments.key", intent, algorithm="sha256").hexdigest()
@@ -76,14 +76,18 @@ def _nonce(target: Target, parent: str, principal: Principal, key: str) -> str:
 def sender_of(request: HttpRequest, principal: Principal) -> Sender:
     """Return the sender for the comment rules, which read `request.user`.
 
-    Here that is the principal, limited by its scopes.
+    Here, `request.user` is the principal, whose permissions are limited by the token's scopes.
     """
     request.user = principal
     return Sender(request, ())
 
 
 def _check_form(form: CommentForm | EditForm) -> None:
-    """Raise Problem (422) with the path of each invalid field of a form."""
+    """Check that a form is valid.
+
+    Raises:
+        Problem: 422 with the path of each invalid field.
+    """
     if not form.is_valid():
         errors = [(f"body.{name}", message) for name, messages in form.errors.items() for message in messages]
         raise Problem("invalid", errors=errors)
@@ -92,7 +96,9 @@ def _check_form(form: CommentForm | EditForm) -> None:
 def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sender, Comment | HeldComment, Model]:
     """Return the sender of a change, the comment to change, and its object.
 
-    Raises Problem (403, 404) or CommentNotFound.
+    Raises:
+        Problem: 403 if a token lacks a scope, 404 if readers can't see the object.
+        CommentNotFound: If there is no such comment.
     """
     principal = principals.current(request)
     if not policy.is_moderator(principal):
@@ -107,9 +113,9 @@ def _load_for_change(request: HttpRequest, node_id: str, slug: str) -> tuple[Sen
 def change(
     request: HttpRequest, node_id: NodeId, slug: CommentSlug, data: shapes.NewText, if_match: IfMatch = ""
 ) -> HttpResponse:
-    """Replace the text of your own comment, as long as the site lets authors do that. Moderators always can.
+    """Replace the text of your own comment, as long as the site allows it. Moderators can change any comment.
 
-    If the comment has changed since you read it, the response is 412 with the present comment as `stored`.
+    If the comment has changed since you read it, the response is 412, with the current comment as `stored`.
     """
     rev = if_match_rev(request)
     sender, comment, obj = _load_for_change(request, node_id, slug)
@@ -130,9 +136,9 @@ def change(
 @router.delete(COMMENT_PATH, auth=ACCOUNTS, url_name="api-comment", response={204: None}, summary="Delete a comment")
 @refusals.as_problems()
 def delete(request: HttpRequest, node_id: NodeId, slug: CommentSlug, if_match: IfMatch = "") -> HttpResponse:
-    """Delete your own comment, as long as the site lets authors do that. A waiting comment is withdrawn.
+    """Delete your own comment, as long as the site allows it. A waiting comment is withdrawn.
 
-    Moderators can remove any comment. Its place stays, and it can be restored.
+    Moderators can remove any comment. A removed comment keeps its place and can be restored.
     """
     rev = if_match_rev(request)
     sender, comment, _obj = _load_for_change(request, node_id, slug)

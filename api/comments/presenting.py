@@ -22,7 +22,7 @@ from marginalia.comments.types import Comment, CommentAuthor, Discussion, HeldCo
 
 
 def serialize_discussion(target: Target, obj: Model, discussion: Discussion) -> dict[str, Any]:
-    """Return the data of a discussion as a whole."""
+    """Return the data of a discussion, without its comments."""
     is_open = Subject(target, obj).is_open(discussion)
     return {"node": target.pk, "count": discussion.count, "open": is_open, "order": discussion.order}
 
@@ -38,7 +38,7 @@ def serialize_comments(
 def comment_response(
     request: HttpRequest, obj: Model, comment: Comment | HeldComment, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    """Return the response for a comment. Its ETag is `"rev.hash"`, which If-Match of a change expects."""
+    """Return the response for a comment. Its ETag is `"rev.hash"`. A change expects this value in If-Match."""
     response = responses.json_response(
         request, {**serialize_comment(request, comment, _authors_of(obj)), **more}, status=status
     )
@@ -47,9 +47,12 @@ def comment_response(
 
 
 def serialize_comment(request: HttpRequest, comment: Comment | HeldComment, authors: Collection[str]) -> dict[str, Any]:
-    """Return the data of a comment. Only its author gets one that waits.
+    """Return the data of a comment. A waiting comment is only returned to its author.
 
-    `authors`: the accounts that wrote the object of the discussion.
+    Args:
+        request: The request.
+        comment: The comment.
+        authors: The accounts of the object's authors.
     """
     published = comment if isinstance(comment, Comment) else None
     is_removed = published is not None and published.removed
@@ -103,9 +106,9 @@ def _authors_of(obj: Model) -> Collection[str]:
 
 
 def can_see_own(principal: Principal) -> bool:
-    """Return whether a principal can see its own comments while readers can't.
+    """Return whether a principal can see its own comments while they wait for a moderator.
 
-    A token without any scope for nodes cannot.
+    A token without any scope for nodes can't.
     """
     return any(map(principal.has_scope, OF_NODES))
 

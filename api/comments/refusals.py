@@ -1,4 +1,4 @@
-"""Errors of the comments app as problems. `rule` in a problem is the name of the reason, for programs."""
+"""Conversion of errors of the comments app to problems. A problem's `rule` is the name of the reason, for programs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +21,10 @@ from marginalia.comments.errors import (
 )
 from marginalia.comments.posting.services import Refused
 
-# Seconds until a client should try again after a busy discussion.
+# Seconds after which a client should try again if a discussion is busy.
 RETRY_AFTER = 5
-# Kinds of problems, by the names of rules and errors. Refusals by a project's own rules are "forbidden".
+# The kinds of problems by names of rules and errors. If a project's own rule refuses a comment, the kind is
+# "forbidden".
 _KINDS: dict[str, str] = {
     "rate": "too-many-requests",
     "repeat": "conflict",
@@ -55,7 +56,7 @@ _ERRORS: tuple[tuple[type[CommentError], str], ...] = (
 
 @contextmanager
 def as_problems() -> Iterator[None]:
-    """Raise the problem for a refusal or an error of the comments app. Also decorates endpoints."""
+    """Convert refusals and errors of the comments app to problems. Can be used as a context manager or a decorator."""
     try:
         yield
     except Refused as refused:
@@ -70,7 +71,7 @@ def problem_of(refused: Refused) -> Problem:
     kind = _KINDS.get(refused.rule, "forbidden")
     message = str(refused.sentence)
     if kind == "key-reused":
-        # The form's message offers a button to send the comment again, which the API does not have.
+        # Replace the message, because it tells users to press a button that the API doesn't have.
         message = KINDS[kind][1]
     errors = [(_FIELDS[refused.rule], message)] if refused.rule in _FIELDS else ()
     return Problem(kind, message, errors=errors, headers=_headers(kind), rule=refused.rule)

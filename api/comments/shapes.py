@@ -1,4 +1,4 @@
-"""Shapes of discussions: the bodies of requests and responses."""
+"""Shapes of discussions: request and response bodies."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -7,12 +7,12 @@ from pydantic import Field, StrictBool, StrictInt
 
 from api.schemas.shapes import Id, Shape
 
-# The values are repeated here because the API promises them. If marginalia.comments.types gets a new value, add it here
-# too.
+# The values are repeated here because the API guarantees them. If marginalia.comments.types gets a new value, add it
+# here.
 Kind = Literal["comment", "pingback", "trackback"]
 Order = Literal["oldest", "newest", "threaded"]
 PENDING = "pending"
-# The maximum that is parsed at all. The site's own limit is smaller, and the form checks it.
+# The maximum that is parsed. The site's own limit is lower, and the form checks it.
 MAX_LENGTH = 200_000
 MAX_DECISIONS = 100
 
@@ -30,7 +30,8 @@ Slug = Annotated[
 class Writer(Shape):
     """The author of a comment.
 
-    `is_author`: the account also wrote the page. `is_moderator`: the account was a moderator when it wrote the comment.
+    `is_author` is true if the account also wrote the page. `is_moderator` is true if the account was a moderator when
+    it wrote the comment.
     """
 
     name: str
@@ -60,13 +61,16 @@ class Comment(Shape):
 
 
 class CommentOnPage(Comment):
-    """A comment, and the page that it is on."""
+    """A comment, and the page that contains it."""
 
     page: str | None = Field(description="The cursor of the page that it is on; null while it waits.")
 
 
 class Discussion(Shape):
-    """The discussion of a node. `order`: the default order of its pages. `open`: it accepts comments now."""
+    """The discussion of a node. `order` is the default order of its pages.
+
+    `open` is true if it accepts comments now.
+    """
 
     node: Id
     count: int
@@ -77,7 +81,7 @@ class Discussion(Shape):
 class Comments(Shape):
     """A page of a discussion.
 
-    `order`: the order of the page. A very long discussion may not be available in the requested order.
+    `order` is the order of the page. Very long discussions may not be available in the requested order.
     """
 
     items: list[Comment]
@@ -109,7 +113,10 @@ class Counts(Shape):
 
 
 class NewComment(Shape):
-    """A comment to post. `name` and `email` are for visitors. For an account, its own name and email are used."""
+    """A comment to post. `name` and `email` are for visitors.
+
+    An account's own name and email are used automatically.
+    """
 
     text: str = Field(max_length=MAX_LENGTH, examples=["Where was this taken?"])
     parent: Slug | None = Field(None, description="The comment that it replies to.")
@@ -125,7 +132,7 @@ class NewText(Shape):
 
 
 class Pending(Shape):
-    """A comment in the moderation queue. `path`: the page of the discussion, null if readers cannot see it."""
+    """A comment in the moderation queue. `path` is the page of the discussion, or null if readers can't see it."""
 
     id: Id
     rev: int
@@ -144,7 +151,7 @@ class Pending(Shape):
 
 
 class Queue(Shape):
-    """A page of the moderation queue, the oldest comments first."""
+    """A page of the moderation queue, oldest comments first."""
 
     items: list[Pending]
     next: str | None
@@ -158,7 +165,7 @@ class Seen(Shape):
 
 
 class Decisions(Shape):
-    """An action on comments in the queue. `seen`: the state in which they were listed."""
+    """An action on comments in the queue. `seen` is the state in which they were listed."""
 
     action: Literal["approve", "reject", "spam", "wait"]
     seen: Literal["waiting", "spam", "rejected"] = "waiting"
@@ -166,7 +173,7 @@ class Decisions(Shape):
 
 
 class Decision(Shape):
-    """The result of a decision about one comment. `reason`: why nothing was decided."""
+    """The result of a decision about one comment. `reason` explains why nothing was decided."""
 
     id: Id
     done: bool

@@ -1,1 +1,1 @@
-"""How endpoints are declared, and the responses that they share."""
+"""Declaration of endpoints, and functions for responses."""

@@ -1,8 +1,10 @@
-"""Repeated requests: a request sent again with its Idempotency-Key changes nothing again and gets the first response.
+"""Idempotent requests.
 
-The key, the account and the content of the request determine an id (`request_id`). Services use this id to do a thing
-only once, in the same way as for a form of the admin that is submitted twice. So only the response has to be stored
-here. If a process ends before it stores the response, the next attempt still repeats nothing.
+A request that is sent again with its Idempotency-Key gets the first response and changes nothing.
+
+The key, the account and the content of the request determine an id (`request_id`). Services use this id to make a
+change only once, as with a form of the admin that is submitted twice. Therefore, only the response has to be stored
+here. If a process dies before it stores the response, the next attempt still repeats nothing.
 """
 
 import hashlib
@@ -21,7 +23,7 @@ from marginalia.mongo.connection import Document, database
 
 HEADER = "Idempotency-Key"
 MAX_KEY_LENGTH = 255
-# The parameter of operations that accept the header, for the OpenAPI document.
+# The OpenAPI parameter of operations that accept the header.
 KEY_PARAMETER = {
     "name": HEADER,
     "in": "header",
@@ -29,16 +31,23 @@ KEY_PARAMETER = {
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
     "description": "A request sent again with its key within a day changes nothing again and gets the first response.",
 }
-# In bytes. Longer responses are not stored. A repeated request generates them again, with the current content.
+# Maximum size of stored responses. A larger response is not stored. A repeated request generates it again with the
+# current content.
 MAX_STORED_BYTES = 4_000_000
 
 
 def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpResponse]) -> HttpResponse:
-    """Run `work` and return its response; if the request's key was used before, return the stored response.
+    """Run `work` and return its response. If the request's key was used before, return the stored response.
 
-    `work` gets the id that is derived from key and request, or None without a key. If it is called again with the same
-    id, it must change nothing more. Errors that it raises and responses with Retry-After are not stored, so that the
-    client can try again. Raises Problem (422) if the key was used with another request.
+    Errors and responses with Retry-After are not stored, so that the client can try again.
+
+    Args:
+        request: The request.
+        work: A function that accepts the id derived from the key and the request, or None without a key. Called again
+            with the same id, it must not change anything.
+
+    Raises:
+        Problem: 422 if the key was used for another request.
     """
     key = read_key(request)
     if key is None:
@@ -49,13 +58,14 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
     record = _claim(record_id, digest)
     if "answer" in record:
         return _replay(record)
-    # The id depends on the request's content too. The response is forgotten after two days, but the objects created
-    # under the id are not.
+    # The id also depends on the content of the request, because the response expires after two days, but objects
+    # created with the id do not.
     response = work(derive_id(f"{owned}:{digest}"))
     if response.status_code >= 300 or "Retry-After" in response or len(response.content) > MAX_STORED_BYTES:
         return response
     stored_response = {"status": response.status_code, "headers": dict(response.items()), "content": response.content}
-    # If several identical requests run at once, the first to finish stores its response, and all return that.
+    # If several identical requests run at the same time, the first to finish stores its response, and all of them
+    # return it.
     result = database()[RESPONSES].update_one({"_id": record_id, "answer": None}, {"$set": {"answer": stored_response}})
     if result.matched_count:
         return response
@@ -64,7 +74,11 @@ def run_once(request: HttpRequest, work: Callable[[ObjectId | None], HttpRespons
 
 
 def read_key(request: HttpRequest) -> str | None:
-    """Return the Idempotency-Key of a request, None without one. Raises Problem (400) if it is empty or too long."""
+    """Return the Idempotency-Key of a request, or None if there is none.
+
+    Raises:
+        Problem: 400 if the key is empty or too long.
+    """
     key: str | None = request.headers.get(HEADER)
     if key is not None and not 0 < len(key) <= MAX_KEY_LENGTH:
         raise Problem("bad-request", f"{HEADER} has 1 to {MAX_KEY_LENGTH} characters.")
@@ -72,7 +86,7 @@ def read_key(request: HttpRequest) -> str | None:
 
 
 def derive_id(text: str) -> ObjectId:
-    """Return the id derived from a text, which nobody else can predict."""
+    """Return an id derived from `text`. Without the site's secret key, it can't be predicted."""
     return ObjectId(salted_hmac("api.http.once", text, algorithm="sha256").digest()[:12])
 
 
@@ -87,9 +101,9 @@ def _claim(record_id: ObjectId, digest: str) -> Document:
 
 
 def _digest(request: HttpRequest) -> str:
-    """Return a hash that tells requests apart.
+    """Return a hash of the request's content.
 
-    It leaves out If-Match, because a repeated request is based on the same version anyway.
+    It does not include If-Match, because a repeated request is based on the same version.
     """
     head = f"{request.method} {request.get_full_path()}\n".encode()
     return hashlib.sha256(head + request.body).hexdigest()

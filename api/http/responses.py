@@ -1,7 +1,7 @@
-"""Responses of endpoints: JSON with an ETag, pages of lists with a cursor; also the parsing of If-Match.
+"""JSON responses with ETags, pages of lists with cursors, and parsing of If-Match.
 
-The ETag of a node is `"nonce.hash"`. If-Match compares the nonce. The hash is computed from the bytes, which also
-change when a tag, a URL or a photo in the text does. All other ETags consist of the hash only.
+The ETag of a node is `"nonce.hash"`. If-Match only compares the nonce. The hash is computed from the response, which
+also changes when a tag, a URL or a photo in the text changes. All other ETags consist only of the hash.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from django.utils.http import parse_etags, quote_etag
 from api.problems import Problem
 from api.rights import principals
 
-# The parameter of operations that need If-Match, for the OpenAPI document.
+# The OpenAPI parameter of operations that need If-Match.
 IF_MATCH = {
     "name": "If-Match",
     "in": "header",
@@ -35,10 +35,15 @@ IF_MATCH = {
 
 
 def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = None, status: int = 200) -> HttpResponse:
-    """Return a JSON response with its ETag.
+    """Return a JSON response with an ETag.
 
-    `nonce`: the nonce of the node in `data`. The middleware turns the response into a 304 if the client has it
-    (api/middleware.py).
+    If the client already has the response, the middleware converts it to 304 (api/middleware.py).
+
+    Args:
+        request: The request.
+        data: The JSON-compatible data.
+        nonce: The nonce of the node in `data`, or None.
+        status: The HTTP status.
     """
     content = json.dumps(data, default=json_default, ensure_ascii=False, separators=(",", ":")).encode()
     response = HttpResponse(content, status=status, content_type="application/json")
@@ -52,9 +57,13 @@ def json_response(request: HttpRequest, data: Any, *, nonce: ObjectId | None = N
 
 
 def list_response(request: HttpRequest, items: list[Any], following: str | None, **more: Any) -> HttpResponse:
-    """Return a page of a list: {items, next}, with the URL of the next page in the header Link.
+    """Return a page of a list, {items, next}, and the URL of the next page in the header Link.
 
-    `following`: the cursor of the next page, None or "" at the end.
+    Args:
+        request: The request.
+        items: The items of the page.
+        following: The cursor of the next page, or None or "" for the last page.
+        **more: Other members of the JSON object.
     """
     response = json_response(request, {"items": items, "next": following or None, **more})
     if following:
@@ -73,7 +82,8 @@ def etag(nonce: ObjectId | None, content: bytes) -> str:
 def if_match_nonce(request: HttpRequest) -> ObjectId:
     """Return the nonce in If-Match, which identifies the version that a change is based on.
 
-    Raises Problem, as parse_if_match does.
+    Raises:
+        Problem: 428 or 412, as raised by `parse_if_match`.
     """
     return parse_if_match(request.headers.get("If-Match", ""))
 
@@ -81,8 +91,9 @@ def if_match_nonce(request: HttpRequest) -> ObjectId:
 def parse_if_match(header: str) -> ObjectId:
     """Return the nonce in the value of an If-Match header.
 
-    Raises Problem: 428 for an empty header and for "*", which would overwrite changes that the client has not read; 412
-    if the value has no nonce.
+    Raises:
+        Problem: 428 if the header is empty or "*", because "*" would overwrite changes that the client has not read,
+            412 if the header contains no nonce.
     """
     header = header.strip()
     if not header or header == "*":
@@ -98,7 +109,11 @@ def parse_if_match(header: str) -> ObjectId:
 
 
 def json_default(value: Any) -> Any:
-    """Return the JSON form of a value of a node, for json.dumps. Raises TypeError if it has none."""
+    """Convert a value of a node for json.dumps.
+
+    Raises:
+        TypeError: If the value can't be converted.
+    """
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, date | time):

@@ -1,12 +1,12 @@
-"""How endpoints are declared: a stricter version of ninja's routers, and the API class that combines them.
+"""Declaration of endpoints: a stricter version of ninja's routers, and the API class that combines them.
 
     router = Router(tags=["Nodes"])
 
     @router.get("/nodes/{node_id}", url_name="api-node", response=Node)
     def node(request: HttpRequest, node_id: Id) -> HttpResponse: ...
 
-Anyone can call a safe method. An operation with another method must declare who can call it: `auth=ACCOUNTS` or
-`ANYONE`.
+All clients can call operations with a safe method. An operation with another method must declare who can call it, with
+`auth=ACCOUNTS` or `auth=ANYONE`.
 """
 
 import json
@@ -32,10 +32,14 @@ from api.rights.principals import ANYONE, SAFE_METHODS
 
 
 class StrictParser(Parser):
-    """A parser that accepts only bodies declared as JSON, and refuses objects with duplicate names."""
+    """A parser that accepts only JSON bodies, and refuses objects with duplicate names."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return the parsed body. Raises Problem: 415 for another content type, 400 for malformed JSON."""
+        """Return the parsed body.
+
+        Raises:
+            Problem: 415 if the body is not declared as JSON, 400 if the JSON is malformed.
+        """
         if request.content_type not in JSON_TYPES:
             raise Problem("unsupported-media-type", f"Send {' or '.join(sorted(JSON_TYPES))}.")
         try:
@@ -43,7 +47,7 @@ class StrictParser(Parser):
                 request.body.decode(), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object
             )
             if rb"\u" in request.body:
-                # An escape can spell half of a surrogate pair. No encoding has such a character.
+                # An escape sequence can stand for an unpaired surrogate, which can't be encoded.
                 json.dumps(data, ensure_ascii=False).encode()
             return data
         except (ValueError, RecursionError) as error:
@@ -55,7 +59,11 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Return a number. Raises ValueError if it is too large, because Python would parse it as infinite."""
+    """Parse a number.
+
+    Raises:
+        ValueError: If the number is too large, because Python would parse it as infinity.
+    """
     number = float(digits)
     return number if math.isfinite(number) else _refuse(digits)
 
@@ -71,9 +79,10 @@ class Router(ninja.Router):
     """A router whose operations refuse unknown query parameters."""
 
     def api_operation(self, methods: list[str], path: str, *, auth: Any = NOT_SET, **kwargs: Any) -> Any:
-        """Declare an operation, as ninja does.
+        """Declare an operation, as in ninja.
 
-        Raises ImproperlyConfigured if an unsafe method is declared without `auth`.
+        Raises:
+            ImproperlyConfigured: If an operation with an unsafe method has no `auth`.
         """
         if auth is NOT_SET:
             if not SAFE_METHODS.issuperset(methods):
@@ -100,7 +109,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
         @wraps(run)
         def checked(request: HttpRequest, **kwargs: Any) -> Any:
             unknown = dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
-            # ninja would use the last of two values, and the page cache does not know which one that is.
+            # ninja would use the last value, but the page cache does not know that.
             repeated = {
                 name: "It stands there twice." for name in known - list_names if len(request.GET.getlist(name)) > 1
             }
@@ -115,7 +124,7 @@ def _refuse_other_parameters(operation: Operation) -> None:
 
 
 class Api(ninja.NinjaAPI):
-    """The API: its errors are problem+json, and HEAD works wherever GET does."""
+    """An API whose errors are problem+json, and where HEAD is allowed wherever GET is."""
 
     def _get_urls(self) -> list[URLResolver | URLPattern]:
         patterns: list[URLResolver | URLPattern] = super()._get_urls()
@@ -125,7 +134,7 @@ class Api(ninja.NinjaAPI):
         return patterns
 
     def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
-        """Return the problem response for an exception of an operation."""
+        """Return the problem response for an exception in an operation."""
         return problems.problem_response(problems.from_exception(exc))
 
 

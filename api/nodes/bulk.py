@@ -1,4 +1,4 @@
-"""Many independent changes in one request: a failed change does not stop the others."""
+"""Many independent changes in one request. If one change fails, the others are still made."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from api.schemas.writing import At, NewNode, NodeChange, Place, TagsChange
 from nodes.selectors import editable_nodes, stored_photos
 
 MAX_OPERATIONS = 100
-# The shape of the body of each operation that has one.
+# The shape of the body of each operation that has a body.
 BODIES: dict[str, type[Shape]] = {
     "create": NewNode,
     "change": NodeChange,
@@ -32,7 +32,7 @@ BODIES: dict[str, type[Shape]] = {
     "restore": Place,
     "tag": TagsChange,
 }
-# Operations on a version of a node, by name. Those with a body get it as `data`.
+# Operations on a version of a node, by name. Operations with a body get it as `data`.
 VERSIONED: dict[str, Callable[..., None]] = {
     "change": operations.change,
     "publish": operations.publish,
@@ -44,14 +44,15 @@ VERSIONED: dict[str, Callable[..., None]] = {
     "restore": operations.restore,
 }
 ONLY_DRAFTS = ("unschedule", "discard")
-# Operations that work on the draft or on the live version.
+# Operations that apply either to the draft or to the live version.
 BOTH_VERSIONS = ("change", "publish", "schedule")
 
 
 class Operation(Shape):
-    """A change, as with its own endpoint.
+    """A change, as made by its own endpoint.
 
-    `id`: of the node; not for a new one. `if_match`, `version`, `merge`: as in the endpoint.
+    `id` is the id of the node, except for a new node. `if_match`, `version` and `merge` are the same as in the
+    endpoint.
     """
 
     do: Literal[
@@ -75,7 +76,7 @@ class Operation(Shape):
 
 
 class Operations(Shape):
-    """Changes, made in this order."""
+    """Changes, which are made in this order."""
 
     operations: list[Operation] = Field(max_length=MAX_OPERATIONS)
 
@@ -83,8 +84,8 @@ class Operations(Shape):
 class Result(Shape):
     """The result of a change.
 
-    `etag`: for If-Match of the next change, null if there is no such version any longer. `problem`: why the change was
-    not made.
+    `etag` is the value of If-Match for the next change, or null if the version no longer exists. `problem` explains why
+    the change was not made.
     """
 
     status: int
@@ -94,7 +95,7 @@ class Result(Shape):
 
 
 class Results(Shape):
-    """The results of the changes, in their order."""
+    """The results of the changes, in the order of the changes."""
 
     results: list[Result]
 
@@ -103,10 +104,10 @@ class Results(Shape):
     "/bulk", auth=ACCOUNTS, response=Results, url_name="api-bulk", summary="Make many changes", openapi_extra=REPEATABLE
 )
 def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
-    """Make up to 100 changes one after the other, each as with its own endpoint.
+    """Make up to 100 changes in order, each as with its own endpoint.
 
-    A failed change does not stop the others. Each change counts against the rate limit. An account can run only one
-    such request at a time.
+    If one change fails, the others are still made. Each change counts toward the rate limit. An account can run only
+    one such request at a time.
     """
     principal = writer(request)
 
@@ -119,13 +120,13 @@ def bulk(request: HttpRequest, batch: Body[Operations]) -> HttpResponse:
         results: list[dict[str, Any]] = []
         for number, operation in enumerate(batch.operations):
             if results and _is_unavailable(results[-1]):
-                # The database is unavailable, so the remaining changes don't wait for it again.
+                # If the database is unavailable, the remaining changes fail immediately, with the same result.
                 results.append({**results[-1], "id": operation.id})
                 continue
             results.append(_run(principal, operation, derive_id(f"{request_id}:{number}") if request_id else None))
         response = responses.json_response(request, {"results": results})
         if any(result["status"] >= 500 for result in results):
-            # A repeated request may succeed, so this response is not stored.
+            # A repeated request may succeed, so this response must not be stored.
             response["Retry-After"] = problems.RETRY_AFTER
         return response
 
@@ -175,7 +176,11 @@ def _apply(principal: Principal, operation: Operation, request_id: ObjectId | No
 
 
 def _body(operation: Operation) -> Mapping[str, Any]:
-    """Return the operation's body, checked against its shape. Raises Problem (422)."""
+    """Return the operation's body, checked against its shape.
+
+    Raises:
+        Problem: 422 if the body is not valid.
+    """
     shape = BODIES.get(operation.do)
     if shape is None:
         if operation.body:

@@ -1,4 +1,4 @@
-"""Lists of nodes: for readers with the selectors of the public pages, for editors with the selector of the admin's list."""
+"""Lists of nodes. Lists for readers use the selectors of the public pages, lists for editors those of the admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from reader.selectors import bylines, dates, faceted_lists
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 STATE_PATTERN = f"^({'|'.join((lists.ANY, *lists.STATES))})?$"
-# Readers' lists accept only one of these filters.
+# Filters of which a public list accepts only one.
 EXCLUSIVE = ("section", "tag", "author", "type", "q")
 
 
 class Filters(Shape):
-    """The filters of a list, and how its nodes are returned."""
+    """The filters of a list, and the representation of its nodes."""
 
     section: Id | None = Field(None, description="Nodes in this section.")
     type: str = Field("", max_length=50, description="Nodes of this type.", examples=["blog-entry"])
@@ -50,7 +50,7 @@ class Filters(Shape):
 
 @dataclass(frozen=True)
 class NodePage:
-    """A page of a list, and the cursor of the next page; "" or None at the end."""
+    """A page of a list, and the cursor of the next page (None or "" if it is the last page)."""
 
     nodes: Sequence[BaseNode]
     following: str | None
@@ -59,7 +59,8 @@ class NodePage:
 def list_public(filters: Filters) -> NodePage:
     """Return a page of the public nodes that match the filters.
 
-    Raises Problem (422) for filters that cannot be combined, and for an invalid cursor.
+    Raises:
+        Problem: 422 if the filters can't be combined, or the cursor is not valid.
     """
     used = [name for name in EXCLUSIVE if getattr(filters, name)]
     if "section" in used and used != ["section"] and not (used == ["section", "type"] and filters.facet):
@@ -102,9 +103,12 @@ def _search(filters: Filters) -> NodePage:
 
 
 def count_facets(filters: Filters) -> dict[str, dict[str, int]]:
-    """Return how many nodes in a section have each value of each facet, apart from the facets in the filters.
+    """Return the number of nodes in a section for each value of each facet.
 
-    Raises Problem (404, 422).
+    The facets in `filters` apply to the other facets.
+
+    Raises:
+        Problem: 404 if there is no such section, 422 if the filters are not valid.
     """
     section = _get_section(filters)
     facet_filters = _facet_filters(filters, section)
@@ -153,9 +157,12 @@ def _list_section(filters: Filters) -> NodePage:
 
 
 def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, str, str]]:
-    """Return (type, name, value) of each facet in the filters.
+    """Return (type, name, value) for each facet in the filters.
 
-    The type is the first one listed in the section that has all these facets. Raises Problem (422) if there is none.
+    The type is the first type in the section's list that has all these facets.
+
+    Raises:
+        Problem: 422 if no type has them.
     """
     pairs = []
     for text in filters.facet:
@@ -174,7 +181,11 @@ def _facet_filters(filters: Filters, section: SectionEntry) -> list[tuple[str, s
 
 
 def list_for_editors(principal: Principal, filters: Filters) -> NodePage:
-    """Return a page of the admin's list, with all filters but author and facet combined. Raises Problem: 403, 422."""
+    """Return a page of the admin's list. All filters except author and facet can be combined.
+
+    Raises:
+        Problem: 403 if the principal can't list nodes, 422 if a filter is not valid.
+    """
     is_photo_list = bool(filters.type) and content.get(filters.type).is_file
     if not (access.may_see_photos(principal) if is_photo_list else access.may_list(principal)):
         raise Problem("forbidden", "Lists by state are for who writes: a token needs the scope “read”.")

@@ -1,4 +1,4 @@
-"""The operations on nodes: each translates a request into an action, and repeats nothing that an earlier request has done."""
+"""Operations on nodes. Each translates a request into an action. Repeated requests don't change anything again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,10 +25,13 @@ from nodes.types import NO_TAGS, Actor, TagChange
 
 @dataclass(frozen=True)
 class WriteContext:
-    """How a change was requested.
+    """The circumstances of a requested change.
 
-    `seen`: the nonce of the version that it is based on. `request_id`: the id derived from the Idempotency-Key.
-    `merges`: changes that others saved since are merged automatically. `is_draft`: the change is made to the draft.
+    Attributes:
+        seen: The nonce of the version that the change is based on.
+        request_id: The id derived from the Idempotency-Key, or None.
+        merges: Whether to merge the change with changes that others have saved since.
+        is_draft: Whether to change the draft.
     """
 
     principal: Principal
@@ -38,7 +41,7 @@ class WriteContext:
     is_draft: bool = False
 
     def target(self, node_id: ObjectId) -> dict[str, Any]:
-        """Return the arguments of an action on the version seen."""
+        """Return the arguments of an action on the version that the client saw."""
         return {"user": self.principal, "node_id": node_id, "seen": self.seen}
 
     def saving(self, node_id: ObjectId) -> dict[str, Any]:
@@ -49,19 +52,22 @@ class WriteContext:
 def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str, Any]) -> ObjectId:
     """Create a node and return its id, which is `request_id` if there is one.
 
-    Raises Problem, PermissionDenied, NodeError.
+    Raises:
+        Problem: If the data are not valid.
+        PermissionDenied: If the principal can't create such a node.
+        NodeError: If the node can't be created.
     """
     type = data["type"]
     if not content.get(type).is_installed or content.get(type).is_file:
         raise Problem("invalid", errors=[("body.type", _("There is no type “%(type)s”.") % {"type": type[:50]})])
-    # Users without permission are refused before their fields are read.
+    # Refuse users without permission before reading their fields.
     action = actions.CreateNode(user=principal, type=type, fields={})
     action.check()
-    # An account that cannot list nodes could not get the new node in the response.
+    # An account without permission to list nodes could not see the new node in the response.
     if not access.may_list(principal):
         raise PermissionDenied
     if request_id and editable_nodes.load(request_id):
-        # An earlier attempt of this request has created the node.
+        # The node was created by an earlier attempt of this request.
         return request_id
     author = {"author": Actor.of(principal).as_document()}
     fields = patches.parse_fields(principal, type, {"section": None, **data}, author, request_id)
@@ -70,10 +76,17 @@ def create(principal: Principal, request_id: ObjectId | None, data: Mapping[str,
 
 
 def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Change fields of a node or of its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    """Change fields of a node or of its draft.
+
+    Raises:
+        Http404: If there is no such node.
+        PermissionDenied: If the principal can't change the node.
+        Problem: If the data are not valid.
+        NodeError: If the change can't be saved.
+    """
     action_type = actions.SaveDraft if context.is_draft else actions.SaveNode
     action = action_type(**context.saving(node_id))
-    # Users without permission are refused before their fields are read.
+    # Refuse users without permission before reading their fields.
     editable = action.check()
     base = _base_version(context, editable)
     fields = patches.parse_fields(context.principal, editable.node.metadata.type, data, base.fields, context.request_id)
@@ -82,11 +95,11 @@ def change(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) ->
 
 
 def publish(context: WriteContext, node_id: ObjectId) -> None:
-    """Publish a node now, or the changes in its draft. Raises Http404, PermissionDenied, Problem, NodeError."""
+    """Publish a node now, or the changes in its draft. The errors are those of `change`."""
     if not context.is_draft:
         actions.Publish(**context.saving(node_id)).execute()
         return
-    # The dates are not in the request, but in the draft that it publishes.
+    # The dates are not in the request, but in the draft to publish.
     with as_problems({"published": "query.version", "expires": "query.version"}):
         try:
             actions.PublishDraft(**context.target(node_id)).execute()
@@ -96,15 +109,12 @@ def publish(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def unpublish(context: WriteContext, node_id: ObjectId) -> None:
-    """Unpublish a node. Raises Http404, PermissionDenied, NodeError."""
+    """Unpublish a node. The errors are those of `change`."""
     actions.Unpublish(**context.saving(node_id)).execute()
 
 
 def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
-    """Publish a node, or the changes in its draft, at a time in the future.
-
-    Raises Http404, PermissionDenied, Problem, NodeError.
-    """
+    """Publish a node, or the changes in its draft, at a time in the future. The errors are those of `change`."""
     with as_problems({"published": "body.at", "expires": "body.at"}):
         if not context.is_draft:
             actions.Schedule(at=at, **context.saving(node_id)).execute()
@@ -118,7 +128,7 @@ def schedule(context: WriteContext, node_id: ObjectId, at: datetime) -> None:
 
 
 def unschedule(context: WriteContext, node_id: ObjectId) -> None:
-    """Turn a scheduled draft into an ordinary one. Raises Http404, PermissionDenied, NodeError."""
+    """Convert a scheduled draft to an ordinary draft. The errors are those of `change`."""
     action = actions.UnscheduleDraft(**context.target(node_id))
     draft = action.check().draft
     is_unscheduled = draft is not None and draft.nonce == context.seen and draft.due is None
@@ -127,31 +137,28 @@ def unschedule(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def discard(context: WriteContext, node_id: ObjectId) -> None:
-    """Delete a draft. Raises Http404, PermissionDenied, NodeError."""
+    """Delete a draft. The errors are those of `change`."""
     action = actions.DiscardDraft(**context.target(node_id))
     if action.check().draft is not None:
         action.execute()
 
 
 def move(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Move a node to another section, change its slug, or both.
-
-    Raises Http404, PermissionDenied, Problem, NodeError.
-    """
+    """Move a node to another section, change its slug, or both. The errors are those of `change`."""
     action = actions.Move(place={}, **context.saving(node_id))
     replace(action, place=_place(context, action.check(), data)).execute()
 
 
 def tag(principal: Principal, node_id: ObjectId, add: list[str], remove: list[str]) -> None:
-    """Add and remove tags. Raises Http404, PermissionDenied, NodeError."""
+    """Add tags to a node and remove tags from it. The errors are those of `change`."""
     tags = TagChange(added=frozenset(unique(add)), removed=frozenset(unique(remove)))
     actions.Tag(user=principal, node_id=node_id, tags=tags).execute()
 
 
 def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
-    """Move a node to the trash. If it is there already in the version seen, do nothing.
+    """Move a node to the trash. Do nothing if the same version is already in the trash.
 
-    Raises Http404, PermissionDenied, Problem, NodeError.
+    The errors are those of `change`.
     """
     try:
         actions.Trash(**context.target(node_id)).execute()
@@ -160,9 +167,9 @@ def move_to_trash(context: WriteContext, node_id: ObjectId) -> None:
 
 
 def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -> None:
-    """Restore a node from the trash, to another place if `data` has one. If it is not in the trash, do nothing.
+    """Restore a node from the trash, or do nothing if it is not in the trash. The errors are those of `change`.
 
-    Raises Http404, PermissionDenied, Problem, NodeError.
+    If `data` contains a place, the node is restored to this place.
     """
     action = actions.Restore(**context.target(node_id))
     try:
@@ -177,21 +184,25 @@ def restore(context: WriteContext, node_id: ObjectId, data: Mapping[str, Any]) -
 
 
 def _place(context: WriteContext, editable: Editable, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new place by path. An empty slug is no change."""
+    """Return the new place as fields by path. An empty slug means no change."""
     given = {name: value for name, value in data.items() if name == "section" or value}
     return patches.parse_fields(context.principal, editable.node.metadata.type, given, editable.live.fields)
 
 
 def _check_trashed_version(context: WriteContext, trashed: Editable) -> None:
-    """Raise Problem (412) unless the node in the trash has the version seen."""
+    """Check that the node in the trash is the version that the client saw.
+
+    Raises:
+        Problem: 412 if it is another version.
+    """
     if trashed.live.nonce != context.seen:
         raise Problem("stale", etag=f'"{trashed.live.nonce}"')
 
 
 def _base_version(context: WriteContext, editable: Editable) -> Version:
-    """Return the version that a change is based on, or the present one if that version no longer exists.
+    """Return the version that a change is based on, or the current version if the former no longer exists.
 
-    It has the present tags, because tags change without a nonce.
+    The result has the current tags, because changing tags does not change the nonce.
     """
     present = editable.draft if context.is_draft and editable.draft else editable.live
     if present.nonce == context.seen:
@@ -200,7 +211,7 @@ def _base_version(context: WriteContext, editable: Editable) -> Version:
 
 
 def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
-    """Return whether readers have the changes of the draft seen."""
+    """Return whether the changes of the draft that the client saw have been published."""
     present = editable_nodes.load(node_id)
     draft = editable_nodes.load_version(node_id, context.seen)
     if present is None or present.draft is not None or draft is None:
@@ -211,5 +222,5 @@ def _is_draft_published(context: WriteContext, node_id: ObjectId) -> bool:
     type = present.node.metadata.type
     drafted = {path: value for path, value in draft.fields.items() if path not in NOT_DRAFTED}
     merge = merging.merge(base.fields if base else None, drafted, live, type)
-    # Merging the draft again into the live version changes nothing if the draft was published.
+    # If the draft was published, merging it into the live version again changes nothing.
     return not merge.conflicts and all(merging.same(live.get(path), value) for path, value in merge.changes.items())

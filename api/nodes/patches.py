@@ -1,4 +1,4 @@
-"""Conversion of JSON bodies to fields by path for actions, with the form fields of nodes."""
+"""Conversion of JSON bodies to fields by path, using the form fields of nodes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from nodes.content.declared_fields import PREFIX
 from nodes.form_fields import AuthorField, SectionField
 from nodes.types import NEVER
 
-# The Python types that JSON values of a field have after parsing, with a label. The first match counts.
+# The Python types that the JSON values of a field have after parsing, with a label. The first match applies.
 _KINDS: tuple[tuple[Any, tuple[tuple[type, ...], Any]], ...] = (
     (models.BooleanField, ((bool,), gettext_lazy("true or false"))),
     (models.IntegerField, ((int,), gettext_lazy("a whole number"))),
@@ -39,17 +39,25 @@ def parse_fields(
     seen: Mapping[str, Any],
     request_id: ObjectId | None = None,
 ) -> dict[str, Any]:
-    """Return the changes to a node that a body makes, by path. Tags are left out.
+    """Return the changes in a body as fields by path. Tags are omitted.
 
-    `data`: a body of the shape NewNode or NodeChange. `seen`: the fields, by path, that the change is based on; empty
-    for a new node. `request_id`: ids of new parts are derived from it, so that a repeated request creates the same ids.
-    Raises Problem (422) with every invalid field, FieldForbidden.
+    Args:
+        principal: The author of the request.
+        type: The type of the node.
+        data: A body of the shape NewNode or NodeChange.
+        seen: The fields by path that the change is based on. Empty for a new node.
+        request_id: The id of the request. Ids of new parts are derived from it, so that a repeated request creates the
+            same ids.
+
+    Raises:
+        Problem: 422 with all invalid fields.
+        FieldForbidden: If the principal can't set a field.
     """
     known = editable_fields(type)
     detail = data.get("detail") or {}
     paths = {path for name, path in PATHS.items() if name in data}
     paths |= {f"{PREFIX}{field.column}" for name, field in known.items() if name in detail}
-    # A refusal of other values could reveal more to users without permission.
+    # Check permissions first, because errors about values could reveal more to users without permission.
     access.check_fields(principal, type, paths)
     changes: dict[str, Any] = {}
     errors: list[tuple[str, str]] = []
@@ -113,9 +121,10 @@ def _parse_declared(field: models.Field, value: Any, seen: Any, request_id: Obje
 
 
 def _check_kind(field: models.Field, value: Any) -> None:
-    """Raise ValidationError if a JSON value has the wrong type.
+    """Check that a JSON value has the right type. Django's fields would accept "no" as true and 2.7 as 2.
 
-    Django's fields would accept "no" as true and 2.7 as 2.
+    Raises:
+        ValidationError: If it has the wrong type.
     """
     if isinstance(field, ArrayField) and isinstance(value, list):
         for item in value:
@@ -130,7 +139,7 @@ def _check_kind(field: models.Field, value: Any) -> None:
 
 
 def _apply_patch(target: Any, patch: Any) -> Any:
-    """Apply a JSON Merge Patch (RFC 7396)."""
+    """Apply a JSON Merge Patch (RFC 7396) and return the result."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}

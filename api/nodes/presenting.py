@@ -21,7 +21,11 @@ ALWAYS_INCLUDED = frozenset({"id", "type", "nonce"})
 
 
 def parse_names(value: str, known: Collection[str], name: str) -> frozenset[str]:
-    """Return the names in a comma-separated parameter. Raises Problem (422) for unknown names."""
+    """Return the names in a comma-separated parameter.
+
+    Raises:
+        Problem: 422 if a name is unknown.
+    """
     names = frozenset(filter(None, (part.strip(" ") for part in value.split(","))))
     if unknown := sorted(names - frozenset(known)):
         errors = [
@@ -42,11 +46,15 @@ def serialize_node(
 ) -> dict[str, Any]:
     """Return the data of a node.
 
-    `include`: names from INCLUDED. `picked`: the names to return, all if empty. `draft`: the node with its draft, for
-    principals with permission to view it.
+    Args:
+        request: The request.
+        node: The node.
+        include: Names from INCLUDED to add.
+        picked: The names to return. If empty, all names are returned.
+        draft: The node with its draft, if the principal has permission to view it.
     """
-    # Record that the response depends on the node's text too, because it contains the nonce and the time of the last
-    # change.
+    # Record that the response depends on the text of the node too, because it contains the nonce and the time of the
+    # last change.
     note_texts()
     data = _common(request, node)
     if DETAIL in include:

@@ -1,4 +1,7 @@
-"""Reading nodes: what readers see; for a token or a session, what its account sees in the admin."""
+"""Endpoints that read nodes.
+
+They return what readers see or, with a token or a session, what the account sees in the admin.
+"""
 
 from typing import Annotated
 from urllib.parse import unquote, urlencode
@@ -40,7 +43,7 @@ router = Router(tags=["Nodes"])
 
 
 class NodeOptions(Shape):
-    """How a node is returned."""
+    """The representation of a node."""
 
     fields: Fields = ""
     include: Include = ""
@@ -51,11 +54,11 @@ class NodeOptions(Shape):
 
 @router.get("/nodes", url_name="api-nodes", response=Page, summary="List nodes")
 def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
-    """List nodes, the newest first, or in the order of a section. Without filters, list the posts of all sections.
+    """List nodes, newest first or in the order of a section. Without filters, list the posts of all sections.
 
-    Use one of `section`, `tag`, `author`, `type` and `q`. `facet` and `type` also filter a section. With `state`, the
-    list is that of the admin, and `section`, `tag`, `type` and `q` can be combined. `state` needs a session or a token
-    with the scope “read”.
+    Use one of `section`, `tag`, `author`, `type` and `q`. In a section, you can also use `facet` and `type`. With
+    `state`, the list is that of the admin, and you can combine `section`, `tag`, `type` and `q`. `state` needs a
+    session or a token with the scope “read”.
     """
     page = list_for_editors(principals.current(request), filters) if filters.state else list_public(filters)
     return _list_response(request, filters, page)
@@ -64,7 +67,7 @@ def nodes(request: HttpRequest, filters: Query[Filters]) -> HttpResponse:
 class Facet(Shape):
     """A value of a facet.
 
-    `count`: the number of nodes that have the value and match the filters. `facet`: the filter for this value.
+    `count` is the number of nodes that have the value and match the filters. `facet` is the filter for this value.
     """
 
     name: str
@@ -74,7 +77,7 @@ class Facet(Shape):
 
 
 class Facets(Shape):
-    """The values of facets in a section: for each facet, the 20 values with the most nodes."""
+    """The values of facets in a section. For each facet, these are the 20 values with the most nodes."""
 
     items: list[Facet]
 
@@ -89,7 +92,7 @@ class FacetFilters(Shape):
 
 @router.get("/nodes/facets", url_name="api-facets", response=Facets, summary="Count values of facets")
 def facets(request: HttpRequest, filters: Query[FacetFilters]) -> HttpResponse:
-    """Return the values of facets that can further filter the list of a section, `/nodes?section=`, with their counts."""
+    """Return facet values that can further filter the list of a section, `/nodes?section=`, with their counts."""
     facet_counts = count_facets(Filters.model_validate(filters.model_dump()))
     items = [
         {"name": name, "value": value, "count": count, "facet": f"{name}={value}"}
@@ -107,8 +110,8 @@ def by_path(
     path: Annotated[str, Query(max_length=2_000, examples=["/essays/on-lists"])],
     options: Query[NodeOptions],
 ) -> HttpResponse:
-    """Return the node with a path on the site. If the node has moved, the response is 308 with its present path."""
-    # `path` in responses is percent-encoded for letters of other scripts.
+    """Return the node with a path on the site. If the node has moved, the response is 308 with its current path."""
+    # `path` in responses is percent-encoded if it contains non-ASCII letters.
     wanted_path = unquote(path).strip("/")
     moment = now()
     sections = tree.current()
@@ -127,7 +130,10 @@ def by_path(
 
 @router.get("/nodes/{node_id}", url_name="api-node", response=Node, summary="Read a node")
 def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> HttpResponse:
-    """Return a page, a post, a section or a photo. Its ETag is `"nonce.hash"`, which If-Match of a change expects."""
+    """Return a page, a post, a section or a photo. Its ETag is `"nonce.hash"`.
+
+    A change expects this value in If-Match.
+    """
     principal = principals.current(request)
     key = ObjectId(node_id)
     if (editable := load_editable(principal, key)) is not None:
@@ -142,7 +148,7 @@ def node(request: HttpRequest, node_id: Id, options: Query[NodeOptions]) -> Http
 
 
 def load_editable(principal: Principal, node_id: ObjectId) -> Editable | None:
-    """Return a node as its editors see it; None if the principal can't edit it."""
+    """Return a node with the data for editors, or None if the principal can't edit it."""
     editable = editable_nodes.load(node_id) if access.may_list(principal) else None
     return editable if editable and access.allowed(principal, editable.node, NodePermission.VIEW) else None
 
@@ -152,8 +158,14 @@ def node_response(
 ) -> HttpResponse:
     """Return the response for a node.
 
-    `editable`: the node as its editors see it, if the principal is one. Raises Problem: 422, or 404 if there is no
-    draft.
+    Args:
+        request: The request.
+        node: The node.
+        options: The requested representation.
+        editable: The node with the data for editors, if the principal can edit it.
+
+    Raises:
+        Problem: 422 if an option is not valid, 404 if the requested draft does not exist.
     """
     picked = presenting.parse_names(options.fields, FIELDS, "fields")
     include = presenting.parse_names(options.include, INCLUDED, "include") | {DETAIL} | picked & INCLUDED

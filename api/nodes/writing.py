@@ -1,4 +1,4 @@
-"""Endpoints that change nodes: one for each operation of the admin, by the same rules (operations.py)."""
+"""Endpoints that change nodes: one for each operation of the admin, with the same rules (operations.py)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,19 +21,20 @@ from api.schemas.shapes import DRAFT, LIVE, Id, Node
 from api.schemas.writing import At, ChangeOptions, NewNode, NodeChange, Place, Stale, TagsChange, VersionOptions
 from nodes.selectors import stored_photos
 
-# ninja needs all operations of a URL in one router.
+# ninja needs all operations of a URL in the same router.
 router = reading.router
 
 REPEATABLE: dict[str, Any] = {"parameters": [KEY_PARAMETER]}
 VERSIONED: dict[str, Any] = {"parameters": [IF_MATCH, KEY_PARAMETER]}
-# Options of the endpoints that change one version of a node and return the new one.
+# Options of endpoints that change one version of a node and return the new version.
 CHANGES: dict[str, Any] = {"auth": ACCOUNTS, "response": {200: Node, 412: Stale}, "openapi_extra": VERSIONED}
 
 
 def writer(request: HttpRequest) -> Principal:
     """Return the principal of a request.
 
-    Raises Problem (403) for a token with neither the scope “publish” nor “write”.
+    Raises:
+        Problem: 403 if a token has neither the scope “publish” nor “write”.
     """
     principal = principals.current(request)
     return principal if principal.has_scope(Scope.PUBLISH) else principals.require_scope(request, Scope.WRITE)
@@ -65,7 +66,7 @@ def create(request: HttpRequest, data: Body[NewNode]) -> HttpResponse:
 def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], data: Body[NodeChange]) -> HttpResponse:
     """Change fields with a JSON Merge Patch (RFC 7396).
 
-    If the stored version is not the one in If-Match, the response is 412 with both sides merged.
+    If the stored version is not the one in If-Match, the response is 412 and contains a merge of both versions.
     """
     work = partial(operations.change, data=data.model_dump(exclude_unset=True))
     return _write(request, node_id, work, version=options.version, merges=options.merge)
@@ -75,14 +76,14 @@ def change(request: HttpRequest, node_id: Id, options: Query[ChangeOptions], dat
 def publish(request: HttpRequest, node_id: Id, options: Query[VersionOptions]) -> HttpResponse:
     """Publish a node now.
 
-    With `version=draft`, publish the changes in its draft, merged with later changes of the live version.
+    With `version=draft`, publish the changes in its draft, merged with later changes to the live version.
     """
     return _write(request, node_id, operations.publish, version=options.version, returned=LIVE)
 
 
 @router.post("/nodes/{node_id}/unpublish", **CHANGES, url_name="api-unpublish", summary="Unpublish a node")
 def unpublish(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Unpublish a node, or cancel its publication."""
+    """Unpublish a node, or cancel its scheduled publication."""
     return _write(request, node_id, operations.unpublish)
 
 
@@ -99,13 +100,13 @@ def schedule(request: HttpRequest, node_id: Id, options: Query[VersionOptions], 
     "/nodes/{node_id}/unschedule", **CHANGES, url_name="api-unschedule", summary="Cancel the schedule of a draft"
 )
 def unschedule(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Turn scheduled changes into an ordinary draft. If-Match needs the ETag of the draft."""
+    """Convert scheduled changes to an ordinary draft. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.unschedule, version=DRAFT)
 
 
 @router.delete("/nodes/{node_id}/draft", **CHANGES, url_name="api-draft", summary="Discard a draft")
 def discard(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Delete the draft of a node. The live version stays as it is. If-Match needs the ETag of the draft."""
+    """Delete the draft of a node. The live version does not change. If-Match needs the ETag of the draft."""
     return _write(request, node_id, operations.discard, version=DRAFT, returned=LIVE)
 
 
@@ -124,7 +125,7 @@ def move(request: HttpRequest, node_id: Id, data: Body[Place]) -> HttpResponse:
     openapi_extra=REPEATABLE,
 )
 def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpResponse:
-    """Add and remove tags. If-Match is not needed, because changes of tags never conflict."""
+    """Add and remove tags. If-Match is not needed, because changes to tags never conflict."""
     principal = writer(request)
     key = ObjectId(node_id)
 
@@ -145,13 +146,16 @@ def tag(request: HttpRequest, node_id: Id, data: Body[TagsChange]) -> HttpRespon
     openapi_extra=VERSIONED,
 )
 def throw_away(request: HttpRequest, node_id: Id) -> HttpResponse:
-    """Move a node to the trash, with everything in it. It keeps its version, which restoring it needs."""
+    """Move a node to the trash, with everything in it.
+
+    Its version does not change, and you need it to restore the node.
+    """
     return _write(request, node_id, operations.move_to_trash, has_no_content=True)
 
 
 @router.post("/nodes/{node_id}/restore", **CHANGES, url_name="api-restore", summary="Restore a node from the trash")
 def restore(request: HttpRequest, node_id: Id, data: Body[Place | None] = None) -> HttpResponse:
-    """Restore a node to its former place, or to another one."""
+    """Restore a node from the trash, to its former place or to another one."""
     place = data.model_dump(exclude_unset=True) if data else {}
     return _write(request, node_id, partial(operations.restore, data=place))
 
@@ -166,9 +170,16 @@ def _write(
     merges: bool = False,
     has_no_content: bool = False,
 ) -> HttpResponse:
-    """Apply a change to the version in If-Match, and return the response for the new version.
+    """Make a change to the version in If-Match, and return the response for the new version.
 
-    `returned`: the version to return, by default the one that was changed.
+    Args:
+        request: The request.
+        node_id: The id of the node.
+        work: The function that makes the change.
+        version: The version to change.
+        returned: The version to return. The default is the changed version.
+        merges: Whether to merge the change with changes that others have saved since.
+        has_no_content: Whether to return 204 without a body.
     """
     principal = writer(request)
     key = ObjectId(node_id)

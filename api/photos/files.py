@@ -1,4 +1,4 @@
-"""The files of photos, as the site's pages show them."""
+"""The files of photos, as shown on the site's pages."""
 
 from bson import ObjectId
 from django.http import Http404, HttpRequest
@@ -21,7 +21,7 @@ from photos.views import send_current
 
 router = Router(tags=["Photos"])
 
-# A photo's file can be replaced at any time, so every request revalidates. The ETag identifies the bytes.
+# A photo's file can be replaced at any time, so every request must revalidate. The ETag identifies the bytes.
 CACHE_PUBLIC, CACHE_PRIVATE = "public, no-cache", "private, no-cache"
 FILE_RESPONSE = {"description": "The bytes", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
 _RESPONSES = {
@@ -33,7 +33,11 @@ _RESPONSES = {
 
 
 def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
-    """Return a photo, and whether all readers can see it. Raises Http404 if the principal cannot see it."""
+    """Return a photo, and whether all readers can see it.
+
+    Raises:
+        Http404: If the principal can't see it.
+    """
     photo = stored_photos.get(photo_id)
     is_for_all = photo is not None and is_public(photo, tree.current(), now())
     if photo is None or not (is_for_all or access.allowed(principal, photo, NodePermission.VIEW)):
@@ -48,14 +52,14 @@ def get_visible(principal: Principal, photo_id: ObjectId) -> tuple[Photo, bool]:
     openapi_extra={"responses": _RESPONSES},
 )
 def file(request: HttpRequest, photo_id: Id) -> HttpResponseBase:
-    """Return the file that a photo shows now, whole or a range.
+    """Return the current file of a photo, complete or a range.
 
-    For a cropped or rotated photo, this is the largest copy.
+    If the photo is cropped or rotated, this is the largest copy.
 
     Use its ETag in If-Range and If-None-Match. `file.copies` of `/nodes/ID` contains URLs of smaller copies.
     """
     photo, is_for_all = get_visible(principals.current(request), ObjectId(photo_id))
-    # The router has changed HEAD to GET. Restore it, so that no body is read for a HEAD request.
+    # The router has changed HEAD to GET. Change it back, so that no file is read for a HEAD request.
     request.method = request.META["REQUEST_METHOD"]
     try:
         response = send_current(request, photo, cache=CACHE_PUBLIC if is_for_all else CACHE_PRIVATE)

@@ -1,4 +1,4 @@
-"""What all uploads share: permissions, the id of the new photo, reading the body, and errors."""
+"""Shared functions for uploads: permissions, the id of the new photo, reading the body, and errors."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -27,7 +27,7 @@ from photos.assets.writer import CHUNK
 from photos.services.photos import Upload, check_destination
 from photos.services.sweeping import sweep_stalled
 
-# Starting an upload takes two writes. If a process dies between them, the lock on the id ends after this time.
+# Starting an upload takes two writes. If a process dies between them, the lock on the id expires after this time.
 START_LIMIT = timedelta(minutes=1)
 RETRY_LATER = "30"  # seconds
 # The names of fields in a PhotoDescription, by path.
@@ -43,9 +43,9 @@ _NAMES = {
 
 
 class PhotoDescription(Shape):
-    """The description of a new photo, sent with its file. Other fields can be changed later, when the node exists."""
+    """The description of a new photo, sent with its file. You can change other fields later."""
 
-    # The part of the request that contains it, for paths of errors.
+    # The part of the request that contains the description, for the paths of errors.
     source: ClassVar[str] = "query"
 
     gallery: Id = Field(description="The gallery of the photo.")
@@ -72,8 +72,8 @@ class PhotoDescription(Shape):
 class Arrived(Shape):
     """A photo whose file has been stored.
 
-    `nonce`: for If-Match of the next change. `node`, `file`: URLs of the node and the file. `duplicates`: other photos
-    with identical bytes.
+    `nonce` is for If-Match of the next change. `node` and `file` are the URLs of the node and the file. `duplicates`
+    lists other photos with identical bytes.
     """
 
     id: Id
@@ -85,29 +85,45 @@ class Arrived(Shape):
 
 
 def check_may_add(principal: Principal, description: PhotoDescription) -> None:
-    """Raise PermissionDenied or Problem (422) unless a principal can add such a photo."""
+    """Check that a principal can add a photo.
+
+    Raises:
+        PermissionDenied: If it can't add photos.
+        Problem: 422 if the description is not valid.
+    """
     with as_problems(description.source):
         _action(principal, description).check()
 
 
 def check_wanted_place(description: PhotoDescription) -> None:
-    """Raise Problem (422) if a photo cannot have the wanted place. This is checked before its bytes are read."""
+    """Check the place of a new photo before its bytes are read.
+
+    Raises:
+        Problem: 422 if the photo can't have this place.
+    """
     with as_problems(description.source):
         check_destination(ObjectId(description.gallery), description.slug)
 
 
 def derive_photo_id(request: HttpRequest, principal: Principal) -> ObjectId | None:
-    """Return the photo id derived from the Idempotency-Key: the same for each request with the same account and key.
+    """Return the photo id derived from the Idempotency-Key and the account, or None without a key.
 
-    A repeated request therefore creates only one photo. No response needs to be stored, and the body, which may be
-    large, is not read twice. Returns None without the header. Raises Problem (400) if the key is empty or too long.
+    A repeated request has the same id, so it creates only one photo. The response doesn't have to be stored, and the
+    body, which may be large, is not read twice.
+
+    Raises:
+        Problem: 400 if the key is empty or too long.
     """
     key = idempotency.read_key(request)
     return None if key is None else idempotency.derive_id(f"photo:{principal.pk}:{key}")
 
 
 def picture_body(request: HttpRequest) -> "Body":
-    """Return the file in a request. Raises Problem: 415, 400 without a length, 413."""
+    """Return the file in a request body.
+
+    Raises:
+        Problem: 415 if the body is not declared as an image, 400 if its length is not declared, 413 if it is too large.
+    """
     if not (request.content_type or "").startswith("image/"):
         raise Problem("unsupported-media-type", "Send the picture itself, as image/….")
     body = Body(request)
@@ -116,20 +132,29 @@ def picture_body(request: HttpRequest) -> "Body":
 
 
 def check_size(length: int) -> None:
-    """Raise Problem (413) if a file of `length` bytes is larger than the site allows."""
+    """Check that the site accepts files with `length` bytes.
+
+    Raises:
+        Problem: 413 if the file is too large.
+    """
     max_bytes = limits().max_bytes
     if length > max_bytes:
         raise Problem("too-large", f"A picture has at most {max_bytes} bytes.", most=max_bytes)
 
 
 class Body:
-    """The body of a request, read in parts and never completely in memory.
+    """The body of a request, which is read in parts. It is never completely in memory.
 
-    `remaining`: the bytes that have not been read.
+    Attributes:
+        remaining: The number of bytes that have not been read yet.
     """
 
     def __init__(self, request: HttpRequest) -> None:
-        """Raises Problem (400) if the request does not declare its length."""
+        """Initialize with a request whose body has not been read yet.
+
+        Raises:
+            Problem: 400 if the request does not declare its length.
+        """
         length = request.META.get("CONTENT_LENGTH") or ""
         if not length.isdecimal() or len(length) > 18:
             raise Problem("bad-request", "A file comes with its Content-Length.")
@@ -137,7 +162,11 @@ class Body:
         self.remaining = int(length)
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes, or all remaining ones. Raises Problem (400) if the connection is lost."""
+        """Return the next `size` bytes, or all remaining bytes.
+
+        Raises:
+            Problem: 400 if the connection is lost.
+        """
         size = min(size, self.remaining)
         data = bytearray()
         while len(data) < size:
@@ -156,9 +185,12 @@ class Body:
 def add_photo(
     principal: Principal, description: PhotoDescription, parts: Iterable[bytes], photo_id: ObjectId | None
 ) -> Photo:
-    """Create a photo from bytes and return it. If `photo_id` exists already, return that photo.
+    """Create a photo from bytes and return it. If `photo_id` already exists, return the existing photo.
 
-    Raises Problem. After any exception, nothing is left behind.
+    If an error occurs, no data remains.
+
+    Raises:
+        Problem: If the photo can't be created.
     """
     if photo_id is None:
         return _finish(_begin(principal, description, None), parts, description.source)
@@ -174,7 +206,7 @@ def add_photo(
 
 
 def under_way() -> Problem:
-    """Return the problem for a request that repeats one which is still running."""
+    """Return the problem for a repetition of a request that is still running."""
     return Problem("conflict", "This upload is under way.", headers={"Retry-After": RETRY_LATER})
 
 
@@ -185,7 +217,7 @@ def _begin(principal: Principal, description: PhotoDescription, photo_id: Object
             try:
                 return action.begin()
             except errors.IdTaken:
-                # The id may belong to an upload whose process died. If so, sweep_stalled removes it.
+                # The id may belong to an upload whose process died. If so, sweep_stalled deletes it.
                 sweep_stalled()
                 return action.begin()
         except errors.IdTaken as error:
@@ -239,5 +271,5 @@ def photo_response(request: HttpRequest, photo: Photo, *, status: int) -> HttpRe
 
 
 def as_problems(source: str = "query") -> AbstractContextManager[None]:
-    """Raise the problem for an error of a service. `source`: the part of the request that describes the photo."""
+    """Convert errors of a service to problems. `source` is the part of the request that describes the photo."""
     return refusals.as_problems({path: f"{source}.{name}" for path, name in _NAMES.items()})

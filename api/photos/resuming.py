@@ -1,4 +1,4 @@
-"""New photos in pieces: if the connection is lost, the upload can be resumed."""
+"""Uploads of new photos in pieces. If the connection is lost, the upload can be resumed."""
 
 import re
 from http import HTTPStatus
@@ -44,7 +44,7 @@ _PIECE = {
 
 
 class Announced(PhotoDescription):
-    """A photo to be uploaded in pieces. `length`: of its file, in bytes."""
+    """A photo to be uploaded in pieces. `length` is the length of its file in bytes."""
 
     source: ClassVar[str] = "body"
 
@@ -53,7 +53,10 @@ class Announced(PhotoDescription):
 
 
 class Expected(Shape):
-    """An upload in pieces. `received`: how many bytes have been stored. `length`: how many bytes the file has."""
+    """An upload in pieces. `received` is the number of bytes stored so far.
+
+    `length` is the length of the file in bytes.
+    """
 
     id: Id
     received: int
@@ -69,7 +72,7 @@ class Expected(Shape):
     openapi_extra={"parameters": [KEY_PARAMETER]},
 )
 def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
-    """Start an upload, and return its URL for the pieces in Location. It can be finished within a day.
+    """Start an upload. Send the pieces to the URL in Location. The upload can be finished within a day.
 
     An account can have at most ten unfinished uploads.
     """
@@ -84,8 +87,8 @@ def begin(request: HttpRequest, announced: Announced) -> HttpResponse:
 
 def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> dict[str, Any]:
     if photo := _own_photo(principal, upload_id):
-        # A repeated request after the upload was finished. The description may have changed since, so only the file
-        # name is compared.
+        # The request was repeated after the upload was finished. The description may have changed since, so only
+        # compare the file name.
         if photo.filename != clean_filename(announced.filename):
             raise Problem("key-reused")
         return {"id": upload_id, "received": announced.length, "length": announced.length}
@@ -110,12 +113,12 @@ def _begin(principal: Principal, announced: Announced, upload_id: ObjectId) -> d
     openapi_extra=_PIECE,
 )
 def piece(request: HttpRequest, upload_id: Id) -> HttpResponse:
-    """Store the next piece, identified by Content-Range.
+    """Store the next piece, which is identified by Content-Range.
 
     The response is 308 with the progress in `Range`, or 201 with the photo.
 
-    Send pieces in order. The server stores only complete parts of 261,120 bytes, so send the rest of a piece again with
-    the next one. Sending bytes again does no harm.
+    Send pieces in order. The server only stores complete parts of 261,120 bytes, so send the rest of a piece again with
+    the next piece. You can safely send bytes again.
     """
     principal = principals.current(request)
     upload_key = ObjectId(upload_id)
@@ -144,9 +147,10 @@ def give_up(request: HttpRequest, upload_id: Id) -> HttpResponse:
 
 
 def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> int:
-    """Store the bytes of a request that have not been stored yet, and return how many bytes are stored now.
+    """Store the bytes of a request that are not stored yet. Return the number of bytes stored so far.
 
-    Raises Problem.
+    Raises:
+        Problem: If the piece does not fit the upload, or the connection is lost.
     """
     start, stop = _range(request, upload, received)
     if start == stop:
@@ -166,9 +170,10 @@ def _store_piece(request: HttpRequest, upload: StagedUpload, received: int) -> i
 
 
 def _range(request: HttpRequest, upload: StagedUpload, received: int) -> tuple[int, int]:
-    """Return the start and stop of a piece, with the same value twice if no piece is sent.
+    """Return the start and end of a piece, which are equal if the request contains no piece.
 
-    Raises Problem (409) if the range does not fit the upload.
+    Raises:
+        Problem: 409 if the range does not fit the upload.
     """
     match = _RANGE.fullmatch(request.headers.get("Content-Range", "").strip())
     if match and int(match[3]) == upload.length:
@@ -191,9 +196,9 @@ def _range_header(received: int) -> dict[str, str]:
 
 
 def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, announced: Announced) -> HttpResponse:
-    """Create the photo of an upload whose bytes are all stored.
+    """Create the photo of an upload whose bytes have all been stored.
 
-    The photo gets the upload's id, so it cannot be created twice.
+    The photo gets the upload's id, so it can't be created twice.
     """
     try:
         photo = incoming.add_photo(principal, announced, staged.iter_parts(upload), upload.id)
@@ -202,7 +207,7 @@ def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, an
         return _finished_response(request, principal, upload.id)
     except Problem as problem:
         if isinstance(problem.__cause__, BadPicture):
-            # The file will never be valid, so the upload cannot succeed.
+            # The file will never be valid, so delete the upload.
             staged.discard(upload)
         raise
     staged.discard(upload)
@@ -210,7 +215,11 @@ def _finish(request: HttpRequest, principal: Principal, upload: StagedUpload, an
 
 
 def _finished_response(request: HttpRequest, principal: Principal, upload_id: ObjectId) -> HttpResponse:
-    """Return the response for the photo that an upload of the principal has become. Raises Http404 if there is none."""
+    """Return the response for the photo created from the principal's upload.
+
+    Raises:
+        Http404: If there is no such photo.
+    """
     photo = _own_photo(principal, upload_id)
     if photo is None:
         raise Http404

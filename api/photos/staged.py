@@ -1,4 +1,4 @@
-"""Uploads in pieces: their parts are stored until all have arrived, for a day at most.
+"""Storage of uploads in pieces. Parts are stored until all have arrived, for up to one day.
 
 All parts of a file except the last have the same size, so a repeated part is identical. Parts are stored strictly in
 order.
@@ -17,9 +17,9 @@ from api.collections import PARTS, UPLOADS
 from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 
-# Size of each part except the last, in bytes; the same as the chunks of GridFS.
+# Size in bytes of each part except the last. It is the same as the size of chunks in GridFS.
 PART_SIZE = 255 * 1024
-# How long an upload can be resumed. The server deletes it an hour later, so that no request loses parts while it runs.
+# The time for which an upload can be resumed. MongoDB deletes it an hour later, so that no running request loses parts.
 LIFETIME = timedelta(days=1)
 # Maximum number of unfinished uploads per account.
 MAX_UPLOADS = 10
@@ -31,7 +31,7 @@ class TooManyUploads(Exception):
 
 @dataclass(frozen=True)
 class StagedUpload:
-    """An unfinished upload: its owner, its length in bytes, and the description of the photo that it will become."""
+    """An unfinished upload: its owner, its length in bytes, and the description of the photo to create."""
 
     id: ObjectId
     owner_id: ObjectId
@@ -41,17 +41,21 @@ class StagedUpload:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the upload of a stored document."""
+        """Return the upload in a stored document."""
         return cls(*(document[name] for name in ("_id", "owner_id", "length", "said", "begun")))
 
 
 def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], upload_id: ObjectId) -> StagedUpload:
-    """Store a new upload and return it. If the id exists already, return that upload. Raises TooManyUploads."""
-    # Delete expired uploads now. They would use up slots until the server deletes them, and users cannot cancel them.
+    """Store a new upload and return it. If `upload_id` already exists, return the existing upload.
+
+    Raises:
+        TooManyUploads: If the account has MAX_UPLOADS unfinished uploads.
+    """
+    # Delete expired uploads now. Otherwise, they would count toward the limit until MongoDB deletes them.
     database()[UPLOADS].delete_many({"owner_id": owner_id, "begun": {"$lte": now() - LIFETIME}})
     document = {"owner_id": owner_id, "length": Int64(length), "said": dict(description), "begun": now()}
     for slot in range(MAX_UPLOADS):
-        # A unique index on the slots enforces the limit, even if several uploads start at once.
+        # A unique index on the slots enforces the limit, even if several uploads start at the same time.
         upload = {"_id": upload_id, "slot": slot, **document}
         try:
             database()[UPLOADS].insert_one(upload)
@@ -59,21 +63,21 @@ def begin(owner_id: ObjectId, length: int, description: Mapping[str, Any], uploa
             if existing := find(owner_id, upload_id):
                 return existing
         else:
-            # Delete parts of a former upload with this id whose last request died.
+            # Delete parts of an earlier upload with the same id, which a request may have left behind.
             database()[PARTS].delete_many({"upload_id": upload_id, "begun": {"$ne": document["begun"]}})
             return StagedUpload.from_document(upload)
     raise TooManyUploads
 
 
 def find(owner_id: ObjectId, upload_id: ObjectId) -> StagedUpload | None:
-    """Return an account's upload, None if there is none that can be resumed."""
+    """Return an account's upload, or None if it does not exist or can no longer be resumed."""
     query = {"_id": upload_id, "owner_id": owner_id, "begun": {"$gt": now() - LIFETIME}}
     document = database()[UPLOADS].find_one(query)
     return StagedUpload.from_document(document) if document else None
 
 
 def count_received(upload: StagedUpload) -> int:
-    """Return how many bytes of an upload have been stored."""
+    """Return the number of bytes stored so far."""
     last = database()[PARTS].find_one({"upload_id": upload.id}, {"n": 1}, sort=[("n", -1)])
     return min((last["n"] + 1) * PART_SIZE, upload.length) if last else 0
 
@@ -81,7 +85,7 @@ def count_received(upload: StagedUpload) -> int:
 def add_part(upload: StagedUpload, start: int, data: bytes) -> None:
     """Store the part that starts at byte `start`.
 
-    All parts before it are stored. Do nothing if another request has stored it.
+    All parts before it must be stored. If another request has already stored the part, nothing happens.
     """
     part = {"upload_id": upload.id, "n": start // PART_SIZE, "data": data, "begun": upload.begun}
     try:
@@ -91,7 +95,11 @@ def add_part(upload: StagedUpload, start: int, data: bytes) -> None:
 
 
 def iter_parts(upload: StagedUpload) -> Iterator[bytes]:
-    """Yield the parts of a complete upload. Raises LookupError if a part is missing."""
+    """Yield the parts of a complete upload.
+
+    Raises:
+        LookupError: If a part is missing.
+    """
     expected = 0
     with database()[PARTS].find({"upload_id": upload.id}, {"n": 1, "data": 1}, batch_size=4).sort("n", 1) as cursor:
         for part in cursor:
@@ -106,7 +114,7 @@ def iter_parts(upload: StagedUpload) -> Iterator[bytes]:
 def discard(upload: StagedUpload) -> None:
     """Delete an upload and then its parts.
 
-    If the process dies in between, nobody can resume the upload, and its parts expire after a day.
+    If the process dies in between, the upload can't be resumed, and its parts expire after a day.
     """
     database()[UPLOADS].delete_one({"_id": upload.id})
     database()[PARTS].delete_many({"upload_id": upload.id})

@@ -58,9 +58,9 @@ def replace(
     photo_id: Id,
     filename: Annotated[str, Query(min_length=1, max_length=200, examples=["lake.jpg"])],
 ) -> HttpResponse:
-    """Replace the file of a photo with the one in the body, if If-Match has the photo's present version.
+    """Replace the file of a photo with the file in the body, if If-Match contains the photo's current version.
 
-    The photo keeps its URL, texts, tags and comments. For some time, the former file can be restored.
+    The photo keeps its URL, texts, tags and comments. The previous file can be restored for some time.
     """
     principal = principals.current(request)
     photo_key = ObjectId(photo_id)

@@ -1,7 +1,7 @@
-"""Rate limits: the requests of each token, and all requests that can change something, are counted.
+"""Rate limits. The requests of each token are counted, and all requests that can change something.
 
-A large request counts as several: one for each change of a bulk request, and more for a long body. Visitors' safe
-requests are not counted, so that reading causes no writes.
+A large request counts as several: a bulk request as one per change, and a long body as more than one. Safe requests by
+visitors are not counted, so that reading causes no writes.
 """
 
 import secrets
@@ -18,14 +18,14 @@ from marginalia.mongo import rate_limit
 from marginalia.mongo.rate_limit import RateLimitResult
 
 WINDOW_SECONDS = 60
-# Bytes of JSON that count as one more change, because longer texts take longer to render and to compare.
+# Number of JSON bytes that count as one more change, because long texts take longer to render and compare.
 BYTES_PER_WRITE = 20_000
 JSON_TYPES = frozenset({"application/json", "application/merge-patch+json"})
 
 
 @dataclass(frozen=True)
 class CountedRequest:
-    """A counted request: its key, how many requests it counts as, the limit, and the result of counting."""
+    """A counted request: its key, its cost, the limit, and the result of counting. The cost is in requests."""
 
     key: str
     cost: int
@@ -34,18 +34,23 @@ class CountedRequest:
 
 
 def count(request: HttpRequest, who: str, *, is_reading: bool) -> None:
-    """Count a request under `who`. Raises Problem (429) if it exceeds the limit."""
+    """Count a request for the client `who`.
+
+    Raises:
+        Problem: 429 if the request exceeds the limit.
+    """
     kind = "READS" if is_reading else "WRITES"
     limit = settings.API[f"{kind}_PER_MINUTE"]
     cost = 1 if is_reading else 1 + _length(request) // BYTES_PER_WRITE
-    # A request that costs more than a minute allows uses up a whole minute.
+    # A request that costs more than the limit uses up the limit of a whole minute.
     _count(request, f"api:{kind.lower()}:{who}", min(cost, limit), limit)
 
 
 def count_changes(request: HttpRequest, number: int) -> None:
-    """Count the changes that a counted request makes beyond its first.
+    """Count the changes that a counted request makes in addition to the first.
 
-    Raises Problem (429) if they exceed the limit.
+    Raises:
+        Problem: 429 if they exceed the limit.
     """
     counted_request: CountedRequest = request.api_counted
     cost = min(number - 1, counted_request.limit - counted_request.cost)
@@ -61,17 +66,19 @@ def _count(request: HttpRequest, key: str, cost: int, limit: int) -> None:
 
 
 def _length(request: HttpRequest) -> int:
-    """Return how many bytes of JSON a request has. Photos have limits of their own."""
+    """Return the number of JSON bytes in a request. Photos have their own limits."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return int(length) if length.isdecimal() and request.content_type in JSON_TYPES else 0
 
 
 @contextmanager
 def exclusive(operation: str) -> Iterator[None]:
-    """Keep other processes and threads from running the same operation during the block.
+    """Prevent other processes and threads from running the same operation at the same time.
 
-    Raises Problem (429) if one is running it. The lock ends after a minute, even if the block takes longer or its
-    process dies.
+    The lock expires after a minute, even if the block takes longer or its process dies.
+
+    Raises:
+        Problem: 429 if the operation is already running.
     """
     key = f"api:alone:{operation}"
     token = secrets.token_hex(8)
@@ -85,7 +92,7 @@ def exclusive(operation: str) -> Iterator[None]:
 
 
 def visitor_key(request: HttpRequest) -> str:
-    """Return the key that a visitor is counted under: a keyed hash of the network, which reveals nothing."""
+    """Return the key for counting a visitor's requests: a keyed hash of the network, which reveals nothing."""
     return f"network:{ip_hash.key(request)}"
 
 

@@ -1,4 +1,4 @@
-"""Passwords and tokens: changing an account's password revokes its tokens."""
+"""Revocation of API tokens when an account's password changes."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from api.rights import tokens
 
 
 class TokenRevoker:
-    """A password validator that accepts every password, and revokes the account's tokens when a password is stored.
+    """A password validator that accepts every password, and revokes the account's tokens when a new password is stored.
 
-    Django calls password_changed() for every way to set a password: forms, resets, the admin, `manage.py
-    changepassword` and code. Django doesn't call it when a login only stores the same password under a newer hasher.
+    Django calls password_changed() whenever a password is set: in forms, resets and the admin, by `manage.py
+    changepassword`, and in code. Django doesn't call it when a login only stores the same password with a newer hasher.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Accept the password."""
+        """Accept every password."""
 
     def password_changed(self, password: str, user: Any = None) -> None:
         """Revoke the tokens of the account."""
@@ -23,5 +23,5 @@ class TokenRevoker:
             tokens.revoke_all(user.pk)
 
     def get_help_text(self) -> str:
-        """Return the help text that Django shows where a password is set."""
+        """Return the help text for forms in which a password is set."""
         return _("A new password revokes all API tokens of the account.")

@@ -26,13 +26,18 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Principal:
     """The author of a request.
 
-    It has only those attributes of a user that access functions read, so that no permission bypasses the scopes.
+    A principal only has those attributes of a user that access functions read, so that no permission bypasses the
+    scopes.
     """
 
     def __init__(self, user: Any, token: Token | None = None, *, is_reading: bool = True) -> None:
-        """Wrap a user.
+        """Initialize with a user.
 
-        `is_reading`: the request can change nothing, so permissions to write count as permissions to view.
+        Args:
+            user: The user.
+            token: The token of the request, or None.
+            is_reading: Whether the request can't change anything. Then permissions to write count as permissions to
+                view.
         """
         self._user = user
         self.token = token
@@ -43,45 +48,46 @@ class Principal:
         self.is_staff: bool = user.is_staff and (token is None or bool(token.scopes))
 
     def has_scope(self, scope: Scope) -> bool:
-        """Return whether the token has a scope. A session has every scope, a visitor none."""
+        """Return whether the token has a scope. A session has all scopes, a visitor has none."""
         return self.is_authenticated and (self.token is None or scope in self.token.scopes)
 
     def has_perm(self, permission: str, obj: Any = None) -> bool:
         """Return whether the user has a permission and the token's scopes allow it."""
-        # Accounts without access to the admin have no permissions on nodes here either.
+        # Accounts without access to the admin have no permissions on nodes in the API either.
         if permission.startswith("nodes.") and not self.is_staff:
             return False
         if self.token and not allows(self.token.scopes, permission, is_reading=self._is_reading):
             return False
-        # Users with permission to publish can view everything, even with a token that cannot publish.
+        # Users with permission to publish can view everything, even with a token that can't publish.
         if permission == "nodes.view_node" and self._user.has_perm("nodes.publish_node"):
             return True
         return bool(self._user.has_perm(permission))
 
     def get_username(self) -> str:
-        """Return the account's name, "" for a visitor."""
+        """Return the account's name, or "" for a visitor."""
         return str(self._user.get_username())
 
     def get_full_name(self) -> str:
-        """Return the name that readers see, "" if there is none."""
+        """Return the name that readers see, or "" if there is none."""
         return str(self._user.get_full_name()) if self.is_authenticated else ""
 
     @property
     def email(self) -> str:
-        """Return the account's email address, to which its notifications are sent; "" for a visitor."""
+        """Return the email address for the account's notifications, or "" for a visitor."""
         return str(self._user.email) if self.is_authenticated else ""
 
 
 def current(request: HttpRequest) -> Principal:
-    """Return the principal of a request to an endpoint. The router has set it before."""
+    """Return the principal of an API request, which the router has already set."""
     principal: Principal = request.auth
     return principal
 
 
 def require_scope(request: HttpRequest, scope: Scope) -> Principal:
-    """Return the principal of a request.
+    """Return the principal of a request. Every change calls this function first.
 
-    Raises Problem (403) if its token does not have a scope. Every change calls this first.
+    Raises:
+        Problem: 403 if the principal's token does not have the scope.
     """
     principal = current(request)
     if not principal.has_scope(scope):
@@ -90,9 +96,9 @@ def require_scope(request: HttpRequest, scope: Scope) -> Principal:
 
 
 class BearerToken(HttpBearer):
-    """Authentication by `Authorization: Bearer mrg_…`.
+    """Authentication with `Authorization: Bearer mrg_…`.
 
-    A header with an invalid token is refused, not treated as a visitor.
+    A request with an invalid token is refused, not treated as a visitor's request.
     """
 
     def __call__(self, request: HttpRequest) -> Principal | None:
@@ -101,9 +107,10 @@ class BearerToken(HttpBearer):
         return self.authenticate(request, _secret(header))
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal:
-        """Return the principal of a token's secret.
+        """Return the principal for the secret of a token.
 
-        Raises Problem: 401 if it is invalid, 429 if it exceeds its limit.
+        Raises:
+            Problem: 401 if the token is not valid, 429 if it exceeds its rate limit.
         """
         moment = now()
         principal = _principal_of_secret(token, moment, is_reading=request.method in SAFE_METHODS)
@@ -115,9 +122,9 @@ class BearerToken(HttpBearer):
 
 
 def for_writing(request: HttpRequest) -> Principal | None:
-    """Return the principal of a request with its permissions to write; None for visitors and invalid tokens.
+    """Return the principal of a request with its permissions to write, or None for visitors and invalid tokens.
 
-    The request is not counted against a limit.
+    The request is not counted toward a rate limit.
     """
     if header := request.headers.get("Authorization"):
         return _principal_of_secret(_secret(header), now(), is_reading=False)
@@ -136,7 +143,7 @@ def _principal_of_secret(secret: str, moment: datetime, *, is_reading: bool) -> 
 
 
 class Session(APIKeyCookie):
-    """Authentication by the session of the admin, which readers with an account have too.
+    """Authentication with the session of the admin. Readers with an account have such a session too.
 
     Unsafe requests also need the CSRF token.
     """
@@ -154,14 +161,14 @@ class Session(APIKeyCookie):
         return Principal(request.user, is_reading=is_reading)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
-        """Return None, because the cookie alone proves nothing: Django's own middleware reads the session."""
+        """Return None. Django's own middleware reads the session, because the cookie alone proves nothing."""
         return None
 
 
 class Visitor:
-    """Authentication that accepts every reader. Unsafe requests are counted by network address."""
+    """Authentication that accepts every visitor. Unsafe requests are counted by network."""
 
-    # Without this attribute, the OpenAPI document would require a token for everything.
+    # Without this attribute, the OpenAPI document would require a token for all operations.
     openapi_security_schema: dict[str, str] = {}
 
     def __call__(self, request: HttpRequest) -> Principal:
@@ -170,6 +177,6 @@ class Visitor:
         return Principal(AnonymousUser(), is_reading=request.method in SAFE_METHODS)
 
 
-# Values of an operation's `auth`: everybody, or only accounts, by a token or a session.
+# Values for an operation's `auth`: everyone, or only accounts, with a token or a session.
 ANYONE: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session(), Visitor()]
 ACCOUNTS: list[Callable[[HttpRequest], Any]] = [BearerToken(), Session()]

@@ -1,4 +1,4 @@
-"""Scopes of tokens, and which of its owner's permissions each of them allows."""
+"""Scopes of tokens, and the permissions that each scope allows."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Scope(StrEnum):
-    """A kind of permission that a token's owner can give it, as far as the owner has it."""
+    """A kind of permission that can be granted to a token. The token never has more permissions than its owner."""
 
     READ = "read"
     WRITE = "write"
@@ -33,10 +33,15 @@ OF_NODES = frozenset({Scope.READ, Scope.WRITE, Scope.PUBLISH})
 
 
 def allows(scopes: Collection[str], permission: str, *, is_reading: bool) -> bool:
-    """Return whether scopes allow the use of a permission of the token's owner, such as "nodes.publish_node".
+    """Return whether scopes allow a permission of the token's owner, such as "nodes.publish_node".
 
-    A request that only reads can show everything that the owner can view, so permissions to write count as permissions
-    to view. Permissions that no scope covers need ADMINISTER.
+    Permissions that are not covered by any scope need ADMINISTER.
+
+    Args:
+        scopes: The scopes of the token.
+        permission: The permission.
+        is_reading: Whether the request can't change anything. Then the scope for reading allows everything that the
+            owner can view, so permissions to write count as permissions to view.
     """
     app, _dot, name = permission.partition(".")
     granted = frozenset(scopes)

@@ -1,6 +1,6 @@
-"""API tokens: created in the admin and shown once.
+"""API tokens, which are created in the admin and shown once.
 
-Only a hash is stored, so that nobody can log in with the content of the database.
+Only a hash is stored, so nobody can log in with the content of the database.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from marginalia.mongo.clock import now
 from marginalia.mongo.connection import database
 from marginalia.mongo.reading import Malformed, read_document, read_documents
 
-# The prefix of every token, so that code scanners recognize one.
+# The prefix of every token, with which code scanners can recognize tokens.
 PREFIX = "mrg_"
-# Random bytes per token. So many can't be guessed, so a fast hash is enough.
+# Number of random bytes per token. Because they can't be guessed, a fast hash is sufficient.
 RANDOM_BYTES = 32
 MAX_LENGTH = 200
 # Precision of the stored time of last use.
@@ -31,7 +31,11 @@ MAX_ENDED = 200
 
 @dataclass(frozen=True)
 class Token:
-    """A stored token. `used`: when it was last used, to within an hour."""
+    """A stored token.
+
+    Attributes:
+        used: The time of last use, with a precision of one hour.
+    """
 
     id: ObjectId
     name: str
@@ -45,7 +49,11 @@ class Token:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Return the token of a stored document. Raises Malformed if a value has the wrong type."""
+        """Return the token in a stored document.
+
+        Raises:
+            Malformed: If a value has the wrong type.
+        """
         names = ("name", "owner_id", "owner", "created", "expires", "used", "revoked")
         values: dict[str, Any] = {name: document[name] for name in names}
         if not all(isinstance(values[name], datetime | None) for name in ("created", "expires", "used", "revoked")):
@@ -60,7 +68,7 @@ class Token:
 
 
 def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | None = None) -> tuple[Token, str]:
-    """Store a new token of a user. Return it with its secret, which is shown once and never again."""
+    """Store a new token for a user. Return it with its secret, which can't be read again."""
     secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     document = {
         "_id": ObjectId(),
@@ -79,7 +87,7 @@ def create(user: Any, name: str, scopes: Collection[Scope], expires: datetime | 
 
 
 def find(secret: str, moment: datetime) -> Token | None:
-    """Return the token with a secret, None if there is none that is valid at `moment`."""
+    """Return the token with a secret, or None if no such token is valid at `moment`."""
     if not secret.startswith(PREFIX) or len(secret) > MAX_LENGTH:
         return None
     document = database()[TOKENS].find_one({"hash": _hash(secret)}, {"hash": 0})
@@ -94,14 +102,14 @@ def record_use(token: Token, moment: datetime) -> None:
 
 
 def list_for(owner_id: ObjectId | None) -> list[Token]:
-    """Return the tokens of an account, or of all accounts for None.
+    """Return the tokens of an account, or of all accounts if `owner_id` is None.
 
-    All valid tokens come first, then the latest MAX_ENDED of the others. Both are sorted from new to old.
+    All valid tokens come first, followed by up to MAX_ENDED others. Both groups are sorted from new to old.
     """
     owner = {} if owner_id is None else {"owner_id": owner_id}
     valid = {"revoked": None, "$or": [{"expires": None}, {"expires": {"$gt": now()}}]}
-    # Every valid token must be listed, so that users can revoke it. Nobody deletes the others, so their number has a
-    # limit. MongoDB reads a limit of 0 as no limit.
+    # All valid tokens must be listed, so that users can revoke them. The number of others is limited, because nobody
+    # deletes them. Note that MongoDB interprets a limit of 0 as no limit.
     documents = (
         document
         for query, limit in (({**owner, **valid}, 0), ({**owner, "$nor": [valid]}, MAX_ENDED))
@@ -111,13 +119,13 @@ def list_for(owner_id: ObjectId | None) -> list[Token]:
 
 
 def revoke(token_id: ObjectId, owner_id: ObjectId | None) -> bool:
-    """Revoke a token of an account, or of any account for None. Return whether there was one to revoke."""
+    """Revoke a token of an account, or of any account if `owner_id` is None. Return whether the token was valid."""
     query = {"_id": token_id, "revoked": None} | ({} if owner_id is None else {"owner_id": owner_id})
     return bool(database()[TOKENS].update_one(query, {"$set": {"revoked": now()}}).modified_count)
 
 
 def revoke_all(owner_id: ObjectId) -> int:
-    """Revoke all tokens of an account, and return their number."""
+    """Revoke all tokens of an account. Return the number of revoked tokens."""
     query = {"owner_id": owner_id, "revoked": None}
     return int(database()[TOKENS].update_many(query, {"$set": {"revoked": now()}}).modified_count)
 

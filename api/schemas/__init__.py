@@ -1,1 +1,4 @@
-"""The API's promises: shapes, which for nodes are made from the registry of content types, and the OpenAPI document."""
+"""Shapes of requests and responses, and the OpenAPI document.
+
+Shapes of nodes are generated from their content types.
+"""

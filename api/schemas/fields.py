@@ -1,4 +1,4 @@
-"""Fields of nodes: their names in JSON, and their stored values as JSON."""
+"""Fields of nodes: their names in JSON, and the conversion of stored values to JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,12 +23,12 @@ NAMES = {path: name for name, path in PATHS.items()}
 
 
 def body_path(path: str) -> str:
-    """Return the name of a stored path in a body: "parent_id" becomes "body.section"."""
+    """Return the path of a field in a request body: "parent_id" becomes "body.section"."""
     return f"body.{NAMES.get(path, path)}"
 
 
 def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored fields by path as JSON, in the shape of NodeChange. Fields that it does not have are left out."""
+    """Convert stored fields by path to JSON, in the shape of NodeChange. Fields that the shape lacks are omitted."""
     known = {f"{PREFIX}{field.column}": field for field in editable_fields(type).values()}
     data: dict[str, Any] = {}
     for path, value in fields.items():
@@ -40,7 +40,7 @@ def serialize_fields(type: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serialize_value(value: Any) -> Any:
-    """Return the JSON form of a declared field's Python value. Parts become objects."""
+    """Convert the Python value of a declared field to JSON. Parts become objects."""
     if isinstance(value, list | tuple):
         return [serialize_value(item) for item in value]
     if isinstance(value, Part):

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the API. It contains all installed content types."""
+"""The OpenAPI 3.1 document of the API, with all installed content types."""
 
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from nodes.content import Content, registry
 
 REF_TEMPLATE = "#/components/schemas/{model}"
 URL_PREFIX = "/api/v1"
-# Shapes of query parameters. ninja documents them with their operations.
+# Shapes of query parameters, which ninja documents with their operations.
 _PARAMETERS = ("PhotoDescription", "Filters", "FacetFilters", "NodeOptions", "ChangeOptions", "VersionOptions")
-# Shapes of request bodies whose `detail` can have the fields of any type.
+# Shapes of request bodies whose `detail` can contain the fields of any type.
 _OF_ANY_TYPE = ("NewNode", "NodeChange")
 _PROBLEM = {
     "type": "object",
@@ -59,7 +59,7 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
     node_shapes = node_schema.pop("$defs")
     for shape in node_shapes.values():
         for field in shape.get("properties", {}).values():
-            # A missing field was not requested, so it does not have its default.
+            # Remove the default, because a missing field was not requested.
             field.pop("default", None)
     known |= node_shapes
     known["Node"] = {"title": "Node", "description": shapes.Node.__doc__, **node_schema}
@@ -80,19 +80,20 @@ def _schema(api: Api, types: tuple[type[Content], ...]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any]) -> None:
-    """Add the problem response to an operation, allow visitors where no token is needed, and complete its parameters."""
+    """Add the problem response to an operation, allow visitors if no token is needed, and complete its parameters."""
     problem_content = {problems.CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model="Problem")}}}
     operation["responses"] = {str(status): response for status, response in operation["responses"].items()}
     for status, response in operation["responses"].items():
-        # ninja declares only application/json.
+        # ninja only declares application/json.
         if status >= "400" and "content" in response:
             response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
     operation["responses"]["default"] = {"description": "A problem", "content": problem_content}
     for parameter in operation["parameters"]:
-        # OpenAPI expects an object here. The parameter's schema contains the examples too.
+        # OpenAPI expects an object here. The parameter's schema also contains the examples.
         parameter.pop("examples", None)
         if parameter["name"] == "If-Match":
-            # The functions declare it as optional, because ninja would answer a missing header with 422 instead of 428.
+            # The functions declare the header as optional. Otherwise, ninja would return 422 instead of 428 if it is
+            # missing.
             parameter["required"] = True
             parameter["schema"].pop("default", None)
             parameter["schema"] |= {"minLength": 1, "pattern": "^[^ *]"}

@@ -15,7 +15,7 @@ from api.schemas import openapi
 
 @problems.read_only
 def page(request: HttpRequest, api: Api) -> HttpResponse:
-    """Return the reference page, which lists all operations with parameters, all shapes with fields, and all problems."""
+    """Return the reference page, which lists all operations, shapes and problems."""
     schema = openapi.schema(api)
     context = {
         "operations": list(_operations(schema)),
@@ -54,7 +54,7 @@ def _operations(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     shapes = schema["components"]["schemas"]
-    # Only request bodies show which fields are required. Responses always contain the fields listed.
+    # Show only for request bodies which fields are required. Responses always contain all fields listed.
     body_shapes = {operation["body"]["shape"] for operation in _operations(schema) if operation["body"]}
     for name, shape in sorted(shapes.items()):
         required = shape.get("required", ()) if name in body_shapes else ()
@@ -89,7 +89,7 @@ def _paragraphs(text: str) -> list[SafeString]:
 
 
 def _to_html(text: str) -> SafeString:
-    """Return text as HTML, with the parts between backticks as code."""
+    """Convert text to HTML. Parts between backticks become code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", part) if index % 2 else part,) for index, part in parts)
@@ -101,7 +101,10 @@ def _options(shape: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _describe_type(schema: Mapping[str, Any]) -> dict[str, str]:
-    """Return {words, shape} for a schema: a phrase such as "list of", and the name of the shape to link to, or ""."""
+    """Return {words, shape} for a schema.
+
+    `words` is a phrase such as "list of". `shape` is the name of the shape to link to, or "".
+    """
     if "$ref" in schema:
         return {"words": "", "shape": schema["$ref"].rpartition("/")[2]}
     options = [option for option in schema.get("anyOf", schema.get("oneOf", ())) if option.get("type") != "null"]

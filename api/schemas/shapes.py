@@ -1,7 +1,9 @@
-"""Shapes: request and response bodies as pydantic models. Shapes of nodes are made from the installed content types.
+"""Shapes: request and response bodies as pydantic models.
 
-All fields that a type declares appear in the OpenAPI document, without more code. Unknown names are refused, including
-names with `$` or dots.
+Shapes of nodes are generated from the installed content types.
+
+All declared fields of a type appear in the OpenAPI document automatically. Unknown names are refused, including names
+with `$` or dots.
 """
 
 from datetime import date, datetime, time, timedelta
@@ -25,7 +27,7 @@ class Shape(BaseModel):
 
 Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$", examples=["6565f1e2a3b4c5d6e7f80910"])]
 
-# The types of Django fields in JSON. The first match counts.
+# The JSON types of Django fields. The first match applies.
 _JSON_TYPES: tuple[tuple[type[models.Field], Any], ...] = (
     (ObjectIdField, Id),
     (models.BooleanField, bool),
@@ -43,14 +45,17 @@ _JSON_TYPES: tuple[tuple[type[models.Field], Any], ...] = (
 
 
 class Byline(Shape):
-    """The name that a node is signed with. `path`: the author's page, null if the name is not usable in a URL."""
+    """The author's name as shown with a node.
+
+    `path` is the author's page, or null if the name can't be used in a URL.
+    """
 
     name: str
     path: str | None
 
 
 class Draft(Shape):
-    """The draft of a live node, which readers cannot see. `due`: when it will be published."""
+    """The draft of a live node, which readers can't see. `due` is the time when it will be published."""
 
     nonce: Id
     base_nonce: Id
@@ -62,8 +67,8 @@ class Draft(Shape):
 class File(Shape):
     """The file of a photo, as readers can download it.
 
-    `width`, `height`: in pixels, as shown. `copies`: URLs of JPEG copies, by width. `camera`: camera data from the
-    file.
+    `width` and `height` are in pixels, as shown. `copies` contains URLs of JPEG copies, by width. `camera` contains
+    camera data from the file.
     """
 
     content_type: str
@@ -105,7 +110,7 @@ class Node(Shape):
 
 
 class Page(Shape):
-    """A page of a list. `next`: the cursor of the next page, null at the end."""
+    """A page of a list. `next` is the cursor of the next page, or null if this is the last page."""
 
     items: list[Node]
     next: str | None
@@ -124,7 +129,8 @@ INCLUDED = frozenset({DETAIL, BODY})
 def _names_field(names: frozenset[str], example: str, description: str, max_length: int) -> Any:
     """Return a field for comma-separated names.
 
-    Its pattern is only documentation. presenting.parse_names checks the names, so that the error lists unknown ones.
+    Its pattern is only documentation. presenting.parse_names checks the names, because its error lists the unknown
+    names.
     """
     name = f"({'|'.join(sorted(names))})?"
     pattern: dict[str, Any] = {"pattern": f"^ *{name} *(, *{name} *)*$"}
@@ -147,7 +153,7 @@ def editable_fields(type: str) -> dict[str, models.Field]:
 def _make_node_shapes(types: tuple[type[Content], ...]) -> dict[str, type[Node]]:
     shapes: dict[str, type[Node]] = {}
     for content_type in types:
-        # Clients know these names, so they follow the type's public name: "blog-entry" gives BlogEntryNode.
+        # Clients know these names, so derive them from the public name of the type: "blog-entry" becomes BlogEntryNode.
         name = "".join(word[:1].upper() + word[1:] for word in content_type.type_name.split("-"))
         detail = create_model(
             f"{name}Detail",
@@ -171,7 +177,7 @@ def node_shapes() -> dict[str, type[Node]]:
 
 
 def any_node() -> Any:
-    """Return the union of the shapes of nodes, with `type` as discriminator."""
+    """Return the union of all shapes of nodes, with `type` as the discriminator."""
     return Annotated[Union[tuple(node_shapes().values())], Field(discriminator="type")]  # noqa: UP007
 
 

@@ -1,4 +1,4 @@
-"""Shapes of the bodies that change nodes. The values in `detail` are checked by the fields of the content type."""
+"""Shapes of request bodies that change nodes. The fields of the content type check the values in `detail`."""
 
 import re
 from datetime import datetime
@@ -23,9 +23,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
 def _check_written(value: Any) -> Any:
-    """Return a time in the written form. Raises ValueError for other values.
+    """Check the format of a time. pydantic would also accept numbers, as seconds.
 
-    pydantic would also accept numbers, as seconds.
+    Raises:
+        ValueError: If the time has another format.
     """
     if not isinstance(value, str) or not _DATE.match(value):
         raise ValueError("Write a time with its zone, such as 2026-05-01T09:00:00Z.")
@@ -33,7 +34,11 @@ def _check_written(value: Any) -> Any:
 
 
 def _to_stored(moment: datetime) -> datetime:
-    """Return a time as MongoDB stores it, in milliseconds. Raises ValueError if its year is out of range."""
+    """Return a time as MongoDB stores it, with millisecond precision.
+
+    Raises:
+        ValueError: If its year is out of range.
+    """
     try:
         check_year(moment)
     except ValidationError as error:
@@ -45,7 +50,7 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_check_written), AfterValidato
 
 
 class Signature(Shape):
-    """The author of a node: the name that readers see, and the account that it belongs to, null for none."""
+    """The author of a node: the name that readers see, and the account, or null for none."""
 
     name: str = Field("", max_length=200)
     account: Id | None = None
@@ -65,7 +70,7 @@ class _NodeBody(Shape):
 class NewNode(_NodeBody):
     """A new page, post or section.
 
-    Without `slug`, it is made from the title. Without `published`, the node is not public.
+    Without `slug`, it is derived from the title. Without `published`, the node is not public.
     """
 
     type: str = Field(max_length=50, examples=["blog-entry"])
@@ -75,7 +80,7 @@ class NewNode(_NodeBody):
 class NodeChange(_NodeBody):
     """Changes to a node, as a JSON Merge Patch.
 
-    Missing fields stay, null empties a field, a list is replaced as a whole.
+    Fields that are missing don't change. null empties a field. A list is replaced as a whole.
 
     `tags` replaces all tags. To add or remove single tags, use the operation for tags, which needs no If-Match.
     """
@@ -90,7 +95,7 @@ class At(Shape):
 
 
 class Place(Shape):
-    """The new place of a node. Missing fields stay."""
+    """The new place of a node. Fields that are missing don't change."""
 
     section: Id | None = Field(None, description="null for the top level.")
     slug: str = Field("", max_length=200)
@@ -104,7 +109,7 @@ class TagsChange(Shape):
 
 
 class ChangeOptions(Shape):
-    """How a change is made."""
+    """Options of a change."""
 
     version: Annotated[VersionName, Field(description="`draft`: change the draft, which readers cannot see.")] = LIVE
     merge: Annotated[
@@ -122,7 +127,7 @@ class VersionOptions(Shape):
 class Choice(Shape):
     """A field that was changed on both sides.
 
-    For a text, `yours` and `stored` contain everything that could be merged. They differ only in the conflicts.
+    For a text, `yours` and `stored` contain everything that could be merged. They only differ in the conflicts.
     """
 
     field: str = Field(examples=["body.title"])
@@ -132,11 +137,11 @@ class Choice(Shape):
 
 
 class Stale(Shape):
-    """The problem for a change that is not based on the stored version. `etag`: for If-Match of the next attempt.
+    """The problem for a change that is not based on the stored version. `etag` is for If-Match of the next attempt.
 
-    `base`, `stored` and `yours` contain the fields of the request: as they were before, as they are stored, and as you
-    sent them. Send `merged` to keep both sides. It leaves out `conflicts`, which you have to decide. None of these are
-    returned if If-Match has no version.
+    `base`, `stored` and `yours` contain the fields of the request: before the changes, as stored, and as you sent them.
+    To keep both changes, send `merged`. It does not contain `conflicts`, which you have to decide. None of these are
+    returned if If-Match contains no version.
     """
 
     type: str
@@ -154,7 +159,7 @@ class Stale(Shape):
 class SettingsLink(Shape):
     """A link in the menu or the footer.
 
-    `target`: `node:ID`, a path on the site, or a URL. Without a label, the title of the target is used.
+    `target` is `node:ID`, a path on the site, or a URL. Without a label, the title of the target is used.
     """
 
     label: str
