@@ -9,7 +9,7 @@ class WordpressConfig(AppConfig):
     verbose_name = "WordPress import"
 
     def ready(self) -> None:
-        """Forget the sources of texts when their nodes are deleted permanently."""
+        """Register a signal receiver that deletes the stored source of a text when its node is permanently deleted."""
         from nodes.signals import node_deleted
         from wordpress import previous_runs
 

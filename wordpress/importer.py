@@ -1,8 +1,8 @@
-"""Import of a WordPress export, with the same actions that editors use.
+"""Import of a WordPress export, using the same actions that editors use.
 
-The importer reads the file at least twice: first for all URLs (export/scan.py), then for the texts. If a page comes
-before its parent in the file, it reads the file again. It never overwrites what a previous run created, and an
-interrupted run can be resumed.
+The importer reads the file at least twice: first all URLs (export/scan.py), then the texts. If a page comes before its
+parent in the file, the importer reads the file again. It never overwrites nodes from previous runs. An interrupted
+import can be resumed.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,10 +48,10 @@ __all__ = ["Importer", "Options"]
 
 SUMMARY_WORDS = 80
 TITLE_WORDS = 8
-# How often the importer tries another slug if a concurrent writer has taken the first.
+# Maximum number of attempts to find a free slug if concurrent writers take slugs at the same time.
 ATTEMPTS = 5
 UNSEEN = "Comments that readers can't see because folders have no discussion"
-# Known taxonomies. Categories and tags become tags. The others only chose how a theme showed a post.
+# Known taxonomies. Categories and tags become tags. The others only determined how a theme showed a post.
 TAXONOMIES = {"category", "post_tag", "post_format", "nav_menu", "wp_theme", "wp_template_part_area"}
 WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type_name: "post"}
 
@@ -60,9 +60,12 @@ WRITTEN = {BasicPage.type_name: "page", Folder.type_name: "page", BlogEntry.type
 class Options:
     """The options of an import.
 
-    `section`: the slug of a folder, "" for the top level. `source`: a name for the old site, "" for its URL.
-    `download`: download pictures that `media` does not contain, within `limits`. `private`: allow a site in a private
-    network. `dry_run`: write nothing.
+    Attributes:
+        section: The slug of a folder, or "" for the top level.
+        source: A name for the old site, or "" to use its URL.
+        download: Whether to download pictures that are not in the folder `media`, within `limits`.
+        private: Whether to allow downloads from hosts in a private network.
+        dry_run: Whether to write nothing.
     """
 
     section: str = ""
@@ -75,7 +78,7 @@ class Options:
 
 
 class Importer:
-    """One run over one file. `begin(total, unit)` and `step(number)` report the progress."""
+    """An import of one file. The functions `begin(total, unit)` and `step(number)` report the progress."""
 
     def __init__(
         self,
@@ -94,10 +97,13 @@ class Importer:
         self.actors: dict[str, Actor] = {}
 
     def run(self) -> Report:
-        """Import the file and return the report.
+        """Import the file and return the report. If nothing can be imported, no section is created.
 
-        Raises WxrError for a broken file, after everything before the error was imported. Raises SectionError,
-        SourceError and DownloadsStopped before any text is imported. If nothing can be imported, no section is created.
+        Raises:
+            WxrError: If the file is damaged. Everything before the error was imported.
+            SectionError: If the section can't be used. No text was imported.
+            SourceError: If a previous import was from another site. No text was imported.
+            DownloadsStopped: If a limit of downloads was reached. No text was imported.
         """
         self.begin(self.path.stat().st_size, "B")
         export = scan(self.path, self.options.media, self.report, self.step, source=self.options.source)
@@ -123,7 +129,7 @@ class Importer:
         return self.report
 
     def _import_pictures(self, export: Export, sections: Sections, top: TargetSection) -> None:
-        """Create photos in a gallery, before the texts that show them."""
+        """Create photos in a gallery before the texts that show them."""
         known = pictures.register_known(export, self.report, self.moment)
         available = pictures.with_file(export)
         downloadable = pictures.without_file(export) if self.options.download else []
@@ -148,7 +154,7 @@ class Importer:
     # People ----------------------------------------------------------------------------------------------------------
 
     def _find_users(self, export: Export) -> dict[str, Actor]:
-        """Return the authors by login: the account with this username, or only a name."""
+        """Return the authors by login. An author is the account with this username, or only a name."""
         users = get_user_model().objects.filter(username__in=list(export.authors))
         actors = {user.get_username(): Actor.of(user) for user in users}
         return {
@@ -157,7 +163,7 @@ class Importer:
         }
 
     def _actor(self, login: str) -> Actor:
-        # Exports by other programs contain characters that WordPress does not allow in logins.
+        # Exports from other programs contain characters that WordPress does not allow in logins.
         plain_login = "".join(letter for letter in login if letter.isalnum() or letter in " _.@-").strip()
         return (
             self.actors.get(login)
@@ -170,7 +176,7 @@ class Importer:
     def _write_all(self, export: Export, sections: Sections) -> None:
         """Write all entries, parents first.
 
-        Read the file as often as necessary, until no more entries can be written.
+        The file is read as often as necessary, until no more entries can be written.
         """
         paths = {entry.number: entry.path for entry in export.entries.values() if entry.is_live and entry.path}
         discussions = Discussions(export.key, self.report, self.moment, dry_run=self.options.dry_run)
@@ -191,7 +197,7 @@ class Importer:
         self._complete(export, paths)
 
     def _make_folders(self, export: Export) -> None:
-        """Turn pages of previous runs into folders if other pages belong to them now."""
+        """Convert pages from previous runs to folders if they have subpages now."""
         for entry in export.entries.values():
             if not entry.becomes_folder:
                 continue
@@ -203,7 +209,7 @@ class Importer:
                 self.report.note(UNSEEN, entry.label)
 
     def _complete(self, export: Export, paths: dict[int, str]) -> None:
-        """Add to texts of previous runs what was missing then: pictures, links, patterns, the parent page."""
+        """Add missing parts to texts from previous runs: pictures, links, patterns and the parent page."""
         for source in previous_runs.iter_incomplete(export):
             entry = export.entries[source.number]
             if entry.known is None or entry.known.trashed:
@@ -225,7 +231,7 @@ class Importer:
                 previous_runs.update_wants(entry.id, wants)
 
     def _save(self, entry: Entry, nonce: ObjectId, body: Body, picture: ObjectId | None) -> bool:
-        """Save a completed text of a previous run. Return whether this was possible."""
+        """Save a completed text from a previous run. Return whether this was possible."""
         fields: dict[str, Any] = {"detail.text": html.clean(body.html, "article")}
         if picture:
             fields["detail.picture"] = picture
@@ -244,7 +250,7 @@ class Importer:
 
     @staticmethod
     def _missing_parts(entry: Entry, body: Body, library: PostLibrary, picture: int) -> set[str]:
-        """Return what a text lacks that another file of the same source may contain, in words."""
+        """Return descriptions of missing parts that another file of the same source may contain."""
         wants = {url for url in (*body.missing, *library.unresolved) if may_be_in_another_file(url)}
         wants |= {lost for lost in body.lost if lost.startswith(LOST_PATTERN)}
         if picture and not library.site.photo(picture):
@@ -254,7 +260,7 @@ class Importer:
         return wants
 
     def _write(self, export: Export, sections: Sections, entry: Entry, item: Item, paths: dict[int, str]) -> bool:
-        """Create the node of an entry unless it exists. Return whether its comments can be stored."""
+        """Create the node of an entry if it does not exist yet. Return whether its comments can be stored."""
         if entry.known:
             return not entry.known.trashed
         library = PostLibrary(export.old, paths, item.id)
@@ -278,7 +284,7 @@ class Importer:
         elif not item.comments_open:
             fields["detail.comments"] = "closed"
         elif entry.is_page and entry.approved:
-            # A page shows its discussion only if it has a comment policy.
+            # A page only shows its discussion if it has a comment policy.
             fields["detail.comments"] = stored_site.current().settings.comment_policy
         for name in _tags(item.terms)[tags.MOST :]:
             self.report.note(f"Tags left out because a post has at most {tags.MOST}", f"{name} of {entry.label}")
@@ -332,14 +338,17 @@ class Importer:
         return entry.title
 
     def _summary(self, item: Item, clean: str, export: Export) -> str:
-        """Return the excerpt of a post. Return "" if it only repeats the beginning of the text."""
+        """Return the excerpt of a post, or "" if it only repeats the beginning of the text."""
         excerpt = convert(item.excerpt, item.link or export.site.url, PostLibrary(export.old, {}, item.id))
         summary = text.excerpt(excerpt.html, SUMMARY_WORDS)
         beginning = " ".join(text.html_to_text(clean).split())
         return "" if beginning.startswith(summary.removesuffix("…")) else summary
 
     def _source(self, export: Export, entry: Entry, item: Item) -> dict[str, Any]:
-        """Return the origin of a node, for the next run and for editors, with the old state of unpublished nodes."""
+        """Return the origin of a node, for later runs and for editors.
+
+        For unpublished nodes, it includes the old status.
+        """
         source: dict[str, Any] = {
             "site": export.key,
             "id": item.id,
@@ -352,7 +361,7 @@ class Importer:
         return source
 
     def _note_body(self, entry: Entry, body: Body, library: PostLibrary, picture: int, export: Export) -> None:
-        """Report what a text lacks."""
+        """Report what is missing from a text."""
         for url in body.missing:
             reason = "they are not in the media library"
             if file := export.old.find_file(url):
@@ -372,7 +381,7 @@ class Importer:
             self.report.note("Missing featured images", f"{entry.label}: {url}")
 
     def _note_item(self, entry: Entry, item: Item) -> None:
-        """Report data of a post or page that this site cannot store."""
+        """Report data of a post or page that this site can't store."""
         if item.custom:
             self.report.note("Custom fields left out", f"{entry.label}: {', '.join(item.custom)}")
         unusable = [name for key, name in _tag_names(item.terms).items() if not key or tags.has_no_address(key)]
@@ -389,7 +398,7 @@ class Importer:
 
 
 def _items(stream: BinaryIO, export: Export) -> Iterator[Item]:
-    """Yield the export's posts and pages that have an entry, up to the first error in the file."""
+    """Yield the posts and pages of the export that have an entry, up to the first error in the file."""
     try:
         for record in read(stream):
             if isinstance(record, Item) and record.id in export.entries:
@@ -405,6 +414,6 @@ def _tags(terms: tuple[Term, ...]) -> list[str]:
 
 
 def _tag_names(terms: tuple[Term, ...]) -> dict[str, str]:
-    """Return the names of categories and tags, by the key that identifies a tag."""
+    """Return the names of categories and tags, by the normalized name that identifies a tag."""
     names = (plain(term.name) for term in terms if term.taxonomy in ("category", "post_tag"))
     return {tags.normalized(name).casefold(): name for name in names}

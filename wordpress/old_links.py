@@ -1,6 +1,6 @@
-"""Old URLs: which node replaces a permalink, or "?p=" with an id, of the site that it was imported from.
+"""Old URLs of imported nodes: permalinks, and "?p=" with an id.
 
-They are stored with the id of the node, so that they lead to its present URL even if it moves.
+They are stored with the id of the node, so they lead to its current URL even if the node is moved.
 """
 
 import re
@@ -20,10 +20,10 @@ from wordpress.export.scan import Export
 
 __all__ = ["NUMBER_PARAMETERS", "all_links", "exist", "find", "find_numbers", "import_link", "is_front_page", "store"]
 
-# WordPress accepts a number as any of these parameters.
+# WordPress accepts a number in any of these parameters.
 NUMBER_PARAMETERS = ("p", "page_id", "attachment_id")
 NUMBER = re.compile("[0-9]{1,18}")
-# In characters. WordPress has no longer permalinks.
+# Maximum number of characters. WordPress has no longer permalinks.
 MAX_PATH = 1_000
 # Maximum number of imported sites with the same path.
 MAX_SOURCES = 20
@@ -31,9 +31,9 @@ BATCH = 500
 
 
 def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
-    """Store old URLs from an export, given as (number, permalink, node id).
+    """Store old URLs of an export, given as (number, permalink, node id).
 
-    A node need not exist yet. As long as it does not exist or is not live, its old URL returns 404.
+    The nodes don't have to exist yet. If a node does not exist or is not live, its old URL returns 404.
     """
     host = host_of(export.site.url)
     base = _path(export.site.url)
@@ -52,10 +52,10 @@ def store(export: Export, links: Iterable[tuple[int, str, ObjectId]]) -> None:
 
 
 def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
-    """Return the node that replaces an old URL.
+    """Return the id of the node that replaces an old URL.
 
-    If several imported sites had the path, the site with this host counts. Returns None if there is no such node, or if
-    several sites had the path and none had the host.
+    If several imported sites had the path, the site with this host is used. The result is None if there is no such
+    node, or if several sites had the path and none had the host.
     """
     number = next((query[name] for name in NUMBER_PARAMETERS if name in query), None)
     query_path = _normalize(path)
@@ -71,27 +71,28 @@ def find(host: str, path: str, query: Mapping[str, str]) -> ObjectId | None:
 
 
 def exist() -> bool:
-    """Return whether any old URL is stored."""
+    """Return whether any old URLs are stored."""
     return database()[LINKS].find_one({}, {"_id": 1}) is not None
 
 
 def is_front_page(path: str) -> bool:
-    """Return whether an imported site had its front page at this path."""
+    """Return whether this path was the front page of an imported site."""
     base = _normalize(path)
-    # Every site has numbered URLs below its front page.
+    # Every imported site has numbered URLs below its front page.
     query = {"path": {"$gt": f"{base}?", "$lt": f"{base}@"}}
     return database()[LINKS].find_one(query, {"_id": 1}) is not None
 
 
 def all_links() -> Iterator[dict[str, Any]]:
-    """Yield every stored old URL, without its id."""
+    """Yield all stored old URLs, without their database ids."""
     yield from database()[LINKS].find({}, {"_id": 0}).sort([("path", 1), ("source", 1)])
 
 
 def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
-    """Store an old URL from a site export, unless it exists. Return whether it was new.
+    """Store an old URL from a site export if it does not exist yet. Return whether it was new.
 
-    Raises ValueError if `link` is not a valid old URL.
+    Raises:
+        ValueError: If `link` is not a valid old URL.
     """
     fields = {name: link.get(name) for name in ("path", "source", "host")}
     if not all(isinstance(value, str) for value in fields.values()) or not isinstance(link.get("node_id"), ObjectId):
@@ -104,7 +105,7 @@ def import_link(link: Mapping[str, Any], *, dry_run: bool = False) -> bool:
 
 
 def find_numbers(export: Export, numbers: Iterable[int]) -> dict[int, ObjectId]:
-    """Return the nodes of some WordPress ids in an export, by id, as a previous run stored them."""
+    """Return the ids of nodes by their WordPress ids, as stored by a previous run."""
     base = _path(export.site.url)
     pending = iter(numbers)
     nodes: dict[int, ObjectId] = {}
@@ -119,9 +120,9 @@ def _numbered(base: str, number: int) -> str:
 
 
 def _path(link: str) -> str:
-    """Return the path of a permalink in the form that `find` expects, with the number if it has one.
+    """Return the path of a permalink in the form that `find` expects, including the number if there is one.
 
-    Returns "" for an invalid URL.
+    The result is "" for an invalid URL.
     """
     try:
         parts = urlsplit(link.strip())
@@ -134,5 +135,5 @@ def _path(link: str) -> str:
 
 
 def _normalize(path: str) -> str:
-    """Return a path in Unicode's composed form (NFC), without leading and trailing slashes."""
+    """Return a path in composed Unicode form (NFC), without leading and trailing slashes."""
     return unicodedata.normalize("NFC", path).strip("/")

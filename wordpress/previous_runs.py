@@ -1,8 +1,8 @@
-"""What previous runs of the same source have read. The next run links to it and completes texts that lack something.
+"""Data from previous runs with the same source, with which the next run can link to it and complete texts.
 
-WordPress and hosting companies split large exports into files. A text in one file shows pictures and links to posts of
-another. So each run stores what it read of posts, pages, pictures and synced patterns. It also stores the sources of
-texts that lack something, until a later run reads it.
+WordPress and hosting companies split large exports into several files. A text in one file can show pictures and link to
+posts in another. Therefore, each run stores what it has read of posts, pages, pictures and synced patterns. It also
+stores the sources of texts with missing parts, until a later run reads these parts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,13 +34,17 @@ __all__ = [
 ]
 
 BATCH = 500
-# Fields of a post or page that are stored.
+# The fields of a post or page to store.
 FIELDS = ("link", "guid", "old_slug", "title", "above", "state", "is_public", "protected", "posted", "shown")
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteText:
-    """The source of a text that lacks something. `wants`: what it lacks, in words."""
+    """The source of a text with missing parts.
+
+    Attributes:
+        wants: Descriptions of the missing parts.
+    """
 
     number: int
     wants: frozenset[str]
@@ -56,7 +60,7 @@ def import_actor() -> Actor:
 
 
 def load(export: Export, media: Path | None) -> None:
-    """Add to `export` what previous runs of its source have read and it doesn't contain."""
+    """Add to `export` what previous runs with the same source have read, unless `export` already contains it."""
     attachments = {attachment.id for attachment in _attachments(export)}
     without_source = {"waiting.body": 0, "waiting.footnotes": 0}
     for item in database()[ITEMS].find({"source": export.key}, without_source).sort("number", 1):
@@ -64,7 +68,7 @@ def load(export: Export, media: Path | None) -> None:
         record = item["record"]
         if item["kind"] == "attachment":
             if number not in attachments:
-                # The report counts only this file, so it is not used here.
+                # Use an empty report, because the report of the import counts only the current file.
                 add_file(export, Attachment(**record), media, Report())
         elif item["kind"] == PATTERN:
             export.old.patterns.setdefault(number, record["body"])
@@ -93,7 +97,7 @@ def _load_entry(export: Export, number: int, *, is_page: bool, record: Mapping[s
 
 
 def remember(export: Export) -> None:
-    """Store what this run has read, for runs over the other files of the same source."""
+    """Store what this run has read, for runs with other files of the same source."""
     records: list[tuple[str, int, dict[str, Any]]] = [
         (entry.type, entry.number, _record(entry)) for entry in export.entries.values() if entry.in_this_file
     ]
@@ -120,7 +124,7 @@ def remember(export: Export) -> None:
 def _record(entry: Entry) -> dict[str, Any]:
     """Return the fields of a post or page to store.
 
-    `above` is the parent page even if it is missing, because a later run may read it.
+    `above` is stored even if the parent page is missing, because a later run may read it.
     """
     return {name: getattr(entry, name) for name in FIELDS} | {"above": entry.missing_parent or entry.above}
 
@@ -131,13 +135,13 @@ def _attachments(export: Export) -> Iterator[Attachment]:
 
 
 def save_incomplete(node_id: ObjectId, item: Item, wants: Iterable[str]) -> None:
-    """Store the source of a text and what it lacks. If it lacks nothing, delete a stored source."""
+    """Store the source of a text and its missing parts. If no parts are missing, delete the stored source."""
     source = {"body": item.body, "link": item.link, "footnotes": item.footnotes, "picture": item.picture}
     _set_waiting(node_id, {"wants": sorted(wants), **source} if wants else None)
 
 
 def update_wants(node_id: ObjectId, wants: Iterable[str]) -> None:
-    """Update what a stored text lacks. If it lacks nothing, delete its source."""
+    """Update the missing parts of a stored text. If no parts are missing, delete its source."""
     if wants:
         database()[ITEMS].update_one({"_id": node_id}, {"$set": {"waiting.wants": sorted(wants)}})
     else:
@@ -150,8 +154,9 @@ def _set_waiting(node_id: ObjectId, value: dict[str, Any] | None) -> None:
 
 
 def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
-    """Yield the incomplete texts of this source with their sources."""
-    # Each text is read separately. It can have a megabyte, and completing all of them takes longer than a cursor lives.
+    """Yield the incomplete texts of this source."""
+    # Read each text separately, because a text can be a megabyte, and because completing all of them may take longer
+    # than a cursor stays open.
     for number in sorted(export.incomplete):
         entry = export.entries.get(number)
         item = database()[ITEMS].find_one({"_id": entry.id}, {"waiting": 1}) if entry else None
@@ -161,5 +166,5 @@ def iter_incomplete(export: Export) -> Iterator[IncompleteText]:
 
 
 def forget(node_id: ObjectId) -> None:
-    """Delete what was read of a post or page that was deleted permanently."""
+    """Delete the stored data of a post or page that was permanently deleted."""
     database()[ITEMS].delete_one({"_id": node_id})

@@ -1,4 +1,4 @@
-"""The report of an import: what the export contains, what was written, and what needed a decision."""
+"""The report of an import: the contents of the export, the written objects, and notes for a person to check."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ STATES = ("published", "scheduled", "draft", "private")
 # Names of written objects, in the order of the report.
 WRITTEN = ("section", "page", "post", "comment", "queued comment", "photo", "completed page", "completed post")
 PLURALS = {"draft": "drafts"}
-# Maximum number of lines per heading, unless everything is requested.
+# Maximum number of lines per heading, unless all lines are requested.
 MAX_LINES = 50
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of what the export contains, notes on decisions, and counts of what was written."""
+    """The counts of the export's contents and of the written objects, and notes about problems and decisions."""
 
     posts: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class Report:
         lines[text] = lines.get(text, 0) + 1
 
     def lines(self, *, everything: bool = False) -> Iterator[str]:
-        """Yield the lines of the report. Notes come first, so that the counts at the end stay visible."""
+        """Yield the lines of the report. Notes come first, so that the counts at the end are visible on the screen."""
         notes = {heading: list(_with_counts(lines)) for heading, lines in self.notes.items()}
         if self.missing:
             notes["Attachments missing"] = self.missing

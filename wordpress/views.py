@@ -1,4 +1,4 @@
-"""Redirects from the old URLs of imported posts, pages and pictures to their present URLs."""
+"""Redirects from old URLs of imported posts, pages and pictures to their current URLs."""
 
 import re
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from wordpress import old_links
 
 __all__ = ["OldNumberMiddleware", "redirect_old_url", "not_found"]
 
-# Endings that WordPress and its plugins add to the URL of a page.
+# Suffixes that WordPress and its plugins append to the URL of a page.
 FEED = re.compile(r"/feed(?:/(atom|rss2?|rdf))?/?\Z")
 ENDING = re.compile(r"/(?:amp|embed|trackback|(?:page/)?\d{1,4}|(comment-page-\d{1,6}))/?\Z")
 COMMENTS = re.compile(r"/comments/?\Z")
 
 
 def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
-    """Return a redirect from an old URL to the live node that replaces it; None for other URLs.
+    """Return a redirect from an old URL to the live node that replaces it, or None for other URLs.
 
-    URLs with WordPress's additions are redirected too: to a feed, to the page, or to its discussion.
+    URLs with suffixes from WordPress are redirected too: to a feed, to the page, or to its discussion.
     """
     if request.method not in ("GET", "HEAD"):
         return None
     path = request.path_info
     feed_format = request.GET.get("feed")
-    # Sites without permalinks had feeds at this parameter.
+    # Sites without permalinks had feeds with this parameter.
     url = (
         _current_url(request, path, _feed) or _site_feed(path, feed_format)
         if feed_format
@@ -42,28 +42,31 @@ def redirect_old_url(request: HttpRequest) -> HttpResponse | None:
     elif not url and (ending := ENDING.search(path)):
         url = _current_url(request, path[: ending.start()])
         url += f"#{ANCHOR}" if url and ending[1] else ""
-    # Without no-cache, browsers would store the redirect forever, but the node may be moved.
+    # Without no-cache, browsers would store the redirect permanently, but the node may be moved.
     return HttpResponsePermanentRedirect(url, headers={"Cache-Control": "no-cache"}) if url else None
 
 
 def _current_url(
     request: HttpRequest, path: str, get_url: Callable[[Node | Photo], str] = Node.get_absolute_url
 ) -> str:
-    """Return the present URL for an old path; "" if readers can't see a node there."""
+    """Return the current URL for an old path, or "" if readers can't see a node there."""
     node_id = old_links.find(request.get_host(), path, request.GET)
     node = stored_nodes.live_by_id(tree.current(), node_id, now()) if node_id else None
     return get_url(node) if node else ""
 
 
 def _feed(node: Node | Photo) -> str:
-    """Return the URL of the comments feed of a page or photo, or the URL of a section, which has no discussion."""
+    """Return the URL of the comments feed of a page or photo.
+
+    A section has no discussion, so its own URL is returned.
+    """
     if node.content_type.is_section:
         return node.get_absolute_url()
     return reverse("comments-feed", args=[node._meta.label_lower, node.pk])
 
 
 def _site_feed(path: str, feed_format: str | None) -> str:
-    """Return the URL of the site's feed if the old site had its own feed, or that of its comments, below this path.
+    """Return the URL of the site's feed if the old site had its own feed or comments feed below this path.
 
     Otherwise, return "".
     """
@@ -72,14 +75,14 @@ def _site_feed(path: str, feed_format: str | None) -> str:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return a redirect for an old URL, and the 404 page for any other."""
+    """Return a redirect for an old URL, or the 404 page for any other URL."""
     return redirect_old_url(request) or finding.not_found(request, exception)
 
 
 class OldNumberMiddleware:
-    """Redirects "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
+    """Middleware that redirects "/?p=7" and "/?feed=rss2", which would otherwise show the front page.
 
-    Returns 404 for a number that leads nowhere.
+    A number without a node returns 404.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,1 +1,1 @@
-"""The comments of imported posts: preparing their threads and storing them."""
+"""The comments of imported posts: preparing threads and storing comments."""

@@ -1,4 +1,4 @@
-"""Storing the comments of imported posts: approved ones in discussions, pending ones in the moderation queue."""
+"""Storage of imported comments: approved comments in discussions, pending comments in the moderation queue."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,15 +17,19 @@ from wordpress.report import Report
 
 __all__ = ["Discussions"]
 
-# The queue deletes decided comments after 30 days. Later runs must not queue a refused comment again.
+# The queue deletes decided comments after 30 days. After this time, a later run must not queue comments again, because
+# they may have been rejected.
 QUEUE_MEMORY = timedelta(days=29)
 KINDS = {"pingback": Kind.PINGBACK, "trackback": Kind.TRACKBACK}
-# Maximum number of queued comments per post that are compared with the import.
+# Maximum number of queued comments per post to compare with the import.
 MAX_QUEUED = 10_000
 
 
 class Discussions:
-    """Stores each comment once. Comments that exist, even as tombstones or in the queue, are not stored again."""
+    """Stores each comment once.
+
+    Existing comments are not stored again, even if they were removed or are in the queue.
+    """
 
     def __init__(self, site_key: str, report: Report, moment: datetime, *, dry_run: bool) -> None:
         self.site_key = site_key
@@ -46,11 +50,14 @@ class Discussions:
             self._hold(target, item, held, present | (self._queued(target) if entry.known else set()), stored)
 
     def _new(self, item: Item, present: set[str], stored: dict[int, str]) -> Iterator[NewComment]:
-        """Yield comments that are not stored yet. `stored` gets the slug of each comment by its old id."""
+        """Yield comments that are not stored yet.
+
+        The slug of each comment is added to `stored`, by its id on the old site.
+        """
         for prepared in approved_comments(item.comments, item.posted or self.moment):
             comment = self._comment(prepared, item, stored)
             if comment is None:
-                # Attach replies to a comment that cannot be stored to its parent.
+                # If a comment can't be stored, attach its replies to its parent.
                 stored[prepared.comment.id] = stored.get(prepared.parent, "")
                 continue
             slug = stored[prepared.comment.id] = importing.slug_of(comment)
@@ -94,8 +101,8 @@ class Discussions:
     def _present(target: Target) -> set[str]:
         """Return the slugs of all comments that are stored and counted, including tombstones.
 
-        If the count is wrong, a previous run was interrupted between storing a comment and counting it. The result is
-        then empty, because storing the comments again counts them.
+        If the count is wrong, a previous run was interrupted after storing a comment and before counting it. The result
+        is then empty, because storing the comments again also counts them.
         """
         slugs = set()
         public = 0
@@ -106,6 +113,6 @@ class Discussions:
 
     @staticmethod
     def _queued(target: Target) -> set[str]:
-        """Return the slugs of all comments in the queue, including decided ones."""
+        """Return the slugs of all comments in the queue, including decided comments."""
         batches = (selectors.held(target=target, verdict=verdict, limit=MAX_QUEUED) for verdict in Verdict)
         return {held.slug for batch in batches for held in batch}

@@ -1,4 +1,4 @@
-"""The comments of one post, in an order in which they can be stored: parents before replies."""
+"""The comments of a post, in an order in which they can be stored: parents before replies."""
 
 import heapq
 import re
@@ -22,7 +22,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class PreparedComment:
     """A comment that is ready to be stored.
 
-    `parent`: the id of its nearest approved ancestor, which is stored before it; 0 for none.
+    Attributes:
+        parent: The id of the nearest approved ancestor, which is stored first, or 0 if there is none.
     """
 
     comment: Comment
@@ -35,10 +36,13 @@ class PreparedComment:
 
 
 def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> Iterator[PreparedComment]:
-    """Yield the approved comments by time, each after its parent, whatever the order in the file.
+    """Yield the approved comments by time, each after its parent, whatever their order in the file.
 
-    A reply to a comment that is not approved is attached to its nearest approved ancestor. `posted` is used for
-    comments without a date.
+    A reply to a comment that is not approved is attached to its nearest approved ancestor.
+
+    Args:
+        comments: All comments of the post.
+        posted: The time for comments without a date.
     """
     every = _by_id(comments)
     approved = {number: comment for number, comment in every.items() if comment.status == "approved"}
@@ -52,7 +56,8 @@ def approved_comments(comments: Sequence[Comment], posted: datetime | None) -> I
         time, number = heapq.heappop(pending)
         yield _prepare(approved[number], parents[number], time)
         for reply in below.get(number, ()):
-            # If a clock was set back, a reply may have an earlier time than its parent. It must still come after it.
+            # If the clock of the old site was set back, a reply may be older than its parent. It must still be stored
+            # after it.
             heapq.heappush(pending, (max(_posted_at(reply, posted), time), reply.id))
 
 
@@ -66,7 +71,7 @@ def pending_comments(comments: Sequence[Comment], posted: datetime | None) -> It
 
 
 def _by_id(comments: Sequence[Comment]) -> dict[int, Comment]:
-    """Return the comments by id. Duplicates are left out, and comments without an id get negative numbers."""
+    """Return the comments by id. Duplicates are omitted, and comments without an id get negative numbers."""
     comments_by_id: dict[int, Comment] = {}
     for place, comment in enumerate(comments, 1):
         number = comment.id or -place
@@ -80,7 +85,7 @@ def public_name(name: str) -> str:
 
 
 def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[int, Comment]) -> int:
-    """Return the id of a comment's nearest ancestor in `by_id`, 0 for none."""
+    """Return the id of a comment's nearest ancestor in `by_id`, or 0 if there is none."""
     seen = {comment.id}
     number = comment.parent
     while number and number not in seen:
@@ -92,7 +97,10 @@ def _nearest_ancestor(comment: Comment, every: dict[int, Comment], by_id: dict[i
 
 
 def _is_descendant(comment: Comment, number: int, every: dict[int, Comment]) -> bool:
-    """Return whether `comment` is a descendant of the comment `number`. Such a cycle must be cut."""
+    """Return whether `comment` is a descendant of the comment `number`.
+
+    If so, they form a cycle, which must be broken.
+    """
     seen: set[int] = set()
     above = comment.parent
     while above and above not in seen:

@@ -1,1 +1,1 @@
-"""Reading an export: its records, a first scan of the whole file, and the URLs of the old site."""
+"""Reading of exports: the records, a first scan of the whole file, and the URLs of the old site."""

@@ -1,4 +1,4 @@
-"""The old site's URLs: which post, page or file each URL in its texts belongs to."""
+"""The URLs of the old site: which post, page or file each URL in a text refers to."""
 
 import re
 import unicodedata
@@ -16,22 +16,22 @@ from wordpress.texts.content import File
 
 __all__ = ["OldSite", "PostLibrary", "host_of", "locate", "may_be_in_another_file"]
 
-# WordPress appends the size to the names of its copies of pictures. It appends a word or a time to the names of
+# WordPress appends the size to the file names of resized pictures. It appends a word or a time to the file names of
 # pictures that it scaled down, rotated or edited.
 SIZE = re.compile(r"-\d{1,5}x\d{1,5}(?=\.\w+\Z)")
 CHANGED = re.compile(r"(?:-scaled|-rotated|-e\d{9,14}|-\d{1,5}x\d{1,5})+(?=\.\w+\Z)")
-# Jetpack serves a site's pictures through these hosts.
+# Hosts from which Jetpack serves a site's pictures.
 PROXY = re.compile(r"i\d\.wp\.com\Z")
-# The prefix of photos of this site in converted texts.
+# The prefix of this site's photos in converted texts.
 PHOTO = "photo:"
 DATED = re.compile(r"/\d{4}/\d\d/(?:\d\d/)?([^/?]+)\Z")
 MAX_PATH_BYTES = 4_096
 ATTACHMENT = re.compile(r"[?&]attachment_id=([0-9]{1,18})(?:[&#]|\Z)")
-# URLs of lists, feeds and WordPress's own pages, which exports do not contain.
+# URLs of lists and feeds, and of WordPress's own pages. Exports don't contain these pages.
 LISTS = re.compile(
     r"/(?:category|tag|author|feed|page|wp-admin|wp-json|wp-login\.php)(?:/|\Z)|[?&](?:s|cat|tag|author|feed|m)="
 )
-# The fragment of a page's discussion on this site, and those on the old site.
+# The fragment of a page's discussion on this site, and the fragments used on the old site.
 DISCUSSION = "comments"
 DISCUSSIONS = {"comments", "respond"}
 DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
@@ -39,22 +39,22 @@ DEAD_FRAGMENTS = re.compile(r"(?:more|comment)-\d+\Z")
 
 @dataclass(slots=True)
 class OldSite:
-    """The URLs of an export. Texts contain arbitrary URLs, so no URL may make a method raise."""
+    """The URLs in an export. No method raises an exception for a malformed URL, because texts can contain any URL."""
 
     hosts: set[str] = field(default_factory=set)
-    # Posts and pages: normalized URLs → id; None for a guid or slug of several. Files: normalized URLs → id, in `stems`
-    # without what WordPress appends to names.
+    # The ids of posts and pages by normalized URL, and of files by normalized URL. If several posts have the same guid
+    # or slug, the value is None. `stems` contains file names without the suffixes that WordPress appends.
     pages: dict[str, int] = field(default_factory=dict)
     guids: dict[str, int | None] = field(default_factory=dict)
     ids: set[int] = field(default_factory=set)
     slugs: dict[str, int | None] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     stems: dict[str, int | None] = field(default_factory=dict)
-    # The pages of files: normalized URLs → id.
+    # The ids of files by the normalized URL of their page.
     file_pages: dict[str, int] = field(default_factory=dict)
     by_id: dict[int, File] = field(default_factory=dict)
     by_parent: dict[int, list[int]] = field(default_factory=dict)
-    # Contents of the synced patterns, by id.
+    # The content of synced patterns, by id.
     patterns: dict[int, str] = field(default_factory=dict)
 
     def add_site(self, url: str) -> None:
@@ -88,19 +88,25 @@ class OldSite:
             self.stems[stem] = number if self.stems.get(stem, number) == number else None
 
     def set_file(self, attachment: Attachment, src: str, page: str) -> None:
-        """Store where a file of the media library is on the new site: its `src`, and the path of its page."""
+        """Store the location of a media library file on the new site.
+
+        Args:
+            attachment: The file on the old site.
+            src: The source on the new site.
+            page: The path of its page on the new site.
+        """
         number = attachment.id or self.files.get(_normalize_file(attachment.url), 0)
         if file := self.by_id.get(number):
             self.by_id[number] = replace(file, src=src, page=page)
 
     def photo(self, number: int) -> ObjectId | None:
-        """Return the id of the photo made from a file of the media library; None if there is none."""
+        """Return the id of the photo created from a media library file, or None if there is none."""
         file = self.by_id.get(number)
         name = file.src.removeprefix(PHOTO) if file and file.src.startswith(PHOTO) else ""
         return ObjectId(name) if ObjectId.is_valid(name) else None
 
     def find_page(self, url: str) -> int | None:
-        """Return the id of the post or page at an absolute URL; None if the export has no such page."""
+        """Return the id of the post or page with an absolute URL, or None if the export has no such page."""
         normalized = _normalize(url)
         if not normalized:
             return None
@@ -112,13 +118,13 @@ class OldSite:
             if "/" not in normalized and urlsplit(url).query:
                 return None
         number = self.pages.get(normalized) or self.guids.get(normalized)
-        # If a post's date has changed since a page linked to it, WordPress finds the post by its slug.
+        # WordPress finds a post by its slug if the date in the URL is outdated.
         if number is None and host_of(url) in self.hosts and (match := DATED.search(normalized)):
             return self.slugs.get(match[1])
         return number
 
     def find_file_of_page(self, url: str) -> File | None:
-        """Return the file of the media library whose page was at an absolute URL; None if there is none."""
+        """Return the media library file whose page had an absolute URL, or None if there is none."""
         normalized = _normalize(url)
         number = self.file_pages.get(normalized)
         if number is None and host_of(url) in self.hosts and (match := ATTACHMENT.search(url)):
@@ -126,10 +132,13 @@ class OldSite:
         return self.by_id.get(number) if number else None
 
     def find_file(self, url: str, number: int = 0) -> File | None:
-        """Return the file of the media library at an absolute URL, None if there is none.
+        """Return the media library file with an absolute URL, or None if there is none.
 
-        For a scaled, rotated or edited copy, the original is returned. If the URL matches no file, `number`, the file's
-        id in the text, is used.
+        For a scaled, rotated or edited copy, this is the original.
+
+        Args:
+            url: The absolute URL.
+            number: The id of the file as given in the text, or 0. It is used if no file matches the URL.
         """
         normalized = _normalize_file(url)
         file_id = (
@@ -138,7 +147,8 @@ class OldSite:
             or self.stems.get(CHANGED.sub("", normalized))
         )
         if not file_id and number in self.by_id:
-            # A text copied from another site has ids of that site, so the name or the host must match.
+            # A text that was copied from another site contains ids of that site, so the name or the host must also
+            # match.
             same = _stem(url) == _stem(self.by_id[number].url)
             file_id = number if same or host_of(url) in self.hosts else None
         return self.by_id[file_id] if file_id else None
@@ -146,10 +156,11 @@ class OldSite:
 
 @dataclass(frozen=True, slots=True)
 class PostLibrary:
-    """The old site from the point of view of one post, as a `content.Library`.
+    """The old site from the perspective of one post. Implements `content.Library`.
 
-    `paths`: the new paths of public posts and pages, by id. `unresolved`: collects links that still lead to the old
-    site.
+    Attributes:
+        paths: The new paths of public posts and pages, by id.
+        unresolved: The URLs in links that still lead to the old site.
     """
 
     site: OldSite
@@ -158,9 +169,9 @@ class PostLibrary:
     unresolved: dict[str, None] = field(default_factory=dict)
 
     def page(self, url: str) -> str:
-        """Return the new URL of an old page or a picture's page; "" for other URLs.
+        """Return the new URL of an old page or of a picture's page, or "" for other URLs.
 
-        Only pages that readers can see count. A fragment is kept.
+        Only pages that readers can see are returned. The fragment of the URL is kept.
         """
         page_id = self.site.find_page(url)
         file = None
@@ -177,26 +188,26 @@ class PostLibrary:
         return f"{path}#{DISCUSSION if fragment in DISCUSSIONS else anchors.prefix_id(unquote(fragment))}"
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at a URL. `number`: its id, if the text gives it."""
+        """Return the picture with a URL. `number` is its id if the text contains it, or 0."""
         return self.site.find_file(url, number) or File(url)
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with some ids; without ids, return the pictures of the post."""
+        """Return the pictures with these ids. Without ids, return the pictures of the post."""
         if not ids:
             own = [self.site.by_id[number] for number in self.site.by_parent.get(self.number, [])]
             return [file for file in own if file.url.split("?")[0].lower().endswith(tuple(importing.EXTENSIONS))]
         return [self.site.by_id[number] for number in ids if number in self.site.by_id]
 
     def pattern(self, number: int) -> str | None:
-        """Return the content of a synced pattern, None if it is unknown."""
+        """Return the content of a synced pattern, or None if it is unknown."""
         return self.site.patterns.get(number)
 
 
 def locate(directory: Path, attachment: Attachment) -> Path | None:
-    """Return the path of an attachment's file below `directory`, None if it is missing.
+    """Return the path of an attachment's file below `directory`, or None if it is missing.
 
-    The longest trailing part of its path that exists is used. So `directory` can be a copy of the uploads folder, of
-    one month's folder, or one flat folder.
+    The longest trailing part of the attachment's path that exists is used. Therefore, `directory` can be a copy of the
+    uploads folder, a copy of one month's folder, or a single flat folder.
     """
     path = attachment.file or unquote(_normalize(attachment.url.split("?")[0]).partition("/")[2])
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
@@ -208,14 +219,14 @@ def locate(directory: Path, attachment: Attachment) -> Path | None:
 
 
 def may_be_in_another_file(url: str) -> bool:
-    """Return whether another file of the same export may contain the post, page or picture at a URL."""
+    """Return whether another file of the same export may contain the post, page or picture with this URL."""
     path = _normalize(url).partition("?")[0]
     is_file = "/wp-content/" in path and not path.lower().endswith(tuple(importing.EXTENSIONS))
     return "/" in _normalize(url).replace("?", "/") and not is_file and not LISTS.search(url)
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL without "www."; "" if it has none."""
+    """Return the host of a URL without "www.", or "" if the URL has no host."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:
@@ -223,7 +234,7 @@ def host_of(url: str) -> str:
 
 
 def _normalize(url: str) -> str:
-    """Return the normalized form of a URL: host, path, and the id if it has one."""
+    """Return the normalized form of a URL: the host, the path, and the id if there is one."""
     try:
         parts = urlsplit(url.strip())
         query = parse_qs(parts.query)
@@ -240,10 +251,10 @@ def _normalize(url: str) -> str:
 
 
 def _normalize_file(url: str) -> str:
-    """Return the normalized URL of a file."""
+    """Return the normalized form of a file's URL."""
     return _normalize(url.split("?")[0].split("#")[0])
 
 
 def _stem(url: str) -> str:
-    """Return the name of a file without what WordPress appends."""
+    """Return a file name without the suffixes that WordPress appends."""
     return CHANGED.sub("", _normalize_file(url)).rsplit("/", 1)[-1]

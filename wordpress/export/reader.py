@@ -1,8 +1,8 @@
-"""Reader of WordPress eXtended RSS files (WXR 1.0, 1.1, 1.2), one record at a time.
+"""A reader for WordPress eXtended RSS files (WXR 1.0, 1.1 and 1.2) that yields one record at a time.
 
-The largest single item limits the memory used, not the size of the file, because a SAX parser stores only the text of
-the open record. The parser is defused: it refuses entity declarations (bombs) and references to anything outside the
-file.
+Memory use depends on the largest item, not on the size of the file, because the SAX parser only stores the text of the
+current record. The parser is protected against malicious files: it refuses entity declarations and references to
+anything outside the file.
 """
 
 import re
@@ -24,9 +24,10 @@ from wordpress.export.source import AFTER, Repairs, pieces
 __all__ = ["MAX_RECORD", "VERSIONS", "read"]
 
 VERSIONS = ("1.0", "1.1", "1.2")
-# Limits that no real export exceeds. A larger file is refused before it fills the memory. MAX_RECORD: characters of
-# text in one record. MAX_TAG: characters of one tag or comment, which the parser reads again with each piece.
-# MAX_DEPTH: nested elements. MAX_PREFIXES: namespace prefixes in one place.
+# Limits that no real export exceeds. A file that exceeds a limit is refused, so that it can't fill the memory.
+# MAX_RECORD is the number of characters in one record. MAX_TAG is the number of characters in one tag or comment, which
+# the parser reads again with each chunk. MAX_DEPTH is the number of nested elements. MAX_PREFIXES is the number of
+# namespace prefixes in one place.
 MAX_RECORD = 64 * 1024 * 1024
 MAX_TAG = 1024 * 1024
 MAX_DEPTH = 100
@@ -39,8 +40,7 @@ XMLNS = re.compile(r"xmlns(?::|\Z)")
 UNDECLARED = "undeclared"
 
 CHANNEL = {"title", "link", "wp:wxr_version", "wp:base_site_url", "wp:base_blog_url"}
-# The elements that are read, by kind of record. The reader skips all others, including authors' email addresses and IP
-# addresses.
+# The elements to read, by kind of record. All others are skipped, including authors' email addresses and IP addresses.
 RECORDS = {
     "wp:author": {"wp:author_login", "wp:author_display_name"},
     "wp:category": {"wp:category_nicename", "wp:cat_name"},
@@ -61,12 +61,12 @@ PARTS = {
     },
 }
 META = {"_wp_attached_file", "_wp_attachment_image_alt", "_thumbnail_id", "footnotes"}
-# Names of custom fields that are reported. WordPress hides names with a leading underscore from editors, but plugins
-# store descriptions in some of them. WordPress creates "enclosure" itself.
+# Names of custom fields to report. WordPress hides names with a leading underscore from editors, but plugins store
+# descriptions in some of these fields. WordPress itself creates "enclosure".
 CUSTOM = re.compile(
     r"\s*(?:(?!enclosure\s*\Z)[^_\s]|_yoast_wpseo_(?:title|metadesc)|_aioseo_(?:title|description)|rank_math_(?:title|description))"
 )
-# The standard library parses the year -0001 as 2000.
+# The expected format of RSS dates. Without this check, the standard library would parse the year -0001 as 2000.
 RSS_DATE = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\Z")
 COMMENT_STATUS = {
     **dict.fromkeys(("1", "approve", "approved"), "approved"),
@@ -83,15 +83,20 @@ TRUNCATION_ERRORS = {
 
 
 def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
-    """Yield the records of the export in `stream`, in the order of the file, the Site first.
+    """Yield the records of an export, in the order of the file, beginning with the Site.
 
-    `stream`: bytes, read once, in pieces. `repairs`: counts the repairs that were necessary to read the file. Raises
-    WxrError if the file is broken or truncated, is not a WXR file of a known version, declares entities, or refers to
-    anything outside itself. All complete records before the error are yielded first.
+    Args:
+        stream: The bytes of the file, which are read once, in chunks.
+        repairs: An object that counts the repairs that were necessary to read the file.
+
+    Raises:
+        WxrError: If the file is damaged or truncated, is not a WXR file of a known version, declares entities, or
+            refers to anything outside itself. All complete records before the error are yielded first.
     """
     repairs = Repairs() if repairs is None else repairs
     handler = _Handler()
-    # The handler resolves prefixes itself, because the parser would refuse undeclared ones such as <atom:link> in 2012.
+    # The handler resolves namespace prefixes itself, because the parser refuses undeclared prefixes, such as
+    # <atom:link> in exports from 2012.
     parser = DefusedExpatParser()
     parser.setContentHandler(handler)
     handler.setDocumentLocator(parser)
@@ -118,7 +123,7 @@ def read(stream: BinaryIO, repairs: Repairs | None = None) -> Iterator[Record]:
 
 
 def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrError:
-    """Return a WxrError with line and reason for an error of the parser."""
+    """Return a WxrError with the line and the reason for an error of the parser."""
     if isinstance(error, EntitiesForbidden):
         return WxrError(line, f"it declares the entity {error.name!r}, which a WordPress export never does")
     if isinstance(error, DefusedXmlException):
@@ -130,22 +135,22 @@ def _explain(error: SAXParseException | DefusedXmlException, line: int) -> WxrEr
 
 
 class _Handler(ContentHandler):
-    """Builds records. Complete ones wait in `done`."""
+    """A SAX handler that builds records. Complete records are added to `done`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.done: deque[Record] = deque()
-        # Characters passed to the parser since its last event.
+        # Number of characters passed to the parser since its last event.
         self.unprocessed = 0
-        # The namespaces of prefixes for each open element, the innermost last. An element without declarations shares
-        # the dictionary of its parent.
+        # The namespaces of prefixes for each open element, innermost last. An element without declarations shares the
+        # dictionary of its parent.
         self.prefixes: list[dict[str, str]] = [{}]
-        # True after the end of the outermost element.
+        # True after the end of the root element.
         self.ended = False
         self.channel: dict[str, str] = {}
         self.namespace_version = ""
         self.site: Site | None = None
-        # The open record and its open part (a comment or a metadata field), with their names.
+        # The current record and its current part (a comment or a metadata field), with their names.
         self.record: dict[str, Any] | None = None
         self.record_name = ""
         self.part: dict[str, str] | None = None
@@ -155,7 +160,7 @@ class _Handler(ContentHandler):
         self.leaf_attributes: tuple[str, str] = ("", "")
         self.text: list[str] = []
         self.size = 0
-        # The site's offset from UTC, as in the last item with both times.
+        # The site's offset from UTC, from the last item that has both times.
         self.offset = timedelta()
 
     @property
@@ -164,7 +169,7 @@ class _Handler(ContentHandler):
         return len(self.prefixes) - 1
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        """Open a record, a part of a record, or an element whose text is needed."""
+        """Start a record, a part of a record, or an element whose text is needed."""
         self.unprocessed = 0
         declared = {key.partition(":")[2]: attrs[key] for key in attrs.getNames() if XMLNS.match(key)}
         self.prefixes.append(self.prefixes[-1] | declared if declared else self.prefixes[-1])
@@ -193,7 +198,7 @@ class _Handler(ContentHandler):
             self._open_leaf(key, attrs)
 
     def endElement(self, name: str) -> None:
-        """Close what `startElement` opened."""
+        """Finish what `startElement` started."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self._close_leaf()
@@ -209,7 +214,7 @@ class _Handler(ContentHandler):
         self.ended = not self.depth
 
     def characters(self, content: str) -> None:
-        """Store text of the open element, if it is needed."""
+        """Store the text of the current element, if it is needed."""
         self.unprocessed = 0
         if self.leaf and self.depth == self.leaf_depth:
             self.text.append(content)
@@ -222,7 +227,7 @@ class _Handler(ContentHandler):
         return locator.getLineNumber() or 1
 
     def _key(self, name: str) -> str:
-        """Return a name with WordPress's usual prefix for its namespace, whatever the file's prefixes."""
+        """Return a name with WordPress's usual prefix for its namespace, whatever the prefix in the file."""
         prefix, _colon, local = name.rpartition(":")
         namespace = self.prefixes[-1].get(prefix, UNDECLARED if prefix else "")
         if not namespace:
@@ -249,7 +254,8 @@ class _Handler(ContentHandler):
             domain, slug = self.leaf_attributes
             target["terms"].append(Term(TAXONOMIES.get(domain, domain), slug.strip(), text.strip()))
         else:
-            # The first wins: what a plugin appends under the same name cannot replace what WordPress wrote.
+            # Keep the first value, so that a plugin can't replace WordPress's value by appending an element with the
+            # same name.
             target.setdefault(self.leaf, text)
         self.leaf = ""
         self.text = []
@@ -265,9 +271,10 @@ class _Handler(ContentHandler):
         self.part = None
 
     def _open_site(self) -> None:
-        """Add the Site to `done` once, before all other records.
+        """Add the Site to `done`, once, before all other records.
 
-        Raises WxrError for files that are not from WordPress.
+        Raises:
+            WxrError: If the file is not from WordPress.
         """
         if self.site is not None:
             return
@@ -356,7 +363,7 @@ class _Handler(ContentHandler):
         )
 
     def _moment(self, gmt: str, local: str, published: str = "") -> datetime | None:
-        """Return a time in UTC from `gmt`, the RSS date, or the local time with the latest offset."""
+        """Return a time in UTC, from `gmt`, the RSS date, or the local time with the latest offset."""
         moment = _timestamp(gmt)
         local_time = _timestamp(local)
         if moment is not None and local_time is not None and abs(local_time - moment) <= timedelta(hours=14):
@@ -374,7 +381,7 @@ class _Handler(ContentHandler):
 def _timestamp(text: str) -> datetime | None:
     """Return an SQL timestamp as UTC.
 
-    Return None for invalid ones and for "0000-00-00 00:00:00", WordPress's empty value.
+    The result is None if the timestamp is invalid or "0000-00-00 00:00:00", WordPress's empty value.
     """
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
@@ -385,7 +392,7 @@ def _timestamp(text: str) -> datetime | None:
 def _rss_date(text: str) -> datetime | None:
     """Return an RFC 2822 date in UTC.
 
-    Return None for invalid ones and for the date of drafts, "Mon, 30 Nov -0001 00:00:00 +0000".
+    The result is None if the date is invalid or "Mon, 30 Nov -0001 00:00:00 +0000", the date of drafts.
     """
     if not RSS_DATE.match(text):
         return None
@@ -397,7 +404,7 @@ def _rss_date(text: str) -> datetime | None:
 
 
 def _number(text: str) -> int:
-    """Return a number of at most 18 digits. Return 0 for anything else, as WordPress does."""
+    """Return a number of at most 18 digits. For any other text, return 0, as WordPress does."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
 
 
@@ -408,9 +415,9 @@ def _term(taxonomy: str, slug: str, name: str) -> Term:
 
 
 def _unique_terms(terms: list[Term]) -> tuple[Term, ...]:
-    """Return the terms without duplicates, in order.
+    """Return the terms in order, without duplicates.
 
-    WXR 1.0 contains every term twice, first without a slug. The term with a slug counts.
+    WXR 1.0 contains every term twice, first without a slug. The term with a slug is returned.
     """
     names_with_slug = {term.name for term in terms if term.slug}
     return tuple(dict.fromkeys(term for term in terms if term.name and (term.slug or term.name not in names_with_slug)))

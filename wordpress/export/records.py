@@ -1,11 +1,19 @@
-"""The records of a WordPress export, as frozen values. No repr contains an email address, so no log or traceback does."""
+"""The records of a WordPress export, as immutable values.
+
+repr() omits email addresses, so that logs never contain them.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
 
 class WxrError(ValueError):
-    """The file is not a WordPress export, or it is broken or dangerous. `line` starts at 1, `reason` is one clause."""
+    """The file is not a WordPress export, or it is damaged or dangerous.
+
+    Attributes:
+        line: The line number, beginning with 1.
+        reason: The reason, as a clause.
+    """
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -15,7 +23,11 @@ class WxrError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The exported site. `url`: its front page, without a trailing slash."""
+    """The exported site.
+
+    Attributes:
+        url: The URL of the front page, without a trailing slash.
+    """
 
     title: str
     url: str
@@ -24,7 +36,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ExportedAuthor:
-    """An author of posts, identified by login. WordPress also exports the email address, which the reader skips."""
+    """An author of posts, identified by login. The reader skips the exported email address."""
 
     login: str
     name: str
@@ -32,7 +44,11 @@ class ExportedAuthor:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A category or tag. `taxonomy`: "category", "post_tag" or the name of another taxonomy."""
+    """A category or tag.
+
+    Attributes:
+        taxonomy: "category", "post_tag" or the name of another taxonomy.
+    """
 
     taxonomy: str
     slug: str
@@ -43,8 +59,10 @@ class Term:
 class Comment:
     """A comment on an item.
 
-    `status`: "approved", "pending", "spam" or "trash". `kind`: "comment" or WordPress's name for another kind
-    ("pingback", "trackback", …). `posted`: in UTC, None without a usable date.
+    Attributes:
+        status: "approved", "pending", "spam" or "trash".
+        kind: "comment", or WordPress's name for another kind, such as "pingback" or "trackback".
+        posted: The time in UTC, or None without a valid date.
     """
 
     id: int
@@ -59,17 +77,22 @@ class Comment:
 
     @property
     def is_ping(self) -> bool:
-        """Return whether this is a notice from another site, not a reader's comment."""
+        """Return whether the comment is a notification from another site, not written by a reader."""
         return self.kind in ("pingback", "trackback")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A post, a page or any other item except attachments.
+    """A post, a page, or any other item except attachments. All times are in UTC.
 
-    `type`, `status`: WordPress's own names. Times are in UTC; `posted` is None without a usable date. `protected`:
-    WordPress asked for a password. `picture`: the id of the featured image, 0 without one. `footnotes`: those of the
-    block editor, as JSON. `custom`: the names of custom fields with a value.
+    Attributes:
+        type: WordPress's name for the type.
+        status: WordPress's name for the status.
+        posted: The time of publication, or None without a valid date.
+        protected: Whether WordPress required a password.
+        picture: The id of the featured image, or 0 if there is none.
+        footnotes: The footnotes of the block editor, as JSON.
+        custom: The names of custom fields that have a value.
     """
 
     id: int
@@ -97,16 +120,17 @@ class Item:
 
     @property
     def is_public(self) -> bool:
-        """Return whether every visitor of the old site could read the item."""
+        """Return whether all visitors of the old site could read the item."""
         return self.status == "publish" and not self.protected
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of the media library.
+    """A file in the media library.
 
-    `file`: its path below the uploads folder, "" if the export does not contain it. `status`: "inherit" means that the
-    status of the post counts to which the file was uploaded.
+    Attributes:
+        file: The path below the uploads folder, or "" if the export does not contain it.
+        status: WordPress's name for the status. "inherit" means the status of the post that the file was uploaded to.
     """
 
     id: int

@@ -1,4 +1,7 @@
-"""The first scan of an export: everything except the texts. So all links and parents are known before anything is written."""
+"""The first scan of an export, which reads everything except the texts.
+
+All links and parents are known before the import.
+"""
 
 import hashlib
 import re
@@ -21,12 +24,12 @@ from wordpress.texts.content import make_slug, plain
 
 __all__ = ["Entry", "Export", "identifier", "scan", "add_file"]
 
-# Names for WordPress's states. All others are drafts.
+# This site's names for WordPress's statuses. Items with any other status become drafts.
 STATES = {"publish": "published", "future": "scheduled", "private": "private"}
-# States of items in the trash and of items that were never saved.
+# Statuses of items that are in the trash or were never saved.
 DELETED = {"trash", "auto-draft"}
 NOT_IMPORTED = {*DELETED, "inherit"}
-# Types of items that are not pages or posts for readers, so they are left out without a note.
+# Types of items that readers never see as pages or posts. They are left out without a note in the report.
 INTERNAL = {
     *(
         "nav_menu_item",
@@ -39,21 +42,21 @@ INTERNAL = {
     ),
     *("wp_global_styles", "wp_template", "wp_template_part", "wp_font_family", "wp_font_face"),
 }
-# The type of synced patterns ("reusable blocks"), whose contents belong to the texts that use them.
+# The type of synced patterns ("reusable blocks"), whose content is inserted into the texts that use them.
 PATTERN = "wp_block"
-# References to pictures in texts: classes, blocks, galleries. The "id" of other blocks may belong to a category.
+# References to pictures in texts: classes, blocks and galleries. The "id" of other blocks may belong to a category.
 _PICTURES = re.compile(
     r'\bwp-image-(\d{1,18})\b|<!-- wp:(?:image|cover) \{[^<>]*?"id":(\d{1,18})\b|\bids="([\d, ]{1,10000})"'
 )
-# States of visible files. With "inherit", the state of the post counts to which the file was uploaded.
+# Statuses of visible files. With "inherit", the status of the post that the file was uploaded to applies.
 VISIBLE = {"inherit", "publish"}
 
 
 @dataclass(slots=True)
 class Entry:
-    """A post or page of the export.
+    """A post or page in the export.
 
-    The second half of the fields is its place on this site. It is decided when all entries are known.
+    The fields in the second half describe its place on this site, which is determined when all entries are known.
     """
 
     number: int
@@ -71,9 +74,9 @@ class Entry:
     approved: int
     guid: str = ""
     old_slug: str = ""
-    # Ids of pictures that it showed to every visitor, as written in the export.
+    # Ids of pictures that the entry showed to all visitors, as written in the export.
     shown: tuple[str, ...] = ()
-    # True if this run has read it; false if only a previous run has.
+    # Whether this run has read the entry. If False, only a previous run has.
     in_this_file: bool = True
 
     id: ObjectId = field(default_factory=ObjectId)
@@ -83,15 +86,15 @@ class Entry:
     path: str = ""
     is_live: bool = False
     known: ExistingNode | None = None
-    # The number of the parent page, if neither this run nor a previous one has read it.
+    # The number of the parent page, if neither this run nor a previous run has read it.
     missing_parent: int = 0
-    # Whether a page of a previous run now moves to `parent_id`, or becomes a folder.
+    # Whether a page from a previous run moves to `parent_id` now, or becomes a folder.
     moves: bool = False
     becomes_folder: bool = False
 
     @property
     def label(self) -> str:
-        """Return the name of the entry in reports."""
+        """Return the name of the entry for reports."""
         return f"{self.type} {self.number}" + (f" “{self.title}”" if self.title else "")
 
     @property
@@ -100,7 +103,7 @@ class Entry:
         return "page" if self.is_page else "post"
 
     def publish_time(self, moment: datetime) -> datetime | None:
-        """Return when the entry is published here; None for drafts.
+        """Return the time of publication on this site, or None for drafts.
 
         A schedule in the future is kept. A schedule in the past becomes a draft, so that an editor can decide.
         """
@@ -112,7 +115,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Export:
-    """The result of the first scan. `error`: the error that ended it early, None if it was complete."""
+    """The result of the first scan.
+
+    Attributes:
+        error: The error that ended the scan early, or None.
+    """
 
     site: Site
     key: str
@@ -123,18 +130,18 @@ class Export:
     files: list[tuple[Attachment, Path]] = field(default_factory=list)
     # Attachments with a URL whose files are missing.
     missing_files: list[Attachment] = field(default_factory=list)
-    # Ids of items of any type that were not public, and of pictures in public items, as written in the export.
+    # Ids of items of any type that were not public, and ids of pictures in public items, as written in the export.
     hidden_items: set[int] = field(default_factory=set)
     public_pictures: set[str] = field(default_factory=set)
-    # Posts and files that texts of previous runs still need, by number.
+    # By number of the post or file, what texts of previous runs are still missing.
     incomplete: dict[int, set[str]] = field(default_factory=dict)
     error: WxrError | None = None
 
     def publish_time(self, attachment: Attachment, moment: datetime) -> datetime | None:
-        """Return when a picture is published here; None for an unpublished one.
+        """Return the time of publication of a picture, or None if it is not published.
 
-        As in WordPress, it is not published before the post to which it was uploaded, or a public post that shows it.
-        If a complete export lacks that post, the post was deleted.
+        As in WordPress, a picture is not published before the post that it was uploaded to, or a public post that shows
+        it. If a complete export does not contain that post, the post was deleted.
         """
         own_time = attachment.posted or moment
         if attachment.status not in VISIBLE:
@@ -149,16 +156,25 @@ class Export:
 
 
 def identifier(site_key: str, kind: str, number: int) -> ObjectId:
-    """Return the id of an object from an old site, which is the same in every run and for every export of the site."""
+    """Return the id for an object from an old site. It is the same in every run and for every export of the site."""
     return ObjectId(hashlib.sha256(f"wordpress {site_key} {kind} {number}".encode()).digest()[:12])
 
 
 def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], object], *, source: str = "") -> Export:
-    """Read the export at `path` and return what it contains. Count its contents in `report`.
+    """Read an export and return its contents. They are also counted in `report`.
 
-    `media`: the folder with its files. `step` is called with the number of bytes read. `source`: a name for the site,
-    if its URL is not unique. Raises WxrError if the description of the site cannot be read. A later error is stored as
-    `error` of the result.
+    Args:
+        path: The path of the export.
+        media: The folder with its files, or None.
+        report: The report of the import.
+        step: A function that is called with the number of bytes read.
+        source: A name for the old site, for sites whose URL is not unique. The default is the URL.
+
+    Returns:
+        The contents. If the export is damaged after the description of the site, `error` contains the error.
+
+    Raises:
+        WxrError: If the description of the site can't be read.
     """
     export: Export | None = None
     repairs = Repairs()
@@ -191,7 +207,7 @@ def scan(path: Path, media: Path | None, report: Report, step: Callable[[int], o
 
 
 def _key(url: str) -> str:
-    """Return the name of the old site: its URL without the parts that change when it switches to https."""
+    """Return the key of the old site: its URL without the parts that change when the site switches to https."""
     return url.split("://")[-1].removeprefix("www.").rstrip("/").lower() or "unknown"
 
 
@@ -205,7 +221,7 @@ def _add_attachment(export: Export, attachment: Attachment, media: Path | None, 
 
 
 def add_file(export: Export, attachment: Attachment, media: Path | None, report: Report) -> Path | None:
-    """Add an attachment to `export`, and return the path of its file; None if it is missing."""
+    """Add an attachment to `export`. Return the path of its file, or None if it is missing."""
     export.old.add_file(attachment)
     path = locate(media, attachment) if media else None
     if path:

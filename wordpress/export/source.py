@@ -1,8 +1,8 @@
-"""Reading the bytes of an export as text that an XML parser accepts.
+"""Conversion of the bytes of an export to text that an XML parser accepts.
 
-WordPress, its plugins and PHP write exports that no XML parser accepts: notices around the document, forbidden
-characters, bytes in another encoding, HTML entities. This module repairs each of these, and counts and reports the
-repairs.
+WordPress, its plugins and PHP can write exports that no XML parser accepts: with PHP notices before or after the
+document, forbidden characters, bytes in another encoding, or HTML entities. This module repairs, counts and reports all
+of these.
 """
 
 import codecs
@@ -28,16 +28,16 @@ _OTHER_ENCODINGS = re.compile(
     re.IGNORECASE,
 )
 
-# Invalid UTF-8 that programs write: a character above U+FFFF as two surrogates, a zero byte as two bytes, and sequences
-# that encode no character or use too many bytes.
+# Invalid UTF-8 in real exports: a character above U+FFFF as two surrogates, a zero byte as two bytes, and sequences
+# that are overlong or encode no character.
 _WRONG = re.compile(
     rb"(?P<pair>\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf])|(?P<zero>\xc0\x80)"
     rb"|(?P<odd>[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
     rb"|\xed[\xa0-\xbf][\x80-\xbf])|[\x80-\xff]"
 )
-# Python decodes bytes that are not UTF-8 into these characters.
+# The characters to which Python decodes bytes that are not UTF-8.
 _ESCAPED = re.compile("[\udc80-\udcff]+")
-# The last character of a chunk may continue in the next one.
+# A character at the end of a chunk that may continue in the next chunk.
 _CUT = re.compile(rb"(?:\xed[\xa0-\xaf][\x80-\xbf])?[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _UNFINISHED = re.compile(r"(?:&[#\w]{0,40}|<[!\[A-Z]{0,8}|\]{1,2})\Z")
 
@@ -55,13 +55,21 @@ AFTER = "Skipped after the end of the document"
 
 @dataclass(slots=True)
 class Repairs:
-    """Counts of repairs by kind, and the first line of each kind."""
+    """The counts of repairs by kind, and the first line of each kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
 
     def count(self, kind: str, line: int, text: str = "", position: int = 0, *, number: int = 1) -> None:
-        """Count repairs of a kind. The first is at index `position` of `text`, which begins on `line`."""
+        """Count repairs of a kind.
+
+        Args:
+            kind: The kind of repair.
+            line: The line on which `text` begins.
+            text: The text that contains the first repair.
+            position: The index of the first repair in `text`.
+            number: The number of repairs.
+        """
         self.counts[kind] += number
         if kind not in self.lines:
             self.lines[kind] = line + text.count("\n", 0, position)
@@ -74,10 +82,12 @@ class Repairs:
 
 
 def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
-    """Yield the text of `stream` in pieces that a parser accepts, with all line numbers unchanged.
+    """Yield the text of `stream` in chunks that a parser accepts. Line numbers don't change.
 
-    The XML declaration is left out, because the text no longer has its encoding. Raises WxrError for an unknown
-    encoding.
+    The XML declaration is removed, because the text no longer has the declared encoding.
+
+    Raises:
+        WxrError: If the encoding is unknown.
     """
     reader = _Reader(repairs)
     head = stream.read(CHUNK)
@@ -97,7 +107,11 @@ def pieces(stream: BinaryIO, repairs: Repairs) -> Iterator[str]:
 
 
 def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
-    """Return the function that decodes the file chunk by chunk. Raises WxrError for an unknown encoding."""
+    """Return the function that decodes the file chunk by chunk.
+
+    Raises:
+        WxrError: If the encoding is unknown.
+    """
     declared = _ENCODING.search(head)
     name = declared[1].decode("ascii", "replace") if declared else "UTF-8"
     if _UTF_8.fullmatch(name):
@@ -108,7 +122,7 @@ def _decoder(head: bytes, reader: "_Reader") -> Callable[[bytes, bool], str]:
 
 
 def _beginning(text: str, repairs: Repairs) -> str:
-    """Return `text` without anything before the document, but with its line breaks."""
+    """Return `text` without anything before the document except line breaks."""
     text = text.lstrip("\ufeff")
     start = _START.search(text)
     if not start:
@@ -124,7 +138,7 @@ def _beginning(text: str, repairs: Repairs) -> str:
 
 
 class _Reader:
-    """Repairs the text of one file. It stores the unfinished end of a piece until the next one."""
+    """Repairs the text of one file. The unfinished end of a chunk is stored until the next chunk."""
 
     def __init__(self, repairs: Repairs) -> None:
         self.repairs = repairs
@@ -135,7 +149,7 @@ class _Reader:
         self.line = 1
 
     def utf_8(self, chunk: bytes, final: bool) -> str:
-        """Return a chunk as text, with invalid UTF-8 repaired."""
+        """Decode a chunk and repair invalid UTF-8."""
         data = self.bytes + chunk
         end = len(data)
         if not final and (cut := _CUT.search(data, max(end - 7, 0))):
@@ -145,7 +159,7 @@ class _Reader:
         return _ESCAPED.sub(lambda match: self._decode_invalid(match, text), text)
 
     def _decode_invalid(self, match: re.Match[str], text: str) -> str:
-        """Return the intended text of bytes that are not UTF-8."""
+        """Return the intended text for bytes that are not valid UTF-8."""
         line = self.line + self.text.count("\n")
 
         def letter(sequence: re.Match[bytes]) -> str:
@@ -161,7 +175,7 @@ class _Reader:
         return "".join(letter(sequence) for sequence in _WRONG.finditer(data))
 
     def repaired(self, text: str, *, final: bool) -> str:
-        """Return the next text without characters, references and entities that a parser refuses."""
+        """Return text without the characters, references and entities that a parser refuses."""
         text = self.text + text
         end = len(text)
         if not final and (unfinished := _UNFINISHED.search(text, max(end - 50, 0))):
@@ -176,7 +190,7 @@ class _Reader:
         return repaired
 
     def _repair_markup(self, text: str) -> Iterator[str]:
-        """Yield `text` with repaired references, and CDATA unchanged."""
+        """Yield `text` with repaired references. CDATA sections are not changed."""
         position = 0
         while position < len(text):
             if self.in_cdata:

@@ -1,1 +1,1 @@
-"""The pictures of the old site: finding them in a folder or downloading them, and storing them in a gallery."""
+"""The old site's pictures: finding them in a folder, downloading them, and storing them in a gallery."""

@@ -1,4 +1,4 @@
-"""Downloads from the old site: only from its own host, with limits in bytes and seconds for each file and for the run."""
+"""Downloads from the old site. Only its own hosts are allowed, and time and bytes are limited per file and per run."""
 
 import http.client
 import socket
@@ -16,20 +16,21 @@ from wordpress.export.old_site import host_of
 
 __all__ = ["DownloadError", "DownloadsStopped", "Downloader", "Limits", "is_public"]
 
-# Timeout in seconds while no byte arrives.
+# Timeout in seconds if no bytes arrive.
 STALL_SECONDS = 20
 PIECE = 64 * 1024
-# Maximum number of redirects per file, which stay on the same host: to https, or to the name with or without "www.".
+# Maximum number of redirects per file. Redirects must stay on the same host, but can switch to https or to the name
+# with or without "www.".
 MAX_REDIRECTS = 3
 LIMIT_REACHED = "that was as much as is downloaded in one run"
-# The assigned part of IPv6, and the prefix that represents IPv4 addresses (RFC 6052).
+# The assigned part of IPv6, and the prefix of addresses that represent IPv4 addresses (RFC 6052).
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 SAFE = "/%:@!$&'()*+,;=~-._"
 
 
 class DownloadError(Exception):
-    """A file cannot be downloaded. The text is the reason, as one clause."""
+    """A file can't be downloaded. The text is the reason, as a clause."""
 
 
 class DownloadsStopped(Exception):
@@ -38,9 +39,10 @@ class DownloadsStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for downloads: bytes and seconds per file and per run.
+    """Limits of downloads in bytes and seconds, per file and per run.
 
-    `failures`: after so many consecutive requests without a response, the run ends.
+    Attributes:
+        failures: The number of consecutive requests without a response after which the run ends.
     """
 
     file_bytes: int = 200 * 1024 * 1024
@@ -53,14 +55,14 @@ class Limits:
 class Downloader:
     """Downloads files of the site whose front page is `site`.
 
-    Hosts in private networks are refused unless `private`.
+    Hosts in private networks are refused unless `private` is True.
     """
 
     def __init__(self, site: str, limits: Limits, *, private: bool = False) -> None:
         host = host_of(site)
         self.hosts = {host}
         if host.endswith(".wordpress.com"):
-            # WordPress.com stores the files of the site on this host.
+            # WordPress.com stores the site's files on this host.
             self.hosts.add(f"{host.removesuffix('.wordpress.com')}.files.wordpress.com")
         self.ports = {None, 80, 443, _port(site)}
         self.limits = limits
@@ -71,7 +73,9 @@ class Downloader:
     def fetch(self, url: str, into: BinaryIO) -> None:
         """Download a URL into a file.
 
-        Raises DownloadError if this file cannot be downloaded, and DownloadsStopped if the run has reached a limit.
+        Raises:
+            DownloadError: If this file can't be downloaded.
+            DownloadsStopped: If the run has reached a limit.
         """
         if self.failures >= self.limits.failures:
             raise DownloadsStopped(f"the old site did not answer {self.failures} times in a row")
@@ -95,7 +99,7 @@ class Downloader:
         raise DownloadError("it is redirected again and again")
 
     def _fetch(self, url: str, into: BinaryIO, deadline: float) -> str:
-        """Download the file and return "". For a redirect, return its URL."""
+        """Download the file and return "", or return the new URL of a redirect."""
         parts = self._check_url(url)
         with closing(_Connection(parts, private=self.private)) as connection, _until(deadline, connection):
             query = f"?{quote(parts.query, safe=SAFE + '?')}" if parts.query else ""
@@ -140,7 +144,7 @@ class Downloader:
 def is_public(address: str) -> bool:
     """Return whether an IP address belongs to a single host on the public internet.
 
-    An IPv6 address that represents an IPv4 address (mapped, 6to4, NAT64) is public if the IPv4 address is.
+    If an IPv6 address represents an IPv4 address (mapped, 6to4 or NAT64), the IPv4 address is checked.
     """
     ip = ip_address(address)
     if isinstance(ip, IPv4Address):
@@ -152,7 +156,7 @@ def is_public(address: str) -> bool:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address that is checked before anything is sent. It uses no proxy."""
+    """A connection whose address is checked before anything is sent. It uses no proxy."""
 
     def __init__(self, parts: SplitResult, *, private: bool) -> None:
         super().__init__(
@@ -163,7 +167,11 @@ class _Connection(http.client.HTTPConnection):
         self.is_interrupted = False
 
     def connect(self) -> None:
-        """Connect to the host. Raises DownloadsStopped if its name resolves to a private address."""
+        """Connect to the host.
+
+        Raises:
+            DownloadsStopped: If its name resolves to a private address.
+        """
         results = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(address[0]) for *_kind, address in results))
         if not self.private and not all(is_public(address) for address in addresses):
@@ -173,12 +181,12 @@ class _Connection(http.client.HTTPConnection):
             raise TimeoutError
         if self.secure:
             context = ssl.create_default_context()
-            # The handshake starts only when the socket is stored, so that a deadline can shut it down.
+            # Start the handshake only after the socket is stored, so that a deadline can shut it down.
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
             self.sock.do_handshake()
 
     def interrupt(self) -> None:
-        """Shut the connection down, which interrupts all threads that wait for it."""
+        """Shut down the connection. This interrupts all threads that wait for it."""
         self.is_interrupted = True
         with suppress(OSError):
             if self.sock is not None:
@@ -186,7 +194,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _connect_first(addresses: list[str], port: int) -> socket.socket:
-    """Return a socket connected to the first address that accepts."""
+    """Return a socket connected to the first address that accepts the connection."""
     for address in addresses[:-1]:
         with suppress(OSError):
             return socket.create_connection((address, port), STALL_SECONDS)
@@ -195,7 +203,7 @@ def _connect_first(addresses: list[str], port: int) -> socket.socket:
 
 @contextmanager
 def _until(deadline: float, connection: _Connection) -> Iterator[None]:
-    """Shut the connection down at the deadline. Without it, a server could send single bytes for days."""
+    """Shut down the connection at the deadline. Otherwise, a server could send single bytes for days."""
     timer = threading.Timer(max(deadline - time.monotonic(), 0), connection.interrupt)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""The old site's pictures as photos. They are imported before the texts that show them."""
+"""Conversion of the old site's pictures to photos. They are imported before the texts that show them."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def with_file(export: Export) -> list[tuple[Attachment, Path]]:
 
 
 def without_file(export: Export) -> list[Attachment]:
-    """Return the attachments whose URLs are those of pictures and whose files are missing."""
+    """Return the attachments that are pictures, according to their URL, and whose files are missing."""
     return [
         attachment
         for attachment in export.missing_files
@@ -47,16 +47,16 @@ def without_file(export: Export) -> list[Attachment]:
 
 
 def _file_name(attachment: Attachment) -> PurePosixPath:
-    """Return a file name for an attachment: the last part of its URL, with characters that every file system accepts."""
+    """Return a file name for an attachment: the last part of its URL, with characters that all file systems accept."""
     name = unquote(attachment.url.split("?")[0].rsplit("/", 1)[-1])
     cleaned = re.sub(r"[^\w.-]", "-", name).encode()[-MAX_NAME_BYTES:]
     return PurePosixPath(cleaned.decode(errors="ignore"))
 
 
 class PictureImporter:
-    """Creates photos in `gallery` and registers them in `export`, so that texts can show them.
+    """Creates photos in `gallery`, and registers them in `export` so that texts can show them.
 
-    `dry_run`: create nothing, but register photos all the same.
+    With `dry_run`, photos are registered but not created.
     """
 
     def __init__(
@@ -77,16 +77,19 @@ class PictureImporter:
         self.dry_run = dry_run
 
     def upload(self, attachment: Attachment, path: Path) -> ObjectId | None:
-        """Upload a picture to the gallery, unless it is there. If it is refused, add a note and return None."""
+        """Upload a picture to the gallery if it is not there yet.
+
+        If it is refused, add a note to the report and return None.
+        """
         assert self.gallery.id is not None
         title = plain(attachment.title)[:MAX_TITLE]
         fields: dict[str, Any] = {"summary": plain(attachment.caption)}
-        # WordPress does not require alternative texts. A picture without any words stays a draft, but the text that
+        # WordPress does not require alternative texts. A picture without any text remains a draft, but the text that
         # shows it still refers to it.
         if alt := (plain(attachment.alt) or fields["summary"] or title)[:MAX_ALT]:
             fields |= {"detail.alt": alt, "published": self.export.publish_time(attachment, self.moment)}
         try:
-            # The gallery is created only after the first valid picture.
+            # The gallery is created together with the first valid picture.
             photo_id = importing.find_imported(self.gallery.id, path)
             if photo_id is None:
                 self.sections.create(self.gallery.id)
@@ -117,7 +120,7 @@ class PictureImporter:
         return photo_id
 
     def register_planned(self, attachments: list[Attachment]) -> None:
-        """Register pictures that will be downloaded, for a dry run."""
+        """Register pictures to be downloaded, for a dry run."""
         for attachment in attachments:
             register_at(self.export, attachment, ObjectId(), "", self.report)
         if attachments:
@@ -126,7 +129,8 @@ class PictureImporter:
     def download(self, attachments: list[Attachment], downloader: Downloader, step: Callable[[int], object]) -> None:
         """Download pictures of the old site and upload them.
 
-        Raises DownloadsStopped if a limit of the run is reached.
+        Raises:
+            DownloadsStopped: If a limit of the run is reached.
         """
         for attachment in attachments:
             self._fetch(attachment, downloader)
@@ -147,7 +151,10 @@ class PictureImporter:
 
 
 def register_known(export: Export, report: Report, moment: datetime) -> set[int]:
-    """Register the pictures of previous runs, for the texts. Return the ids of those without a file in this run."""
+    """Register pictures from previous runs, so that texts can show them.
+
+    Return the ids of those without a file in this run.
+    """
     existing = importing.existing(
         old_links.find_numbers(export, [attachment.id for attachment in export.missing_files])
     )
@@ -158,7 +165,7 @@ def register_known(export: Export, report: Report, moment: datetime) -> set[int]
 
 
 def register(export: Export, attachment: Attachment, photo_id: ObjectId, report: Report, moment: datetime) -> None:
-    """Register a photo as the new form of a picture of the old site."""
+    """Register the photo that replaces a picture of the old site."""
     photo = stored_photos.get(photo_id)
     register_at(
         export, attachment, photo_id, photo.get_absolute_url() if photo and photo.is_live(moment) else "", report
@@ -166,9 +173,9 @@ def register(export: Export, attachment: Attachment, photo_id: ObjectId, report:
 
 
 def register_at(export: Export, attachment: Attachment, photo_id: ObjectId, page: str, report: Report) -> None:
-    """Register a photo and its page as the new form of a picture of the old site.
+    """Register the photo that replaces a picture of the old site, with its page.
 
-    `page`: "" if readers cannot see it.
+    `page` is "" if readers can't see the page.
     """
     export.old.set_file(attachment, f"{PHOTO}{photo_id}", page)
     if attachment.url in report.missing:

@@ -1,1 +1,1 @@
-"""The places of imported posts and pages: their sections and slugs, and those of previous runs."""
+"""The places of imported posts and pages: their sections and slugs, including those of previous runs."""

@@ -1,4 +1,4 @@
-"""The place of each post and page: its section, its slug and its URL. It is decided before anything is written."""
+"""The place of each post and page: its section, slug and URL. All places are determined before anything is written."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +22,12 @@ MAX_SLUG = slugs.LONGEST - 10
 
 
 class TargetSection:
-    """A section for imported posts or pages. `id`: None for the top level. `path`: without a trailing slash."""
+    """A section for imported posts or pages.
+
+    Attributes:
+        id: The id of the section, or None for the top level.
+        path: The path without a trailing slash.
+    """
 
     def __init__(self, id: ObjectId | None, path: str, *, is_live: bool, slug: str = "") -> None:
         self.id = id
@@ -32,9 +37,9 @@ class TargetSection:
 
 
 def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Report, moment: datetime) -> None:
-    """Decide the place of every entry of `export`: posts in `blog`, pages in their tree below `top`.
+    """Determine the place of every entry: posts in `blog`, pages in their hierarchy below `top`.
 
-    Nodes of previous runs stay where they are now.
+    Nodes from previous runs stay where they are now.
     """
     pages = {number: entry for number, entry in export.entries.items() if entry.is_page}
     order = list(_parents_first(pages, report))
@@ -62,12 +67,15 @@ def arrange(export: Export, top: TargetSection, blog: TargetSection, report: Rep
 
 
 def known_entries(export: Export) -> Iterator[Entry]:
-    """Return the entries that a previous run has imported."""
+    """Yield the entries that a previous run has imported."""
     return (entry for entry in export.entries.values() if entry.known)
 
 
 def _parents_first(pages: dict[int, Entry], report: Report) -> Iterator[Entry]:
-    """Yield every page after its parent. A page without a parent in the export, or in a cycle, is put at the top."""
+    """Yield every page after its parent.
+
+    A page is put at the top if its parent is not in the export, or if it is in a cycle.
+    """
     below: dict[int, list[Entry]] = {}
     for entry in pages.values():
         if entry.above and (entry.above not in pages or _is_cycle(entry, pages)):
@@ -93,9 +101,10 @@ def _is_cycle(entry: Entry, pages: dict[int, Entry]) -> bool:
 
 
 def _choose_kinds(pages: dict[int, Entry], export: Export) -> None:
-    """Decide which pages become folders, and which pages of previous runs move below a parent that this run has read.
+    """Determine which pages become folders.
 
-    All other pages of previous runs stay where and what they are.
+    Also determine which pages from previous runs move below a parent that this run has read.
+    All other pages from previous runs keep their place and type.
     """
     for entry in pages.values():
         waits = missing_parent_label(entry.above) in export.incomplete.get(entry.number, ())
@@ -112,15 +121,14 @@ def _is_untouched(entry: Entry) -> bool:
 
 
 def missing_parent_label(number: int) -> str:
-    """Return the phrase for a missing parent page in the list of what a text lacks."""
+    """Return the phrase for a missing parent page in the list of missing parts."""
     return f"page {number} above it"
 
 
 def _parent(entry: Entry, pages: dict[int, Entry], top: TargetSection) -> ObjectId | None:
     """Return the id of a page's section, which is its parent page.
 
-    If the parent exists as a plain page, which cannot contain pages, or is in the trash, the parent's own section is
-    used.
+    If the parent is in the trash, or is a plain page, which can't contain pages, the parent's own section is used.
     """
     while entry.above:
         entry = pages[entry.above]
@@ -139,10 +147,10 @@ def _choose_slugs(entries: list[Entry], top: TargetSection, blog: TargetSection,
     for parent_id, group in groups.items():
         used = imports.taken_slugs(parent_id, [_stem(entry) for entry in group])
         if parent_id == top.id and any(entry.parent_id == blog.id for entry in entries):
-            # The slug of a blog that will be created is taken too.
+            # Reserve the slug of a blog that will be created.
             used.add(blog.slug)
         counts: Counter[str] = Counter()
-        # Entries with a slug from WordPress come first, so that they keep it.
+        # Process entries with a slug from WordPress first, so that they keep it.
         for entry in sorted(group, key=lambda entry: not entry.has_slug):
             stem = _stem(entry)
             entry.slug = _free(stem, parent_id, sections.get(parent_id), used, counts)
@@ -161,7 +169,7 @@ def _stem(entry: Entry) -> str:
 
 
 def _free(stem: str, parent_id: ObjectId | None, section: str | None, used: set[str], counts: Counter[str]) -> str:
-    """Return the stem, or the first of stem-2, stem-3… that is free and that no route of the site uses."""
+    """Return the stem, or the first of stem-2, stem-3… that is free and is not a route of the site."""
     while True:
         counts[stem] += 1
         candidate = stem if counts[stem] == 1 else f"{stem}-{counts[stem]}"

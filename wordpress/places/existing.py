@@ -1,4 +1,4 @@
-"""The nodes that previous runs have created, and a check that they came from the same site."""
+"""Detection of nodes from previous runs, and a check that they came from the same site."""
 
 from datetime import timedelta
 
@@ -7,22 +7,25 @@ from wordpress.export.scan import Export
 
 __all__ = ["SourceError", "find_known"]
 
-# Local times without a zone may differ by this much between two exports.
+# Maximum difference between local times without a zone in two exports.
 TOLERANCE = timedelta(days=1)
 
 
 class SourceError(Exception):
-    """A previous import was of another site with the same URL. The text says what to do."""
+    """A previous import was from another site with the same URL. The text explains what to do."""
 
 
 def find_known(export: Export) -> None:
-    """Find the entries of `export` that exist already.
+    """Find the entries of `export` that already exist.
 
-    Raises SourceError if most of them have other dates than the existing nodes. Two sites that were developed at the
-    same URL (http://localhost) use the same numbers for different posts.
+    Two sites that were developed at the same URL (such as http://localhost) use the same numbers for different posts.
+    Therefore, the dates of entries are compared with those of existing nodes.
+
+    Raises:
+        SourceError: If most of the dates differ.
     """
     known = imports.existing_nodes([entry.id for entry in export.entries.values()])
-    # A previous run has read these but could not import them, or they have been deleted.
+    # A previous run has read these entries, but could not import them, or they were deleted since.
     missing = [number for number, entry in export.entries.items() if not entry.in_this_file and entry.id not in known]
     for number in missing:
         del export.entries[number]

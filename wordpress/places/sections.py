@@ -26,14 +26,14 @@ TOP = TargetSection(None, "", is_live=True)
 
 
 class SectionError(Exception):
-    """The target section cannot be used. The text is the reason."""
+    """The target section can't be used. The text is the reason."""
 
 
 class Sections:
     """Finds the sections of an import, or plans new ones.
 
-    A planned section is created by `create`, so an import that fails earlier leaves no empty section. `dry_run`: create
-    no sections, but count them.
+    A planned section is created by `create`, so an import that fails before that leaves no empty section. With
+    `dry_run`, sections are counted but not created.
     """
 
     def __init__(self, export: Export, report: Report, moment: datetime, *, dry_run: bool) -> None:
@@ -44,9 +44,10 @@ class Sections:
         self.planned: dict[ObjectId, Callable[[], None]] = {}
 
     def top(self, slug: str) -> TargetSection:
-        """Return the folder with a slug at the top level, or the top level for "".
+        """Return the folder with a slug at the top level, or the top level itself for "".
 
-        Raises SectionError if it cannot be used.
+        Raises:
+            SectionError: If the folder can't be used.
         """
         if not slug:
             return TOP
@@ -70,9 +71,10 @@ class Sections:
             self.planned.pop(id)()
 
     def _find(self, name: str, kind: str, slug: str, title: str, parent: TargetSection) -> TargetSection:
-        """Return the section of this import from a previous run, an existing one with the slug, or a planned one.
+        """Return the section from a previous run, an existing section with the slug, or a planned section.
 
-        Raises SectionError if it is in the trash, has the wrong type, or has an invalid slug.
+        Raises:
+            SectionError: If the section is in the trash, has the wrong type, or has an invalid slug.
         """
         id = identifier(self.export.key, name, 0)
         sections = tree.fresh()

@@ -1,1 +1,1 @@
-"""The texts of an export: conversion of WordPress's HTML and shortcodes to the HTML and Markdown of this site."""
+"""Conversion of texts from WordPress's HTML and shortcodes to this site's HTML and Markdown."""

@@ -1,7 +1,8 @@
-"""Blocks of WordPress's editor: comments in a body that contain the name and attributes of a block.
+"""Blocks of WordPress's editor. A block marker is an HTML comment with the name and the attributes of a block.
 
-The content of a block is between its markers. WordPress inserts some contents when it shows the post. Of these, synced
-patterns and footnotes are inserted here if the export contains them. The others are reported.
+The content of a block is between its markers. But the content of some blocks is only inserted when WordPress shows the
+post. Among these, synced patterns and footnotes are inserted here if the export contains them. Other blocks of this
+kind are reported.
 """
 
 import json
@@ -24,12 +25,12 @@ __all__ = [
     "render_footnotes",
 ]
 
-# Maximum number of synced patterns in one text, and their maximum nesting.
+# Maximum number of synced patterns in one text, and maximum nesting of patterns.
 MAX_PATTERNS = 200
 MAX_DEPTH = 5
-# How blocks and synced patterns begin in the list of what a text lost.
+# Prefixes for blocks and synced patterns in the list of lost parts.
 LOST_BLOCK, LOST_PATTERN = "the block ", "the synced pattern "
-# In characters. No real post is longer.
+# Maximum number of characters. No real post is longer.
 MAX_LENGTH = 16 * 1024 * 1024
 
 _PATTERN = re.compile(r"<!--\s*wp:block\s+(\{[^<>]{0,20000}\})\s*/?-->")
@@ -40,7 +41,11 @@ _BACK_LINK = "\u21a9\ufe0e"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A marker of a block. `is_empty`: the block has no content."""
+    """A block marker.
+
+    Attributes:
+        is_empty: Whether the block has no content.
+    """
 
     name: str
     attributes: dict[str, Any]
@@ -49,7 +54,7 @@ class Block:
 
     @property
     def picture(self) -> int:
-        """Return the id of the picture that the block shows; 0 for none."""
+        """Return the id of the picture that the block shows, or 0 if there is none."""
         number = self.attributes.get("mediaId" if self.name == "media-text" else "id")
         shows = self.name in ("image", "cover", "media-text") and not self.is_end
         return number if shows and isinstance(number, int) else 0
@@ -57,14 +62,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """A footnote of a post: its id, to which its mark in the text refers, and its HTML."""
+    """A footnote of a post: its id, which its mark in the text refers to, and its HTML."""
 
     id: str
     html: str
 
 
 def parse(token: Token) -> Block | None:
-    """Return the block whose marker a comment is; None for other comments."""
+    """Return the block of a block marker, or None for other comments."""
     match = _BLOCK.match(token.source)
     if not match:
         return None
@@ -76,7 +81,7 @@ def parse(token: Token) -> Block | None:
 
 
 def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dict[str, None]) -> str:
-    """Return a body with the contents of its synced patterns. Patterns that cannot be inserted are added to `lost`."""
+    """Insert the contents of synced patterns into a body. Patterns that can't be inserted are added to `lost`."""
     patterns_left = MAX_PATTERNS
     characters_left = MAX_LENGTH
 
@@ -107,7 +112,7 @@ def expand_patterns(source: str, pattern: Callable[[int], str | None], lost: dic
 
 
 def read_footnotes(stored: str) -> list[Footnote] | None:
-    """Return the footnotes that WordPress stored as JSON with a post; None if they cannot be parsed."""
+    """Return the footnotes that WordPress stored with a post as JSON, or None if they can't be parsed."""
     try:
         values = json.loads(stored or "[]")
         return [Footnote(str(value["id"]), str(value["content"])) for value in values]
@@ -116,7 +121,7 @@ def read_footnotes(stored: str) -> list[Footnote] | None:
 
 
 def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> str:
-    """Return a text whose marks link to its footnotes. The mark of a missing footnote becomes a plain number."""
+    """Link footnote marks in a text to the footnotes. The mark of a missing footnote becomes a plain number."""
     numbers = {note.id: number for number, note in enumerate(notes, 1)}
     seen: set[int] = set()
 
@@ -136,7 +141,7 @@ def link_footnotes(text: str, notes: list[Footnote], lost: dict[str, None]) -> s
 
 
 def render_footnotes(notes: list[str]) -> str:
-    """Return the HTML of the list of footnotes, from the HTML of each."""
+    """Return the HTML of the list of footnotes. `notes` contains the HTML of each footnote."""
     items = "".join(
         f'<li id="fn.{number}"><p>{note} <a class="footnote-back" href="#fnref.{number}">{_BACK_LINK}</a></p></li>\n'
         for number, note in enumerate(notes, 1)

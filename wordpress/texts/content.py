@@ -1,8 +1,8 @@
-"""Conversion of the body of a WordPress post to independent HTML.
+"""Conversion of the body of a WordPress post to plain HTML that doesn't depend on WordPress.
 
-It resolves block markers and shortcodes, makes paragraphs, and points links to the old site at the new pages. Some
-content becomes an insert of this site (wordpress/texts/inserts.py). Content that cannot be shown (missing pictures,
-other players) becomes a link. The result is not sanitized yet.
+The conversion resolves block markers and shortcodes, adds paragraphs, and changes links to the old site to the new
+URLs. Some content becomes inserts of this site (wordpress/texts/inserts.py). Content that can't be shown, such as
+missing pictures and unknown players, becomes a link. The result is not sanitized yet.
 """
 
 import re
@@ -24,7 +24,7 @@ __all__ = ["Body", "File", "Library", "convert", "plain", "make_slug"]
 
 NEXT_PAGE = re.compile(r"<!--\s*nextpage\s*-->")
 BLOCK_MARKER = re.compile(r"<!--\s*wp:")
-# WordPress embeds the content of a URL that is alone on a line.
+# WordPress embeds the content of a URL on its own line.
 LONE_URL = re.compile(r"^[ \t]*(https?://[^\s<>\"\[\]]+)[ \t]*$", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n\s*\n")
 EMOJI = re.compile(r"\b(?:wp-smiley|emoji)\b")
@@ -36,17 +36,18 @@ PLAYERS = {"audio", "video", "iframe", "object", "embed"}
 # Parameters of an <object> that contain the URL of its content.
 MOVIE = {"movie", "src", "url"}
 NEVER_SHOWN = {"script", "style", "template", "noscript"}
-# Elements that the sanitizer removes with their content.
+# Elements that the sanitizer removes together with their content.
 LOST = {"form", "input", "select", "textarea", "svg", "canvas", "math"}
-# Attributes with the URL of a picture. All except `src` belong to plugins that put a placeholder in `src`.
+# Attributes with the URL of a picture. All except `src` are used by plugins that put a placeholder into `src`.
 SOURCES = ("src", "data-src", "data-lazy-src", "data-original", "data-orig-file")
 PICTURE_CLASS = re.compile(r"\bwp-image-(\d{1,18})\b")
 NUMBER = re.compile(r"(\d{1,18})\Z")
-# Covers and groups show a background picture. BACKED: elements that can get the picture before their content instead.
+# Background pictures, which covers and groups show, and the elements that show such a picture before their content
+# instead.
 BACKGROUND = re.compile(r"""\bbackground(?:-image)?\s*:[^;]*?\burl\(\s*["']?([^"')]+)""", re.IGNORECASE)
 BACKED = {"div", "section", "figure", "header", "footer", "aside", "article", "main", "td", "p", "span"}
 FOOTNOTES = re.compile(r"<!--\s*wp:footnotes\s*/?-->")
-# Blocks without visible content, or whose content is inserted.
+# Blocks that have no visible content, or whose content is inserted elsewhere.
 EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separator"}
 
 
@@ -54,8 +55,10 @@ EMPTY_BLOCKS = {"paragraph", "footnotes", "nextpage", "more", "spacer", "separat
 class File:
     """A file of the old site.
 
-    `url`: its old URL. `src`: its source on the new site, "" if it is not there. `page`: the URL of its page there, ""
-    if readers cannot see it.
+    Attributes:
+        url: The old URL.
+        src: The source on the new site, or "" if the file is missing there.
+        page: The URL of its page on the new site, or "" if readers can't see it.
     """
 
     url: str
@@ -65,30 +68,31 @@ class File:
 
 
 class Library(Protocol):
-    """The other posts and files of the export, as the converter needs them."""
+    """The interface that the converter uses to access other posts and files of the export."""
 
     def page(self, url: str) -> str:
-        """Return the new URL of the old site's page at an absolute URL; "" if readers can see no such page."""
+        """Return the new URL of the old site's page with an absolute URL, or "" if readers can't see such a page."""
 
     def file(self, url: str, number: int = 0) -> File:
-        """Return the picture at an absolute URL, of the old site or another.
+        """Return the picture with an absolute URL, on the old site or elsewhere.
 
-        `number`: its id on the old site, 0 if unknown.
+        `number` is its id on the old site, or 0 if it is unknown.
         """
 
     def gallery(self, ids: Sequence[int]) -> Sequence[File]:
-        """Return the pictures with some ids; without ids, return the pictures of the post."""
+        """Return the pictures with these ids. Without ids, return the pictures of the post."""
 
     def pattern(self, number: int) -> str | None:
-        """Return the content of a synced pattern; None if it is missing."""
+        """Return the content of a synced pattern, or None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
     """A converted body.
 
-    `missing`: URLs of pictures and players that became links. `lost`: shortcodes, blocks, elements and footnotes that
-    left nothing, in words.
+    Attributes:
+        missing: The URLs of pictures and players that became links.
+        lost: Descriptions of the shortcodes, blocks, elements and footnotes that were lost.
     """
 
     html: str
@@ -99,7 +103,11 @@ class Body:
 def convert(source: str, base: str, library: Library, footnotes: str = "") -> Body:
     """Convert the body of a post.
 
-    `base`: the absolute URL of the post. `footnotes`: those that WordPress stored with it, as JSON.
+    Args:
+        source: The body as WordPress stores it.
+        base: The absolute URL of the post.
+        library: The other posts and files of the export.
+        footnotes: The footnotes that WordPress stored with the post, as JSON.
     """
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     missing: dict[str, None] = {}
@@ -109,9 +117,9 @@ def convert(source: str, base: str, library: Library, footnotes: str = "") -> Bo
 
 
 def plain(html: str) -> str:
-    """Return a title or an excerpt as text on one line, without tags and with resolved character references.
+    """Convert a title or an excerpt to text on one line, without tags and with resolved character references.
 
-    A "<" that does not start a tag stays.
+    A "<" that does not start a tag is kept.
     """
     without_tags = TAG.sub(lambda tag: " " if tag[2].lower() in BLOCKS | {"br"} else "", html)
     text = " ".join(unescape(without_tags).split())
@@ -119,9 +127,9 @@ def plain(html: str) -> str:
 
 
 def make_slug(text: str) -> str:
-    """Return `text` as part of a URL, in any script: letters and digits in lower case, joined with hyphens.
+    """Convert `text` to a slug in any script: letters and digits in lowercase, joined with hyphens.
 
-    Returns "" if it has none. Escapes of URLs (%ce%b5) are resolved.
+    URL escapes such as %ce%b5 are resolved. The result is "" if the text has no letters or digits.
     """
     text = unicodedata.normalize("NFC", unquote(text, errors="ignore")).lower()
     characters = "".join(letter if _is_word(letter) else "-" for letter in unicodedata.normalize("NFC", text))
@@ -135,7 +143,10 @@ def _is_word(letter: str) -> bool:
 def _html(
     source: str, base: str, library: Library, footnotes: str, missing: dict[str, None], lost: dict[str, None]
 ) -> str:
-    """Return the converted HTML of `source`. Adds to `missing` what became a link, and to `lost` what left nothing."""
+    """Return the converted HTML of `source`.
+
+    Content that became a link is added to `missing`, lost content to `lost`.
+    """
     gallery_count = 0
 
     def gallery(values: dict[str, str]) -> str:
@@ -148,11 +159,11 @@ def _html(
         if gallery_inserts and gallery_count + len(gallery_inserts) <= Gallery.most:
             gallery_count += len(gallery_inserts)
             return "\n".join(gallery_inserts)
-        # The old URLs are used, as for all pictures of the text. The rewriter replaces them.
+        # Use the old URLs, as for all pictures in the text. The rewriter replaces them.
         rows = "".join(f'<li><img src="{escape(file.url)}" alt="{escape(file.title)}"></li>\n' for file in files)
         return f"<ul>\n{rows}</ul>" if rows else ""
 
-    # Blocks contain their paragraphs. WordPress does not change the layout of such bodies either.
+    # Blocks already contain paragraphs. WordPress does not add paragraphs to such bodies either.
     has_blocks = bool(BLOCK_MARKER.search(source))
     expanded = expand(NEXT_PAGE.sub("\n\n<hr>\n\n", source), gallery)
     lost |= dict.fromkeys(f"[{name}]" for name in expanded.dropped)
@@ -171,8 +182,7 @@ def _html(
 def _without_markers(text: str, lost: dict[str, None]) -> str:
     """Return a text without comments.
 
-    Pictures get the ids from their blocks as attributes. Blocks with content that the text does not contain are added
-    to `lost`.
+    Block markers add their ids to pictures as attributes. Blocks whose content is not in the text are added to `lost`.
     """
     parts: list[str] = []
     number = 0
@@ -192,7 +202,7 @@ def _without_markers(text: str, lost: dict[str, None]) -> str:
 
 
 def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: bool = False) -> str:
-    """Return a picture. If it is missing, return a link to its old URL, or only its text inside a link."""
+    """Return the HTML of a picture. If it is missing, return a link to its old URL, or inside a link, only its text."""
     text = alt or file.title or label_of(file.url)
     if file.src:
         return f'<img src="{escape(file.src)}" alt="{escape(alt or file.title)}">'
@@ -201,7 +211,7 @@ def _picture(file: File, missing: dict[str, None], alt: str = "", *, linked: boo
 
 
 class _Rewriter:
-    """Rewrites the links, pictures and players of a body."""
+    """Rewrites the links, pictures and players in a body."""
 
     def __init__(self, base: str, library: Library, missing: dict[str, None], lost: dict[str, None]) -> None:
         self.base = base
@@ -211,7 +221,7 @@ class _Rewriter:
         self.in_link = False
 
     def rewrite(self, html: str) -> str:
-        """Return `html` with new URLs in its links, and with pictures and players in a form that can be shown."""
+        """Return `html` with new URLs in links, and with pictures and players that can be shown."""
         rewriters: dict[str, Callable[[Token], str]] = {"a": self.anchor, "img": self.image}
         parts: list[str] = []
         for token in tokens(html):
@@ -237,7 +247,7 @@ class _Rewriter:
         return "".join(parts)
 
     def absolute(self, address: str) -> str:
-        """Return the absolute form of a URL in the post; "" if it is not an http or https URL."""
+        """Return the absolute form of a URL in the post, or "" if it is not an http or https URL."""
         if not address:
             return ""
         try:
@@ -247,14 +257,14 @@ class _Rewriter:
             return ""
 
     def anchor(self, token: Token) -> str:
-        """Return the start tag of a link: to the new URL of an old page, or to its original URL."""
+        """Return the start tag of a link, with the new URL of an old page or the original URL."""
         self.in_link = True
         values = attributes(token.rest)
         if name := values.pop("name", ""):
-            # Before HTML 4, `name` identified a place in a text.
+            # Before HTML 4, `name` identified a position in a text.
             values.setdefault("id", name)
         address = values.get("href", "")
-        # Links such as mailto: stay. The sanitizer decides which are allowed.
+        # Don't change links such as mailto:. The sanitizer decides which of them are allowed.
         if address and not address.startswith("#") and (url := self.absolute(address)):
             values["href"] = self.library.page(url) or url
         elif not name:
@@ -262,7 +272,10 @@ class _Rewriter:
         return "<a" + "".join(f' {name}="{escape(value)}"' for name, value in values.items()) + ">"
 
     def image(self, token: Token) -> str:
-        """Return a picture with its new URL, or a link instead, because pages of this site show no external pictures."""
+        """Return a picture with its new URL.
+
+        If it is missing, return a link, because this site's pages show no external pictures.
+        """
         values = attributes(token.rest)
         alt = values.get("alt", "").strip()
         if EMOJI.search(values.get("class", "")):
@@ -276,7 +289,7 @@ class _Rewriter:
         return _picture(file, self.missing, alt or values.get("title", "").strip(), linked=self.in_link)
 
     def background(self, token: Token) -> str:
-        """Return the background picture of an element as a picture before its content; "" if there is none."""
+        """Return the background picture of an element, to show it before the content, or "" if there is none."""
         values = attributes(token.rest)
         match = BACKGROUND.search(values.get("style", ""))
         url = self.absolute(match[1]) if match else ""
@@ -287,12 +300,12 @@ class _Rewriter:
 
     @staticmethod
     def number(values: dict[str, str]) -> int:
-        """Return the old site's id of the picture in an element; 0 if it has none."""
+        """Return the old site's id of the picture in an element, or 0 if there is none."""
         match = PICTURE_CLASS.search(values.get("class", "")) or NUMBER.match(values.get("data-id", ""))
         return int(match[1]) if match else 0
 
     def player(self, token: Token) -> str:
-        """Return a link instead of a player or an embedded page."""
+        """Return a link that replaces a player or an embedded page."""
         url = next((piece for piece in self.sources(token) if piece), "")
         if not url:
             self.lost.setdefault(f"<{token.name}>")
@@ -319,7 +332,7 @@ class _Rewriter:
         return [self.absolute(value) for value in values if value]
 
     def gist(self, token: Token) -> str:
-        """Return a link to the gist that a script would show; "" for other scripts."""
+        """Return a link to the gist that a script would show, or "" for other scripts."""
         match = GIST.match(self.absolute(attributes(token.rest).get("src", ""))) if token.name == "script" else None
         if match and not self.in_link:
             return link(match[1], match[1])

@@ -1,4 +1,4 @@
-"""Inserts of this site for the URLs, galleries and buttons that WordPress renders."""
+"""Inserts of this site that replace URLs, galleries and buttons rendered by WordPress."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ MAX_PHOTOS = 48
 PHOTO = "photo:"
 
 _LINK = r'<a href="([^"<>]*+)">([^<>]*+)</a>'
-# A URL alone in its paragraph, and the same as a block: a figure, perhaps with a caption.
+# A URL that is the only content of a paragraph, or of a block (a figure with an optional caption).
 _LONE_LINK = re.compile(rf"<p>\s*+{_LINK}\s*+</p>")
 _BLOCK = re.compile(
     rf"<figure(?: [^<>]*+)?>\s*+<div(?: [^<>]*+)?>\s*+{_LINK}\s*+</div>\s*+"
@@ -27,9 +27,9 @@ _HREF = re.compile(r'(?:^|\s)href="([^"<>]*+)"')
 
 
 def place_inserts(html: str) -> str:
-    """Return a converted body with inserts for lone URLs of videos and posts, and for buttons.
+    """Replace buttons, and lone URLs of videos and posts, with inserts.
 
-    Only as many inserts are placed as a text may have.
+    The number of inserts is limited to the maximum for a text.
     """
     embed = _at_most(Embed.most, _embed)
     html = _LONE_LINK.sub(embed, _BLOCK.sub(embed, html))
@@ -37,7 +37,10 @@ def place_inserts(html: str) -> str:
 
 
 def gallery_inserts(sources: Sequence[str]) -> list[str]:
-    """Return gallery inserts for photos by their sources (`photo:ID`); none if one of them is not a photo of this site."""
+    """Return gallery inserts for photos.
+
+    The result is empty if one of the `sources` is not a photo of this site (`photo:ID`).
+    """
     if not all(source.startswith(PHOTO) for source in sources):
         return []
     starts = range(0, len(sources), MAX_PHOTOS)
@@ -47,7 +50,7 @@ def gallery_inserts(sources: Sequence[str]) -> list[str]:
 def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
     """Return a function that replaces the first `limit` matches with inserts.
 
-    `make` returns an insert, or "" for none.
+    `make` returns an insert, or "" if a match can't be replaced.
     """
     remaining = limit
 
@@ -63,7 +66,7 @@ def _at_most(limit: int, make: Callable[[re.Match[str]], str]) -> Callable[[re.M
 def _embed(match: re.Match[str]) -> str:
     url = unescape(match[1])
     label = unescape(match[2]).strip()
-    # A link with other words is an ordinary link by the author.
+    # A link with another text is an ordinary link by the author.
     if players.find_player(url) is None or label != url:
         return ""
     caption = " ".join(unescape(match[3] or "").split()) if match.re is _BLOCK else ""

@@ -1,7 +1,7 @@
-"""Conversion of WordPress comments, which are HTML with line breaks, to Markdown, which commenters here type and can edit.
+"""Conversion of WordPress comments to Markdown, which commenters on this site can edit.
 
-Formatting that Markdown cannot express reliably, such as marks at punctuation inside a word, is left as plain text. No
-text is lost.
+WordPress comments are HTML with line breaks. Formatting that Markdown can't express reliably becomes plain text, for
+example emphasis next to punctuation inside a word. No text is lost.
 """
 
 import re
@@ -20,12 +20,12 @@ URL = re.compile(r"https?://[^\s<>]{1,2000}+(?![^\s<>])")
 NESTING = {"blockquote", "ul", "ol"}
 MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "cite": "*"}
 BREAK = "\\\n"
-# Deeper quotations and lists are written as if they were not nested.
+# Quotations and lists at deeper levels are not nested further.
 MAX_DEPTH = 12
 
 
 def to_markdown(html: str) -> str:
-    """Return HTML with some tags and line breaks as Markdown."""
+    """Convert HTML with a few tags and line breaks to Markdown."""
     writer = _Writer()
     for token in tokens(paragraphs(html)):
         writer.feed(token)
@@ -34,7 +34,7 @@ def to_markdown(html: str) -> str:
 
 @dataclass(slots=True)
 class _Frame:
-    """An open element: its finished blocks, and the line that is being written."""
+    """An open element: its finished blocks, and the current line."""
 
     name: str
     rest: str = ""
@@ -43,8 +43,8 @@ class _Frame:
     holds_blocks: bool = False
 
     def flush(self) -> None:
-        """Turn the line into a block."""
-        # Every line end here is a break. A break at the end of a block would show its backslash.
+        """Add the current line to the blocks."""
+        # Every line end here is a hard break, which must not end a block, because its backslash would be visible.
         text = re.sub(r"(?:\\\n|\s)+\Z", "", "".join(self.line)).lstrip()
         self.line = []
         if text:
@@ -52,11 +52,14 @@ class _Frame:
 
 
 class _Writer:
-    """Has a frame for each open element. A closed element becomes text of its parent's frame."""
+    """Writes Markdown with a stack of frames, one per open element.
+
+    The text of a closed element is added to its parent's frame.
+    """
 
     def __init__(self) -> None:
         self.frames = [_Frame("")]
-        # The number of open elements that put a prefix before each of their lines.
+        # The number of open elements that add a prefix to each of their lines.
         self.depth = 0
         self.links = 0
 
@@ -84,7 +87,7 @@ class _Writer:
             self.top.line.append(_code(_inner(token)))
 
     def block(self, text: str) -> None:
-        """Add a block that is not a line of text."""
+        """Add a block other than a line of text."""
         self.top.flush()
         self.top.blocks.append(text)
         self.top.holds_blocks = True
@@ -109,7 +112,7 @@ class _Writer:
         self.top.line.append(_escaped(text[position:], at_start and not position))
 
     def written(self) -> str:
-        """Return the latest part of the current line, including open inline elements; "" at its start."""
+        """Return the last part of the current line, including open inline elements, or "" at the start of a line."""
         for frame in reversed(self.frames):
             for part in reversed(frame.line):
                 if part:
@@ -119,7 +122,7 @@ class _Writer:
         return ""
 
     def void(self, token: Token) -> None:
-        """Add a line break, a rule or the text of a picture."""
+        """Add a line break, a horizontal rule or the alternative text of a picture."""
         values = attributes(token.rest)
         if token.name == "br":
             if self.written():
@@ -130,7 +133,7 @@ class _Writer:
             self.text(values.get("alt", "") or values.get("title", ""))
 
     def close(self, frame: _Frame, *, block: bool) -> None:
-        """Add the content of an element that has ended to the frame around it."""
+        """Add the content of a closed element to the surrounding frame."""
         self.links -= frame.name == "a"
         if not block:
             self.top.line.append(self.inline(frame))
@@ -141,16 +144,16 @@ class _Writer:
             return
         if self.depth < MAX_DEPTH:
             self.lay_out(frame)
-        # Reusing the list, instead of copying it, makes deep nesting cheap.
+        # Reuse the list instead of copying it, because copying would be slow for deeply nested elements.
         if self.top.blocks:
             self.top.blocks.extend(frame.blocks)
         else:
             self.top.blocks = frame.blocks
 
     def lay_out(self, frame: _Frame) -> None:
-        """Add Markdown's marks to the lines of a finished block."""
+        """Add Markdown markers to the lines of a finished block."""
         name = frame.name
-        # A cell with one line of text can be on the same line as its neighbours.
+        # A table cell with one line of text can share a line with other cells.
         self.top.holds_blocks |= frame.holds_blocks or name not in ("td", "th") or len(frame.blocks) > 1
         is_line = len(frame.blocks) == 1 and "\n" not in frame.blocks[0] and not frame.holds_blocks
         if is_line and re.fullmatch("h[1-6]", name):
@@ -177,16 +180,16 @@ class _Writer:
         before = text[:start]
         inner = text[start:end]
         after = text[end:]
-        # A mark next to another mark, or around a part of one, could pair up with the wrong mark.
+        # A mark next to another mark, or around only one part of a pair, could be matched with the wrong mark.
         if re.search(r"[*_`\[\]<>\\]", self.written()[-1:] + before + after):
             return text
         return f"{before}{mark}{inner}{mark}{after}"
 
 
 def _without_punctuation(url: str) -> str:
-    """Return a URL without the punctuation at the end of a sentence.
+    """Return a URL without punctuation that belongs to the end of a sentence.
 
-    A closing parenthesis stays if the URL contains its opening one.
+    A closing parenthesis is kept if the URL contains the opening parenthesis.
     """
     while len(url) > len("https://"):
         if not url.endswith(tuple(".,;:!?'\"")) and not (url.endswith(")") and url.count(")") > url.count("(")):
@@ -206,13 +209,13 @@ def _escaped(text: str, at_start: bool) -> str:
 
 
 def _inner(token: Token) -> str:
-    """Return the text inside an element with its content."""
+    """Return the text inside an element."""
     inner = token.source[token.source.index(">") + 1 : token.source.rindex("</")]
     return unescape(TAG.sub("", re.sub(r"<br\s*/?>\n?", "\n", inner)))
 
 
 def _code(text: str) -> str:
-    """Return inline code."""
+    """Return an inline code span."""
     text = " ".join(text.split())
     if not text:
         return ""
@@ -233,7 +236,7 @@ def _item(kind: str, number: int, text: str) -> str:
 
 
 def _link(url: str, text: str) -> str:
-    """Return a link, or only its text if Markdown cannot contain its URL."""
+    """Return a link, or only its text if Markdown can't contain its URL."""
     if not re.fullmatch(r"(?:https?|mailto):[^\s<>\\]+", url):
         return text
     return f"[{text}](<{url}>)" if text.strip() else f"<{url}>"

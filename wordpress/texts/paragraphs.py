@@ -1,7 +1,9 @@
-"""Paragraphs for texts from WordPress's classic editor: a blank line ends a paragraph, a line end is a line break.
+"""Paragraphs for texts from WordPress's classic editor.
 
-WordPress does this every time it shows a post; the import does it once. This is not a translation of WordPress's code.
-It walks through the tags and knows what each element may contain, so the result is always well nested.
+Blank lines separate paragraphs, and line ends become line breaks.
+
+WordPress does this whenever it shows a post; the import does it once. The code is not derived from WordPress. It
+processes one tag after another and knows what each element can contain, so the result is always well nested.
 """
 
 import re
@@ -11,8 +13,8 @@ from wordpress.texts.tokens import WHOLE, Token, attributes, end_tag, is_block, 
 
 __all__ = ["paragraphs"]
 
-# How the text directly inside an element is laid out. "all": each run is a paragraph. "many": runs are paragraphs if
-# there are several. "lines": line ends are line breaks. "none": no text is expected. The body itself is "".
+# The layout of text directly inside an element. "all": Each run of text is a paragraph. "many": Runs are paragraphs if
+# there are several. "lines": Line ends become line breaks. "none": No text is expected. The body itself is "".
 LAYOUT = {
     **dict.fromkeys(("", "blockquote"), "all"),
     **dict.fromkeys(("caption", "dt", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6", "hgroup", "legend"), "lines"),
@@ -20,7 +22,7 @@ LAYOUT = {
     **dict.fromkeys(("colgroup", "dl", "menu", "ol", "table", "tbody", "tfoot", "thead", "tr", "ul"), "none"),
     "p": "p",
 }
-# The start of an element ends these elements, up to the surrounding list or table.
+# The elements that the start of another element closes, up to the surrounding list or table.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -31,12 +33,13 @@ ENDS = {
 }
 BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 BREAK = "<br>\n"
-# Deeper formatting is dropped, because unclosed formatting is repeated in each following paragraph.
+# Maximum depth of formatting. Deeper formatting is dropped, because unclosed formatting is repeated in each following
+# paragraph.
 MAX_DEPTH = 16
 
 
 def paragraphs(source: str) -> str:
-    """Return HTML in which blank lines separate paragraphs as HTML with paragraph elements."""
+    """Convert HTML in which blank lines separate paragraphs to HTML with paragraph elements."""
     writer = _Writer()
     for token in tokens(source.replace("\r\n", "\n").replace("\r", "\n")):
         writer.feed(token)
@@ -44,20 +47,21 @@ def paragraphs(source: str) -> str:
 
 
 class _Writer:
-    """Collects inline tokens until a block begins or ends, then writes them in the layout of their element."""
+    """Collects inline tokens until a block starts or ends, then writes them in the layout of their element."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
         self.run: list[Token] = []
-        # Open blocks (name, start tag), and open formatting (name, start tag, number of blocks around it).
+        # Open blocks as (name, start tag), and open formatting as (name, start tag, number of surrounding blocks).
         self.blocks: list[tuple[str, str]] = []
         self.inline: list[tuple[str, str, int]] = []
-        # The number of open blocks by name, so that no search is needed if there is none.
+        # The number of open blocks by name, to avoid a search if there is none.
         self.open: Counter[str] = Counter()
 
     def feed(self, token: Token) -> None:
         """Process the next token of the body."""
-        # An element such as <code> without an end tag would contain the rest of the text, so only its text is used.
+        # Skip the start tag of an element such as <code> without an end tag. Otherwise, the element would contain the
+        # rest of the text.
         if token.kind == "comment" or (token.kind == "open" and token.name in WHOLE):
             return
         if not is_block(token):
@@ -77,7 +81,7 @@ class _Writer:
         return "".join(self.out).strip("\n")
 
     def begin(self, token: Token) -> None:
-        """Open a block, after closing elements that cannot contain it."""
+        """Open a block after closing elements that can't contain it."""
         if self.blocks and self.blocks[-1][0] == "p":
             self.pop()
         closed_by, stop_at = ENDS.get(token.name, (set(), set()))
@@ -95,13 +99,13 @@ class _Writer:
             self.out.append(token.source + ("\n" if ends_line else ""))
 
     def close(self, name: str) -> None:
-        """Close all elements up to the one that an end tag closes. An end tag without a start tag is dropped."""
+        """Close all elements up to the one with the name of an end tag. An end tag without a start tag is dropped."""
         if self.open[name]:
             while self.pop() != name:
                 continue
 
     def pop(self) -> str:
-        """Close the innermost block and the formatting opened inside it. Return its name."""
+        """Close the innermost block and the formatting opened inside it. Return the block's name."""
         name, _ = self.blocks.pop()
         self.open[name] -= 1
         self.inline = [entry for entry in self.inline if entry[2] <= len(self.blocks)]
@@ -123,9 +127,9 @@ class _Writer:
             self.out.extend(pieces)
 
     def pieces(self, *, split: bool) -> list[str]:
-        """Return the inline tokens, split at blank lines.
+        """Return the HTML of the collected inline tokens, with `split` in pieces between blank lines.
 
-        Each piece is well nested, and invisible pieces are left out.
+        Each piece is well nested, and invisible pieces are omitted.
         """
         pieces = []
         piece = _Piece(self.inline)
@@ -150,7 +154,7 @@ class _Writer:
         return [text for text in pieces if text]
 
     def close_inline(self, name: str, piece: "_Piece") -> None:
-        """End formatting. If other formatting began after it, that is closed and opened again."""
+        """Close formatting. Other formatting that was opened later is closed and opened again."""
         names = [entry[0] for entry in self.inline]
         if name not in names:
             return
@@ -164,7 +168,7 @@ class _Writer:
 
 
 class _Piece:
-    """The content of one paragraph or one element."""
+    """The content of a paragraph or an element."""
 
     def __init__(self, inline: list[tuple[str, str, int]]) -> None:
         self.parts = [source for _, source, _ in inline]
@@ -174,7 +178,10 @@ class _Piece:
         self.ends_with_break = False
 
     def text(self, text: str) -> None:
-        """Add text. Line ends become line breaks, but not at the start or end, and not next to an existing one."""
+        """Add text.
+
+        Line ends become line breaks, except at the start, at the end, and next to an existing line break.
+        """
         lines = text.split("\n")
         for number, line in enumerate(lines):
             if number:
@@ -186,16 +193,16 @@ class _Piece:
             if line:
                 self.parts.append(line)
             if line.replace("&nbsp;", "").strip():
-                self.mark_to_html()
+                self.mark_visible()
 
     def line_end(self) -> None:
-        """Add a line break for a line end of the source."""
+        """Add a line break for a line end in the source."""
         if self.is_visible and not self.ends_with_break:
             self.parts.append(BREAK)
             self.ends_with_break = True
 
     def element(self, token: Token) -> None:
-        """Add an element without text of its own: an image, a break, code."""
+        """Add an element that is not split, such as an image, a line break or code."""
         if token.name == "br":
             if self.ends_with_break and self.parts[-1] == BREAK:
                 self.parts.pop()
@@ -203,20 +210,20 @@ class _Piece:
             self.ends_with_break = True
         else:
             self.parts.append(token.source.replace("\n", "<br>") if token.name == "code" else token.source)
-            self.mark_to_html()
+            self.mark_visible()
 
     def tag(self, source: str) -> None:
-        """Add a start or end tag of formatting."""
+        """Add a start tag or end tag of formatting."""
         self.parts.append(source)
 
-    def mark_to_html(self) -> None:
-        """Record that the latest part is visible."""
+    def mark_visible(self) -> None:
+        """Record that the last part is visible."""
         self.is_visible = True
         self.ends_with_break = False
         self.tail = len(self.parts)
 
     def close(self, inline: list[tuple[str, str, int]]) -> str:
-        """Return the piece with its formatting closed; "" if nothing in it is visible."""
+        """Return the HTML of the piece with its formatting closed, or "" if nothing in it is visible."""
         if not self.is_visible:
             return ""
         tail = [part for part in self.parts[self.tail :] if part != BREAK and part.strip()]

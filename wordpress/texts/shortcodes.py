@@ -1,8 +1,10 @@
-"""Expansion of WordPress's shortcodes: they become HTML if possible, otherwise they are removed. Other brackets stay as text.
+"""Expansion of WordPress's shortcodes. They become HTML if possible, and are removed otherwise.
 
-The plugins of a site define its shortcodes, and the export does not list them. So, besides WordPress's own names, these
-count as shortcodes: brackets with an end tag, with nothing but name=value pairs, with a closing slash, and a lower-case
-word that is alone in its paragraph.
+Other brackets remain text.
+
+Shortcodes are defined by a site's plugins, and the export does not list them. Therefore, in addition to WordPress's own
+names, the following count as shortcodes: brackets with an end tag, brackets that contain only name=value pairs,
+brackets with a closing slash, and a lowercase word that is the only content of its paragraph.
 """
 
 import re
@@ -20,14 +22,14 @@ MEDIA = words(
     "tweet twitter video vimeo vine wpvideo youtube"
 )
 CODE = words("bash c code cpp csharp css html java javascript js php python ruby source sourcecode sql xml")
-# Shortcodes of WordPress and common plugins whose content is not in the post, so it cannot be imported.
+# Shortcodes of WordPress and common plugins whose content is not part of the post, so it can't be imported.
 DROPPED = words(
     "archives contact contact-field contact-form contact-form-7 display-posts googlemaps jetpack_subscription_form "
     "polldaddy poll recent_posts sitemap slideshow toc wp_sitemap_page"
 )
 CAPTIONS = words("caption wp_caption")
 KNOWN = MEDIA | DROPPED | CAPTIONS | {"gallery"}
-# URLs of content that a shortcode identifies by its number, which replaces "{}".
+# URLs of content that a shortcode identifies by number. The number replaces "{}".
 URLS_BY_NUMBER = {
     "dailymotion": "https://www.dailymotion.com/video/{}",
     "gist": "https://gist.github.com/{}",
@@ -43,17 +45,18 @@ URLS_BY_NUMBER = {
 SOURCES = ("src", "url", "mp3", "m4a", "ogg", "wav", "mp4", "m4v", "webm", "ogv", "wmv", "flv")
 
 URL = re.compile(r"""https?://[^\s"'<>\[\]“”″]+""")
-# All quantifiers are possessive. Otherwise, ambiguous input would be tried in every combination.
+# All quantifiers are possessive. Otherwise, ambiguous input would be matched in every possible combination, which takes
+# too long.
 PAIR = r"""\s++[\w-]++\s*+=\s*+(?>"[^"]*"|'[^']*'|[“”″][^“”″]*[“”″]|&quot;.*?&quot;|[^\s"']+)"""
 ONLY_PAIRS = re.compile(rf"(?:{PAIR})++\s*+/?\s*+\Z", re.DOTALL)
-# WordPress.com writes "id=12&doc=a-b". A gist may have its author before the number.
+# WordPress.com writes "id=12&doc=a-b". In a gist, the author may precede the number.
 NUMBER = re.compile(r"[\w-]+(?:/\w+)?(?=[&\s\"']|\Z)", re.ASCII)
 WORD = re.compile(r"[a-z][a-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """The text without shortcodes, and the names of shortcodes that left nothing, in order."""
+    """The text without shortcodes, and the names of lost shortcodes, in order."""
 
     text: str
     dropped: tuple[str, ...]
@@ -62,7 +65,8 @@ class Expanded:
 def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
     """Expand the shortcodes in `source`, except inside code, comments and tags.
 
-    `gallery` returns the HTML of a gallery for its attributes, "" if none of its pictures is known.
+    `gallery` is a function that accepts the attributes of a gallery and returns its HTML, or "" if its pictures are
+    unknown.
     """
     expander = _Expander(list(tokens(source)), gallery)
     text = expander.between(0, len(expander.tokens))
@@ -70,26 +74,26 @@ def expand(source: str, gallery: Callable[[dict[str, str]], str]) -> Expanded:
 
 
 def label_of(url: str) -> str:
-    """Return the label of a URL: the name of a file, otherwise the URL itself."""
+    """Return the link text for a URL: the name of a file, or the URL itself."""
     name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
     return name if re.search(r"\.\w{2,5}\Z", name) else url
 
 
 class _Expander:
-    """Expands the shortcodes of one text, by the indexes of its tokens."""
+    """Expands the shortcodes of a text, using the indexes of its tokens."""
 
     def __init__(self, tokens: list[Token], gallery: Callable[[dict[str, str]], str]) -> None:
         self.tokens = tokens
         self.gallery = gallery
         self.dropped: list[str] = []
-        # A caption inside a caption does not become a figure. Authors don't nest captions, and a thousand would recurse
-        # too deeply.
+        # A caption inside a caption does not become a figure. Authors never nest captions, and a thousand nested
+        # captions would exceed the recursion limit.
         self.in_caption = False
         # The index of the end tag for each opening shortcode, and the reverse.
         self.partner = _partners(tokens)
 
     def between(self, start: int, end: int) -> str:
-        """Return the expanded text of the tokens from `start` up to `end`."""
+        """Return the expanded text of the tokens from `start` to `end`, without `end`."""
         parts: list[str] = []
         position = start
         while position < end:
@@ -134,8 +138,8 @@ class _Expander:
     def escaped(self, token: Token, position: int, end: int) -> tuple[str, int]:
         """Return the replacement of a shortcode with doubled brackets, and the position after it.
 
-        It is shown with single brackets if both ends are doubled: its own, or those of the opening and closing
-        shortcode. Otherwise the additional bracket is text.
+        If both ends are doubled, it is shown with single brackets. The ends are those of a single shortcode, or those
+        of an opening and a closing shortcode. Otherwise, the additional bracket is text.
         """
         is_front_doubled = token.source.startswith("[[")
         is_back_doubled = token.source.endswith("]]")
@@ -152,12 +156,12 @@ class _Expander:
         return "[" * is_front_doubled + text + "]" * is_back_doubled, after
 
     def drop(self, name: str) -> str:
-        """Record that a shortcode left nothing, and return ""."""
+        """Record that a shortcode was lost, and return ""."""
         self.dropped.append(name)
         return ""
 
     def caption(self, token: Token, inner: str) -> str:
-        """Return a figure: the picture with the link around it, then the caption."""
+        """Return a figure: the picture with its link, followed by the caption."""
         pieces = list(tokens(inner))
         has_picture = False
         in_link = False
@@ -175,7 +179,7 @@ class _Expander:
         return f"\n\n<figure>{picture}{f'<figcaption>{text}</figcaption>' if text else ''}</figure>\n\n"
 
     def media(self, name: str, rest: str, inner: str) -> str:
-        """Return a link to the media of a shortcode; "" if it has no URL."""
+        """Return a link to the media of a shortcode, or "" if it has no URL."""
         values = attributes(rest)
         match = URL.search(unescape(rest)) or URL.search(unescape(inner))
         url = match[0] if match else next((values[key] for key in SOURCES if values.get(key)), "")
@@ -185,7 +189,7 @@ class _Expander:
         return link(url, label_of(url)) if url else ""
 
     def is_alone(self, position: int) -> bool:
-        """Return whether the shortcode at `position` is alone in its paragraph or element."""
+        """Return whether the shortcode at `position` is the only content of its paragraph or element."""
         return all(self.is_edge(position, step) for step in (-1, 1))
 
     def is_edge(self, position: int, step: int) -> bool:
@@ -203,7 +207,10 @@ class _Expander:
 
 
 def _partners(tokens: list[Token]) -> dict[int, int]:
-    """Return which shortcodes belong together, by index. An end tag closes the latest open shortcode of its name."""
+    """Return the pairs of opening and closing shortcodes, by index.
+
+    An end tag closes the last open shortcode with its name.
+    """
     partners: dict[int, int] = {}
     open_shortcodes: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):

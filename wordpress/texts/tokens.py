@@ -1,6 +1,6 @@
-"""Tokenizer for WordPress bodies: text, tags, comments, shortcodes.
+"""A tokenizer for WordPress bodies that yields text, tags, comments and shortcodes.
 
-It accepts any input, runs in linear time and loses nothing: the sources of the tokens, joined, are the original text.
+It accepts any input and runs in linear time. Nothing is lost: the joined sources of all tokens are the original text.
 """
 
 import re
@@ -12,7 +12,7 @@ __all__ = ["BLOCKS", "TAG", "WHOLE", "Token", "attributes", "end_tag", "is_block
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of `text`."""
+    """Return the words of `text` as a set."""
     return frozenset(text.split())
 
 
@@ -27,7 +27,7 @@ WHOLE = words("audio canvas code iframe math noscript object pre script style sv
 
 TAG = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]*)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""")
 ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
-# A quoted value may contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
+# A quoted value can contain tags, but no bracket. As in WordPress, a bracket ends the shortcode.
 SHORTCODE = re.compile(
     r"""(\[?)\[(/?)([a-zA-Z][\w-]*)((?:[\s=/](?:"[^"\[\]]*+"|'[^'\[\]]*+'|[^\[\]<>])*+)?)\](\]?)""", re.ASCII
 )
@@ -36,11 +36,14 @@ TEXT = re.compile(r"[^<\[]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a body.
+    """A token of a body.
 
-    `kind`: "text", "comment", "open", "close", "void", "whole" (an element with its content) or "shortcode". `name`: of
-    the element, in lower case, or of the shortcode. `rest`: the source after the name. For a shortcode, `closing`: it
-    is [/name]; `escaped`: a bracket is doubled at the beginning, the end or both.
+    Attributes:
+        kind: "text", "comment", "open", "close", "void", "whole" (an element with its content) or "shortcode".
+        name: The name of the element, in lowercase, or of the shortcode.
+        rest: The source after the name.
+        closing: Whether a shortcode is an end tag, [/name].
+        escaped: Whether a bracket of a shortcode is doubled, at the beginning, the end or both.
     """
 
     kind: str
@@ -52,7 +55,7 @@ class Token:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of `source`. A "<" or "[" that does not start anything is text."""
+    """Yield the tokens of `source`. A "<" or "[" that starts no token is text."""
     position = 0
     # Names without an end tag in the rest of the text, so that each is searched for only once.
     unclosed: set[str] = set()
@@ -95,27 +98,25 @@ def _token(source: str, position: int, unclosed: set[str]) -> Token:
 
 
 def _end_of(source: str, position: int, name: str) -> int:
-    """Return the end index of the next end tag of `name` after `position`; -1 if there is none."""
+    """Return the end index of the next end tag of `name` after `position`, or -1 if there is none."""
     match = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(source, position)
     return match.end() if match else -1
 
 
 def to_html(token: Token) -> str:
-    """Return the token as HTML. A "<" in text is escaped, because another parser might read it as a tag."""
+    """Return a token as HTML. A "<" in text is escaped, because another parser might interpret it as a tag."""
     return token.source.replace("<", "&lt;") if token.kind == "text" else token.source
 
 
 def is_block(token: Token) -> bool:
-    """Return whether a token is the tag of an element that ends a paragraph."""
+    """Return whether a token is a tag of an element that ends a paragraph."""
     return token.kind in ("open", "close", "void", "whole") and token.name in BLOCKS
 
 
 def attributes(rest: str, *, decode: bool = True) -> dict[str, str]:
-    """Return the attributes of a tag or shortcode without quotes, by name in lower case.
+    """Return the attributes of a tag or shortcode as a dict, with names in lowercase and values without quotes.
 
-    For duplicates, the first counts.
-
-    `decode`: resolve character references.
+    The first of several attributes with the same name is used. With `decode`, character references are resolved.
     """
     values: dict[str, str] = {}
     for name, value in ATTRIBUTE.findall(rest):
@@ -131,5 +132,5 @@ def end_tag(name: str) -> str:
 
 
 def link(url: str, text: str) -> str:
-    """Return a link with URL and text escaped."""
+    """Return a link with escaped URL and text."""
     return f'<a href="{escape(url)}">{escape(text, quote=False)}</a>'

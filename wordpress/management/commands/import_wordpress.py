@@ -16,7 +16,7 @@ from wordpress.media.download import DownloadsStopped, Limits
 from wordpress.places.existing import SourceError
 from wordpress.places.sections import SectionError
 
-# Seconds between progress lines if the output is not a terminal.
+# Seconds between progress messages if the output is not a terminal.
 LINE_INTERVAL = 10.0
 INTERRUPTED = 130
 
@@ -101,7 +101,7 @@ class Command(MongoCommand):
 
 
 class Progress:
-    """A progress bar on a terminal, otherwise a line at intervals."""
+    """A progress bar on a terminal, otherwise a message at regular intervals."""
 
     def __init__(self, stdout: Any, *, quiet: bool) -> None:
         self.stdout = stdout
@@ -112,7 +112,7 @@ class Progress:
         self.last_line = time.monotonic()
 
     def begin(self, total: int, unit: str) -> None:
-        """Start to count up to `total`. Any previous count ends."""
+        """Start counting up to `total`. A previous count ends."""
         self.end()
         self.total = total
         self.done = 0
