@@ -19,7 +19,7 @@ WARM_SECONDS, SECONDS, BARE_SECONDS = (10, 20, 5) if site.QUICK else (60, 120, 1
 # gunicorn's threads per worker for the bare view, independent of the site's settings.
 BARE_THREADS = 8
 GOAL, HITS_GOAL = 0.2, 0.9
-# Counts of the workers that are no samples of their code.
+# Keys of the workers' counts of events. All other keys are parts of the code with the number of their samples.
 COUNTED = frozenset({"pages", "kept", "renewed", "commands"})
 
 

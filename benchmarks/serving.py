@@ -77,7 +77,7 @@ class Way:
 
 
 def ways(cores: int, at_once: int, spare: int) -> Iterator[Way]:
-    """Yield the compared ways: the default, other numbers of workers and threads, and other servers."""
+    """Yield the ways to compare: the default, other numbers of workers and threads, and other servers."""
     usual = at_once + spare
     numbers = [(cores, usual), (1, usual), (2 * cores, usual), (cores, usual // 2), (cores, 2 * usual)]
     for workers, threads in dict.fromkeys(numbers[:2] if site.QUICK else numbers):

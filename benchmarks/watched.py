@@ -21,7 +21,7 @@ COUNTS: Counter[str] = Counter(pages=0, kept=0, renewed=0, commands=0)
 CLOSELY = bool(os.environ.get("WATCHED_CLOSELY"))
 SAMPLE_SECONDS = 0.005
 WRITTEN_EVERY = 100
-# Parts of the code, by a piece of the path of a file. The innermost matching frame of a thread determines the part.
+# Parts of the code, by a piece of a file's path. The innermost matching frame of a thread determines the part.
 PARTS = (
     ("/pymongo/", "MongoDB, and its driver"),
     ("/bson/", "MongoDB, and its driver"),

@@ -64,7 +64,7 @@ class Difference:
 
     @property
     def is_blank(self) -> bool:
-        """Return whether only the blank space between paragraphs differs."""
+        """Return whether only the whitespace between paragraphs differs."""
         return all(line.kind in ("same", "fold") for line in self.lines)
 
 
@@ -163,7 +163,7 @@ def is_text(path: str, type: str) -> bool:
 
 
 def is_blank(path: str, old: Any, new: Any, type: str) -> bool:
-    """Return whether a field is a text, and its two values differ only in the white space around paragraphs."""
+    """Return whether a field is a text, and its two values differ only in the whitespace around paragraphs."""
     return is_text(path, type) and _single_spaced(old) == _single_spaced(new)
 
 

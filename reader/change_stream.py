@@ -52,7 +52,7 @@ _READ_AWAIT_MS = 1
 
 
 class HistoryLost(Exception):
-    """The server no longer has the changes after a position, so some changes are unknown."""
+    """A position whose later changes the server no longer has, so that some changes are unknown."""
 
 
 @dataclass(frozen=True)

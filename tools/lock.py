@@ -1,7 +1,7 @@
 """`python -m tools.lock`: write requirements.lock, or with --into install its packages in a folder.
 
 The lock contains the packages of requirements.txt with the hashes of their wheels for the image: CPython 3.11 on Linux
-x86-64. Therefore installed packages are byte for byte the tested ones, whatever their source.
+x86-64. Installed packages are therefore byte for byte the tested packages, whatever their source.
 """
 
 import argparse

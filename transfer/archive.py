@@ -132,7 +132,7 @@ class ArchiveWriter:
         """Write the manifest, and rename the archive to its path.
 
         Raises:
-            FileExistsError: The path exists now.
+            FileExistsError: Another process has created the path meanwhile.
         """
         manifest = Manifest(made, options, self._files)
         data = {"format": FORMAT, "version": VERSION, "made": made, "options": options, "files": self._files}

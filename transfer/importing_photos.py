@@ -201,8 +201,8 @@ def _store(record: Mapping[str, Any], pieces: Iterable[bytes]) -> None:
     """Store a file that is not stored yet.
 
     Raises:
-        BadPicture: The bytes are not an accepted picture.
-        DecoderBusy: Other pictures are being decoded.
+        BadPicture: The bytes are no accepted photo.
+        DecoderBusy: Other photos are being decoded.
         UploadLost: Another process has deleted the incomplete file.
         Refused: The bytes don't match the document.
         DuplicateKeyError: The id or the place is already used.
@@ -264,8 +264,8 @@ def _read_content(photo_id: ObjectId, content_id: ObjectId) -> ReceivedPhoto:
 
     Raises:
         Refused: The file is not stored.
-        BadPicture: The bytes are not an accepted picture.
-        DecoderBusy: Other pictures are being decoded.
+        BadPicture: The bytes are no accepted photo.
+        DecoderBusy: Other photos are being decoded.
     """
     if (stored := contents.find(photo_id, content_id)) is None:
         raise Refused("the picture that it shows is not here")

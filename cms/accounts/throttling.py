@@ -50,7 +50,7 @@ class ThrottledBackend:
 
 
 class ThrottleMiddleware:
-    """Return status 429 instead of the login page if the password wasn't checked."""
+    """A middleware that returns status 429 instead of the login page if the password wasn't checked."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -29,9 +29,9 @@ RENDERING_TIMEOUT = 5.0
 
 
 class FetchFromPageCacheMiddleware:
-    """Serve current pages from the cache.
+    """A middleware that serves current pages from the cache.
 
-    This middleware runs outside of SiteMiddleware, so that a cached page costs only one command.
+    It runs outside of SiteMiddleware, so that a cached page costs only one command.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -67,9 +67,9 @@ class FetchFromPageCacheMiddleware:
 
 
 class UpdatePageCacheMiddleware:
-    """Store cacheable responses.
+    """A middleware that stores cacheable responses.
 
-    This middleware runs inside of SiteMiddleware, which has read the site's versions before anything else.
+    It runs inside of SiteMiddleware, which has read the site's versions before anything else.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

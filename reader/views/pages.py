@@ -279,7 +279,7 @@ def _by_hand(request: HttpRequest, section: Node, moment: datetime) -> dict[str,
 
 
 def paginate(request: HttpRequest, select: Callable[..., Listing], *arguments: Any, size: int = 0) -> Listing:
-    """Return the page of a list at ?from=CURSOR, with pictures.
+    """Return the page of a list at ?from=CURSOR, with photos attached to its nodes.
 
     Args:
         request: The request.

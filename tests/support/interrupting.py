@@ -10,7 +10,7 @@ Condition = Callable[[Mapping[str, Any]], bool]
 
 
 class Stopped(BaseException):
-    """The end of a block as if its process had been killed."""
+    """A simulated crash that ends a block."""
 
 
 class _Trap(list):

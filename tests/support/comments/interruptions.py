@@ -27,7 +27,7 @@ CALLS = {
 
 
 class Crash(BaseException):
-    """The simulated end of the process. It isn't an Exception, so that no code of the product can catch it."""
+    """A simulated crash of the process. It isn't an Exception, so that no code of the product can catch it."""
 
 
 class Interruption:
